@@ -1,0 +1,576 @@
+//! One line of a log: what kind of entry it is, and the few facts about it that the fold needs.
+//!
+//! A line is only looked at, never taken apart for good: its bytes are what is stored, copied and sent.
+
+use std::borrow::Cow;
+
+use crate::scan::{NotJson, Raw, Scanner};
+use crate::time::{self, Millis};
+
+/// What an entry is. The kinds below `Usage` are Osier's own; on disk most of them are pi's `custom` (see
+/// `docs/session-format.md`), so that pi shows and sends the right thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    Unknown,
+    Message,
+    ModelChange,
+    ThinkingLevelChange,
+    Compaction,
+    BranchSummary,
+    Custom,
+    CustomMessage,
+    Label,
+    SessionInfo,
+    ContextEdit,
+    Usage,
+    Leaf,
+    Backtrack,
+    Config,
+    DeleteBranch,
+    RestoreBranch,
+    EntryUpdate,
+    SubagentBatch,
+    SubagentResult,
+}
+
+impl Kind {
+    pub const ALL: [Kind; 20] = [
+        Kind::Unknown,
+        Kind::Message,
+        Kind::ModelChange,
+        Kind::ThinkingLevelChange,
+        Kind::Compaction,
+        Kind::BranchSummary,
+        Kind::Custom,
+        Kind::CustomMessage,
+        Kind::Label,
+        Kind::SessionInfo,
+        Kind::ContextEdit,
+        Kind::Usage,
+        Kind::Leaf,
+        Kind::Backtrack,
+        Kind::Config,
+        Kind::DeleteBranch,
+        Kind::RestoreBranch,
+        Kind::EntryUpdate,
+        Kind::SubagentBatch,
+        Kind::SubagentResult,
+    ];
+
+    /// The word for this kind in JSON output. On disk Osier's own kinds are spelled as [`Kind::custom_type`] says.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Unknown => "unknown",
+            Kind::Message => "message",
+            Kind::ModelChange => "model_change",
+            Kind::ThinkingLevelChange => "thinking_level_change",
+            Kind::Compaction => "compaction",
+            Kind::BranchSummary => "branch_summary",
+            Kind::Custom => "custom",
+            Kind::CustomMessage => "custom_message",
+            Kind::Label => "label",
+            Kind::SessionInfo => "session_info",
+            Kind::ContextEdit => "context_edit",
+            Kind::Usage => "usage",
+            Kind::Leaf => "leaf",
+            Kind::Backtrack => "backtrack",
+            Kind::Config => "config",
+            Kind::DeleteBranch => "delete_branch",
+            Kind::RestoreBranch => "restore_branch",
+            Kind::EntryUpdate => "entry_update",
+            Kind::SubagentBatch => "subagent_batch",
+            Kind::SubagentResult => "subagent_result",
+        }
+    }
+
+    /// The `customType` under which a kind of Osier's own lies in the file.
+    pub fn custom_type(self) -> Option<&'static str> {
+        Some(match self {
+            Kind::Leaf => "osier.leaf",
+            Kind::Backtrack => "osier.backtrack",
+            Kind::Config => "osier.config",
+            Kind::DeleteBranch => "osier.delete_branch",
+            Kind::RestoreBranch => "osier.restore_branch",
+            Kind::EntryUpdate => "osier.entry_update",
+            _ => return None,
+        })
+    }
+
+    fn read(kind: &str, custom_type: &str) -> Kind {
+        let of_type = |wanted: &[Kind], otherwise| {
+            wanted.iter().copied().find(|kind| kind.custom_type() == Some(custom_type)).unwrap_or(otherwise)
+        };
+        match kind {
+            "message" => Kind::Message,
+            "model_change" => Kind::ModelChange,
+            "thinking_level_change" => Kind::ThinkingLevelChange,
+            "compaction" => Kind::Compaction,
+            "branch_summary" => Kind::BranchSummary,
+            "custom" => of_type(
+                &[Kind::Leaf, Kind::Config, Kind::DeleteBranch, Kind::RestoreBranch, Kind::EntryUpdate],
+                Kind::Custom,
+            ),
+            "custom_message" => of_type(&[Kind::Backtrack], Kind::CustomMessage),
+            "label" => Kind::Label,
+            "session_info" => Kind::SessionInfo,
+            "context_edit" => Kind::ContextEdit,
+            "usage" => Kind::Usage,
+            "subagent_batch" => Kind::SubagentBatch,
+            "subagent_result" => Kind::SubagentResult,
+            _ => Kind::Unknown,
+        }
+    }
+
+    /// About the session, not in the conversation: written by a stale window it must move nobody.
+    pub fn is_mark(self) -> bool {
+        matches!(
+            self,
+            Kind::Label
+                | Kind::SessionInfo
+                | Kind::Usage
+                | Kind::Config
+                | Kind::DeleteBranch
+                | Kind::RestoreBranch
+                | Kind::EntryUpdate
+        )
+    }
+
+    /// May change what a model is sent. Two leaves whose paths differ only in other kinds are the same place.
+    pub fn reaches_context(self) -> bool {
+        !(self.is_mark() || matches!(self, Kind::Custom | Kind::Leaf))
+    }
+
+    /// The fold reads the body of such a line; of all others the head is enough.
+    pub fn folds_body(self) -> bool {
+        matches!(
+            self,
+            Kind::Label
+                | Kind::SessionInfo
+                | Kind::Config
+                | Kind::DeleteBranch
+                | Kind::RestoreBranch
+                | Kind::EntryUpdate
+        )
+    }
+}
+
+/// Who speaks in a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Role {
+    None,
+    User,
+    Assistant,
+    ToolResult,
+    BashExecution,
+    Custom,
+    System,
+    Unknown,
+}
+
+impl Role {
+    pub const ALL: [Role; 8] = [
+        Role::None,
+        Role::User,
+        Role::Assistant,
+        Role::ToolResult,
+        Role::BashExecution,
+        Role::Custom,
+        Role::System,
+        Role::Unknown,
+    ];
+
+    pub fn read(role: &str) -> Role {
+        match role {
+            "user" => Role::User,
+            "assistant" => Role::Assistant,
+            // Other programs say `tool`.
+            "toolResult" | "tool" => Role::ToolResult,
+            "bashExecution" => Role::BashExecution,
+            "custom" | "hookMessage" => Role::Custom,
+            "system" => Role::System,
+            _ => Role::Unknown,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::None => "",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::ToolResult => "toolResult",
+            Role::BashExecution => "bashExecution",
+            Role::Custom => "custom",
+            Role::System => "system",
+            Role::Unknown => "unknown",
+        }
+    }
+}
+
+/// One more fact about an entry: why an assistant stopped, or why a leaf moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Why {
+    None,
+    Stop,
+    Length,
+    ToolUse,
+    Error,
+    Aborted,
+    Move,
+    Undo,
+    Redo,
+}
+
+impl Why {
+    pub const ALL: [Why; 9] = [
+        Why::None,
+        Why::Stop,
+        Why::Length,
+        Why::ToolUse,
+        Why::Error,
+        Why::Aborted,
+        Why::Move,
+        Why::Undo,
+        Why::Redo,
+    ];
+
+    fn of_stop(reason: &str) -> Why {
+        match reason {
+            "stop" => Why::Stop,
+            "length" => Why::Length,
+            "toolUse" => Why::ToolUse,
+            "error" => Why::Error,
+            "aborted" => Why::Aborted,
+            _ => Why::None,
+        }
+    }
+}
+
+/// Yes-or-no facts about an entry, a bit each.
+pub mod flag {
+    /// The id is not eight bytes long, so the head holds only its hash.
+    pub const LONG_ID: u8 = 1;
+    /// The message has text other than white space.
+    pub const HAS_TEXT: u8 = 1 << 1;
+    /// The message's `content` is null or absent.
+    pub const NO_CONTENT: u8 = 1 << 2;
+    /// `display: false`.
+    pub const NOT_SHOWN: u8 = 1 << 3;
+    /// `inContext: false`.
+    pub const NOT_SENT: u8 = 1 << 4;
+    /// It names a parent that the log does not have.
+    pub const ORPHAN: u8 = 1 << 5;
+    /// Its parents run in a circle, and this is where the circle was cut.
+    pub const CUT: u8 = 1 << 6;
+    /// A later line has the same id and counts instead.
+    pub const SUPERSEDED: u8 = 1 << 7;
+}
+
+/// What a line of a log turned out to be.
+#[derive(Debug)]
+pub enum Read<'a> {
+    Entry(Entry<'a>),
+    /// `type: "session"`. Only the first one of a log is its header.
+    Header(Raw<'a>),
+    Blank,
+    Odd(Odd),
+}
+
+/// Why a line is not an entry. It stays in the log, and is reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Odd {
+    /// Not JSON: a torn line, or foreign text.
+    NotJson,
+    /// JSON, but not an object.
+    NotAnObject,
+    /// An object without a text `id`.
+    NoId,
+}
+
+/// The facts of one entry, borrowed from its line.
+#[derive(Debug, Clone)]
+pub struct Entry<'a> {
+    pub line: &'a [u8],
+    pub kind: Kind,
+    pub role: Role,
+    pub why: Why,
+    pub flags: u8,
+    /// How many tools the message calls (255 and more are 255).
+    pub calls: u8,
+    pub id: Cow<'a, str>,
+    pub parent: Option<Cow<'a, str>>,
+    /// The entry this one points at: what a label names, a compaction keeps from, an edit or deletion concerns.
+    pub target: Option<Cow<'a, str>>,
+    pub time: Option<Millis>,
+    pub message: Option<Raw<'a>>,
+}
+
+/// Looks at a line. `line` has no line feed at its end.
+pub fn read(line: &[u8]) -> Read<'_> {
+    if line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
+        return Read::Blank;
+    }
+    let mut scanner = Scanner::new(line);
+    if !scanner.at_object() {
+        return Read::Odd(if Raw::parse(line).is_ok() { Odd::NotAnObject } else { Odd::NotJson });
+    }
+    let mut facts = Facts::default();
+    let read = facts.read(&mut scanner).and_then(|()| scanner.end());
+    match read {
+        Err(NotJson) => Read::Odd(Odd::NotJson),
+        Ok(()) if facts.kind.as_deref() == Some("session") => match Raw::parse(line) {
+            Ok(header) => Read::Header(header),
+            Err(NotJson) => Read::Odd(Odd::NotJson),
+        },
+        Ok(()) => facts.into_entry(line).map_or(Read::Odd(Odd::NoId), Read::Entry),
+    }
+}
+
+/// Reads a line that must be an entry.
+pub fn read_entry(line: &[u8]) -> Result<Entry<'_>, Odd> {
+    match read(line) {
+        Read::Entry(entry) => Ok(entry),
+        Read::Odd(odd) => Err(odd),
+        Read::Header(_) | Read::Blank => Err(Odd::NoId),
+    }
+}
+
+#[derive(Default)]
+struct Facts<'a> {
+    kind: Option<Cow<'a, str>>,
+    id: Option<Cow<'a, str>>,
+    parent: Option<Cow<'a, str>>,
+    custom_type: Option<Cow<'a, str>>,
+    target: Option<Cow<'a, str>>,
+    first_kept: Option<Cow<'a, str>>,
+    time: Option<Millis>,
+    data: Option<Raw<'a>>,
+    message: Option<Raw<'a>>,
+    said: Said<'a>,
+    flags: u8,
+}
+
+/// What the fold needs of a message.
+#[derive(Default)]
+struct Said<'a> {
+    role: Option<Cow<'a, str>>,
+    stop: Option<Cow<'a, str>>,
+    content: Content,
+}
+
+#[derive(Default)]
+struct Content {
+    present: bool,
+    has_text: bool,
+    calls: u8,
+}
+
+impl<'a> Facts<'a> {
+    fn read(&mut self, scanner: &mut Scanner<'a>) -> Result<(), NotJson> {
+        scanner.object(|scanner, key| {
+            match &*key {
+                "message" => return self.read_message(scanner),
+                "type" => self.kind = scanner.value()?.text(),
+                "id" => self.id = scanner.value()?.text(),
+                "parentId" => self.parent = scanner.value()?.text(),
+                "timestamp" => self.time = read_time(scanner.value()?),
+                "customType" => self.custom_type = scanner.value()?.text(),
+                "targetId" => self.target = scanner.value()?.text(),
+                "firstKeptEntryId" => self.first_kept = scanner.value()?.text(),
+                "data" => self.data = Some(scanner.value()?),
+                "display" => self.set(flag::NOT_SHOWN, scanner.value()?.is_false()),
+                "inContext" => self.set(flag::NOT_SENT, scanner.value()?.is_false()),
+                _ => drop(scanner.value()?),
+            }
+            Ok(())
+        })
+    }
+
+    fn set(&mut self, flag: u8, on: bool) {
+        self.flags = if on { self.flags | flag } else { self.flags & !flag };
+    }
+
+    fn read_message(&mut self, scanner: &mut Scanner<'a>) -> Result<(), NotJson> {
+        if !scanner.at_object() {
+            scanner.value()?;
+            self.message = None;
+            return Ok(());
+        }
+        let start = scanner.mark();
+        let mut said = Said::default();
+        scanner.object(|scanner, key| {
+            match &*key {
+                "role" => said.role = scanner.value()?.text(),
+                "content" => said.content = read_content(scanner)?,
+                "stopReason" => said.stop = scanner.value()?.text(),
+                _ => drop(scanner.value()?),
+            }
+            Ok(())
+        })?;
+        self.said = said;
+        self.message = Some(scanner.since(start));
+        Ok(())
+    }
+
+    fn into_entry(self, line: &'a [u8]) -> Option<Entry<'a>> {
+        let kind = Kind::read(self.kind.as_deref().unwrap_or(""), self.custom_type.as_deref().unwrap_or(""));
+        let is_message = kind == Kind::Message && self.message.is_some();
+        let role = match is_message {
+            true => Role::read(self.said.role.as_deref().unwrap_or("")),
+            false => Role::None,
+        };
+        let data = |key| self.data.and_then(|data| data.get(key)).and_then(Raw::text);
+        let (target, why) = match kind {
+            Kind::Compaction => (self.first_kept, Why::None),
+            Kind::Label | Kind::ContextEdit => (self.target, Why::None),
+            Kind::DeleteBranch | Kind::RestoreBranch | Kind::EntryUpdate => (data("targetId"), Why::None),
+            Kind::Leaf => (
+                None,
+                match data("why").as_deref() {
+                    Some("undo") => Why::Undo,
+                    Some("redo") => Why::Redo,
+                    _ => Why::Move,
+                },
+            ),
+            Kind::Message => (None, self.said.stop.as_deref().map_or(Why::None, Why::of_stop)),
+            _ => (None, Why::None),
+        };
+        let mut flags = self.flags;
+        if is_message && !self.said.content.present {
+            flags |= flag::NO_CONTENT;
+        }
+        if self.said.content.has_text {
+            flags |= flag::HAS_TEXT;
+        }
+        Some(Entry {
+            line,
+            kind,
+            role,
+            why,
+            flags,
+            calls: self.said.content.calls,
+            id: self.id?,
+            parent: self.parent.filter(|parent| !parent.is_empty()),
+            target,
+            time: self.time,
+            message: self.message,
+        })
+    }
+}
+
+fn read_time(value: Raw<'_>) -> Option<Millis> {
+    match value.text() {
+        Some(text) => time::parse(&text),
+        None => value.number().map(|millis| millis as Millis),
+    }
+}
+
+fn read_content(scanner: &mut Scanner<'_>) -> Result<Content, NotJson> {
+    let mut content = Content { present: true, ..Content::default() };
+    if !scanner.at_array() {
+        let value = scanner.value()?;
+        content.present = !value.is_null();
+        content.has_text = is_text(value);
+        return Ok(content);
+    }
+    scanner.array(|scanner| {
+        if !scanner.at_object() {
+            return scanner.value().map(drop);
+        }
+        let (mut kind, mut text) = (None, None);
+        scanner.object(|scanner, key| {
+            let value = scanner.value()?;
+            match &*key {
+                "type" => kind = Some(value),
+                "text" => text = Some(value),
+                _ => {}
+            }
+            Ok(())
+        })?;
+        match kind.map(Raw::bytes) {
+            Some(b"\"toolCall\"") => content.calls = content.calls.saturating_add(1),
+            Some(b"\"text\"") => content.has_text |= text.is_some_and(is_text),
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(content)
+}
+
+/// A string with something to see in it. Decided on the raw bytes where that is enough.
+fn is_text(value: Raw<'_>) -> bool {
+    match value.bytes() {
+        [b'"', first, ..] if first.is_ascii_graphic() && !matches!(first, b'"' | b'\\') => true,
+        _ => value.text().is_some_and(|text| !text.trim().is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(line: &str) -> Entry<'_> {
+        read_entry(line.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn a_message_tells_who_speaks_and_what_it_calls() {
+        let line = r#"{"type":"message","id":"0a0a0a0a","parentId":"b","timestamp":"2026-01-02T03:04:05.678Z","message":{"role":"assistant","content":[{"type":"text","text":" "},{"type":"toolCall","id":"x"},{"type":"toolCall"}],"stopReason":"toolUse"}}"#;
+        let entry = entry(line);
+        assert_eq!(
+            (entry.kind, entry.role, entry.why, entry.calls),
+            (Kind::Message, Role::Assistant, Why::ToolUse, 2)
+        );
+        assert_eq!(
+            (&*entry.id, entry.parent.as_deref(), entry.time),
+            ("0a0a0a0a", Some("b"), Some(1_767_323_045_678))
+        );
+        assert_eq!(entry.flags, 0);
+    }
+
+    #[test]
+    fn own_kinds_are_recognised_in_pis_clothes() {
+        let moved = entry(
+            r#"{"type":"custom","id":"1","parentId":null,"customType":"osier.leaf","data":{"why":"undo"}}"#,
+        );
+        assert_eq!((moved.kind, moved.why, moved.parent), (Kind::Leaf, Why::Undo, None));
+        assert_eq!(
+            entry(r#"{"type":"custom_message","id":"1","customType":"osier.backtrack"}"#).kind,
+            Kind::Backtrack
+        );
+        assert_eq!(entry(r#"{"type":"custom","id":"1","customType":"osier.backtrack"}"#).kind, Kind::Custom);
+        let deleted =
+            entry(r#"{"type":"custom","id":"1","customType":"osier.delete_branch","data":{"targetId":"7"}}"#);
+        assert_eq!((deleted.kind, deleted.target.as_deref()), (Kind::DeleteBranch, Some("7")));
+    }
+
+    #[test]
+    fn lines_that_are_no_entries_say_why() {
+        let odd = |line: &str| match read(line.as_bytes()) {
+            Read::Odd(odd) => odd,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(odd("{\"type\":\"mess"), Odd::NotJson);
+        assert_eq!(odd("null"), Odd::NotAnObject);
+        assert_eq!(odd("17"), Odd::NotAnObject);
+        assert_eq!(odd(r#"{"type":"message","id":5}"#), Odd::NoId);
+        assert!(matches!(read(b" \r"), Read::Blank));
+        assert!(matches!(read(br#"{"type":"session","id":"x"}"#), Read::Header(_)));
+    }
+
+    #[test]
+    fn a_message_without_content_is_told_from_an_empty_one() {
+        let flags = |content: &str| {
+            entry(&format!(r#"{{"type":"message","id":"1","message":{{"role":"user"{content}}}}}"#)).flags
+        };
+        assert_eq!(flags(""), flag::NO_CONTENT);
+        assert_eq!(flags(r#","content":null"#), flag::NO_CONTENT);
+        assert_eq!(flags(r#","content":[]"#), 0);
+        assert_eq!(flags(r#","content":"hi""#), flag::HAS_TEXT);
+        assert_eq!(flags(r#","content":[{"text":"\n","type":"text"}]"#), 0);
+        assert_eq!(flags(r#","content":[{"text":"\u0061","type":"text"}]"#), flag::HAS_TEXT);
+    }
+}

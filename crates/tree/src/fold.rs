@@ -1,0 +1,197 @@
+//! The session tree: the fold of a log.
+//!
+//! Only [`SessionTree::append`] changes a tree. Copies are cheap and keep the state they were taken in.
+
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHashSet;
+
+use crate::children::Children;
+use crate::entry::{Entry, Kind, Role};
+use crate::heads::{Head, Heads, Id, Seq};
+use crate::marks::{Label, Marks};
+
+/// A place in the conversation where the next entry could go; `None` is before the first.
+pub type Place = Option<Seq>;
+
+/// Where the log stands and what hangs where. Built by folding entries, changed by nothing else.
+#[derive(Debug, Clone, Default)]
+pub struct SessionTree {
+    heads: Heads,
+    marks: Arc<Marks>,
+    children: OnceLock<Arc<Children>>,
+}
+
+/// A place before a model call that the model may return to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoint {
+    pub number: usize,
+    pub entry: Seq,
+}
+
+impl SessionTree {
+    /// Takes the next entry in; `offset` and `len` tell where its line lies in the store.
+    pub fn append(&mut self, entry: &Entry<'_>, offset: u64, len: u32) -> Seq {
+        let seq = self.append_unsettled(entry, offset, len);
+        self.heads.settle();
+        seq
+    }
+
+    /// Takes many entries in.
+    pub fn extend<'a>(&mut self, entries: impl IntoIterator<Item = (Entry<'a>, u64, u32)>) {
+        for (entry, offset, len) in entries {
+            self.append_unsettled(&entry, offset, len);
+        }
+        self.heads.settle();
+    }
+
+    fn append_unsettled(&mut self, entry: &Entry<'_>, offset: u64, len: u32) -> Seq {
+        let seq = self.heads.append(entry, offset, len);
+        if entry.kind.folds_body() {
+            Arc::make_mut(&mut self.marks).apply(seq, entry);
+        }
+        self.children.take();
+        seq
+    }
+
+    /// A tree from heads that a store kept. `line_of` is asked for the lines that [`Head::wants_line`] names.
+    pub fn restore<'a>(
+        heads: impl IntoIterator<Item = Head>,
+        mut line_of: impl FnMut(Seq) -> Option<Entry<'a>>,
+    ) -> SessionTree {
+        let mut tree = SessionTree::default();
+        let mut cuts = Vec::new();
+        for (index, head) in heads.into_iter().enumerate() {
+            let entry = if head.wants_line() { line_of(Seq::new(index)) } else { None };
+            let seq = tree.heads.restore(head, entry.as_ref());
+            let Some(entry) = entry else { continue };
+            if let Some(parent) = entry.parent.as_ref().filter(|_| head.has(crate::entry::flag::CUT)) {
+                cuts.push((seq, parent.to_string()));
+            }
+            if entry.kind.folds_body() {
+                Arc::make_mut(&mut tree.marks).apply(seq, &entry);
+            }
+        }
+        tree.heads.restore_cuts(cuts);
+        tree
+    }
+
+    pub fn heads(&self) -> &Heads {
+        &self.heads
+    }
+
+    pub fn head(&self, seq: Seq) -> &Head {
+        self.heads.get(seq)
+    }
+
+    pub fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    pub fn id(&self, seq: Seq) -> Id<'_> {
+        self.heads.id(seq)
+    }
+
+    pub fn find(&self, id: &str) -> Option<Seq> {
+        self.heads.find(id)
+    }
+
+    /// Where the next entry goes.
+    pub fn leaf(&self) -> Place {
+        self.heads.leaf()
+    }
+
+    /// The entries from the root down to `at`.
+    pub fn path(&self, at: Place) -> Vec<Seq> {
+        self.heads.path(at)
+    }
+
+    pub fn same_place(&self, a: Place, b: Place) -> bool {
+        self.heads.same_place(a, b)
+    }
+
+    pub fn children(&self) -> &Children {
+        self.children.get_or_init(|| Arc::new(Children::of(&self.heads)))
+    }
+
+    pub fn marks(&self) -> &Marks {
+        &self.marks
+    }
+
+    pub fn label(&self, seq: Seq) -> Option<&Label> {
+        self.marks.label_of(self.id(seq).as_str())
+    }
+
+    /// The deepest entry that lies on the paths of both.
+    pub fn common_ancestor(&self, a: Place, b: Place) -> Place {
+        let (mut a, mut b) = (a?, b?);
+        while a != b {
+            let (head_a, head_b) = (self.head(a), self.head(b));
+            if head_a.depth >= head_b.depth {
+                a = head_a.parent?;
+            } else {
+                b = head_b.parent?;
+            }
+        }
+        Some(a)
+    }
+
+    /// Everything below deleted branches, their first entries included.
+    pub fn hidden(&self) -> FxHashSet<Seq> {
+        let mut hidden = FxHashSet::default();
+        let mut open: Vec<Seq> = self.marks.deleted().filter_map(|(id, _)| self.find(id)).collect();
+        while let Some(seq) = open.pop() {
+            if hidden.insert(seq) {
+                open.extend_from_slice(self.children().of_entry(seq));
+            }
+        }
+        hidden
+    }
+
+    /// Whether an entry lies in a deleted branch.
+    pub fn is_hidden(&self, seq: Seq) -> bool {
+        self.marks.deleted().next().is_some()
+            && self.heads.up(Some(seq)).any(|seq| self.marks.is_deleted(self.id(seq).as_str()))
+    }
+
+    /// The checkpoints on the path to `at`, counted from 0 over the whole of it: each user message, and each tool result
+    /// that is the last of its batch.
+    pub fn checkpoints(&self, at: Place) -> Vec<Checkpoint> {
+        let mut checkpoints = Vec::new();
+        let mut waiting = 0;
+        for seq in self.path(at) {
+            let head = self.head(seq);
+            let reached = match head.role {
+                Role::User => true,
+                Role::Assistant => {
+                    waiting = head.calls;
+                    false
+                }
+                Role::ToolResult if waiting > 0 => {
+                    waiting -= 1;
+                    waiting == 0
+                }
+                _ => false,
+            };
+            if reached {
+                checkpoints.push(Checkpoint { number: checkpoints.len(), entry: seq });
+            }
+        }
+        checkpoints
+    }
+
+    /// Whether somebody still owes the path an answer: a model to a user or a tool result, a tool to a call.
+    pub fn is_waiting(&self, at: Place) -> bool {
+        let Some(anchor) = self.heads.anchor(at) else { return false };
+        let head = self.head(anchor);
+        match (head.kind, head.role) {
+            (Kind::Backtrack, _) | (_, Role::User | Role::ToolResult) => true,
+            (_, Role::Assistant) => head.calls > 0,
+            _ => false,
+        }
+    }
+}

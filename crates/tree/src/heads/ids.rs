@@ -1,0 +1,63 @@
+//! Which entry has which id. Copies share their tables; only a small one is ever copied.
+
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+
+use super::{IdKey, Seq};
+
+/// A shared table longer than this is left as it is, and a new one begun.
+const SMALL: usize = 512;
+
+#[derive(Clone, Default)]
+pub(super) struct Ids {
+    /// Oldest first, each at least twice as long as the next.
+    settled: Arc<Vec<Arc<HashTable<Seq>>>>,
+    recent: Arc<HashTable<Seq>>,
+}
+
+fn hash(key: IdKey) -> u64 {
+    // Hex digits differ in few bits; the table looks at the top ones.
+    let mixed = key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    mixed ^ (mixed >> 32)
+}
+
+impl Ids {
+    pub(super) fn find(&self, key: IdKey, mut is_it: impl FnMut(Seq) -> bool) -> Option<Seq> {
+        let tables = std::iter::once(&self.recent).chain(self.settled.iter().rev());
+        tables.into_iter().find_map(|table| table.find(hash(key), |seq| is_it(*seq)).copied())
+    }
+
+    /// `earlier` is the entry that had this id so far.
+    pub(super) fn insert(
+        &mut self,
+        key: IdKey,
+        seq: Seq,
+        earlier: Option<Seq>,
+        key_of: impl Fn(Seq) -> IdKey,
+    ) {
+        if Arc::get_mut(&mut self.recent).is_none() && self.recent.len() > SMALL {
+            self.settle_recent(&key_of);
+        }
+        let table = Arc::make_mut(&mut self.recent);
+        if let Some(earlier) = earlier
+            && let Ok(found) = table.find_entry(hash(key), |seq| *seq == earlier)
+        {
+            found.remove();
+        }
+        table.insert_unique(hash(key), seq, |seq| hash(key_of(*seq)));
+    }
+
+    fn settle_recent(&mut self, key_of: &impl Fn(Seq) -> IdKey) {
+        let settled = Arc::make_mut(&mut self.settled);
+        let mut table = std::mem::take(&mut self.recent);
+        while let Some(older) = settled.pop_if(|older| older.len() < 2 * table.len()) {
+            let mut merged = HashTable::clone(&older);
+            for seq in table.iter() {
+                merged.insert_unique(hash(key_of(*seq)), *seq, |seq| hash(key_of(*seq)));
+            }
+            table = Arc::new(merged);
+        }
+        settled.push(table);
+    }
+}

@@ -1,0 +1,111 @@
+//! What marks say about a session as a whole: labels, name, settings, deleted branches, updates of running entries.
+//! Of each the last one in the log counts, wherever it hangs.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use crate::entry::{Entry, Kind};
+use crate::heads::Seq;
+use crate::scan::Raw;
+
+/// A person's name for an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    pub text: String,
+    /// The entry that set it.
+    pub set_by: Seq,
+    /// The entry that set the first of an unbroken row of labels on this target: labels are listed in that order.
+    since: Seq,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Marks {
+    labels: FxHashMap<Box<str>, Label>,
+    name: Option<String>,
+    settings: BTreeMap<String, Value>,
+    deleted: FxHashMap<Box<str>, Seq>,
+    updates: FxHashMap<Box<str>, Seq>,
+}
+
+impl Marks {
+    pub(crate) fn apply(&mut self, seq: Seq, entry: &Entry<'_>) {
+        let Ok(body) = Raw::parse(entry.line) else { return };
+        match (entry.kind, entry.target.as_deref()) {
+            (Kind::Label, Some(target)) => self.label(seq, target, body),
+            (Kind::SessionInfo, _) => {
+                let name = body.get("name").and_then(Raw::text);
+                self.name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+            }
+            (Kind::Config, _) => self.configure(body),
+            (Kind::DeleteBranch, Some(target)) => drop(self.deleted.insert(target.into(), seq)),
+            (Kind::RestoreBranch, Some(target)) => drop(self.deleted.remove(target)),
+            (Kind::EntryUpdate, Some(target)) => drop(self.updates.insert(target.into(), seq)),
+            _ => {}
+        }
+    }
+
+    fn label(&mut self, seq: Seq, target: &str, body: Raw<'_>) {
+        match body.get("label").and_then(Raw::text).filter(|label| !label.is_empty()) {
+            None => drop(self.labels.remove(target)),
+            Some(text) => {
+                let since = self.labels.get(target).map_or(seq, |label| label.since);
+                self.labels.insert(target.into(), Label { text: text.into_owned(), set_by: seq, since });
+            }
+        }
+    }
+
+    fn configure(&mut self, body: Raw<'_>) {
+        let Some(data) = body.get("data") else { return };
+        if let Some(set) = data.get("set") {
+            set.each_field(|key, value| {
+                if let Ok(value) = serde_json::from_slice(value.bytes()) {
+                    self.settings.insert(key.to_owned(), value);
+                }
+            });
+        }
+        if let Some(unset) = data.get("unset") {
+            unset.each_item(|key| {
+                if let Some(key) = key.text() {
+                    self.settings.remove(&*key);
+                }
+            });
+        }
+    }
+
+    pub fn label_of(&self, id: &str) -> Option<&Label> {
+        self.labels.get(id)
+    }
+
+    /// All labels with the ids they name, in the order in which they were first set.
+    pub fn labels(&self) -> Vec<(&str, &Label)> {
+        let mut labels: Vec<_> = self.labels.iter().map(|(id, label)| (&**id, label)).collect();
+        labels.sort_by_key(|(_, label)| label.since);
+        labels
+    }
+
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The session's settings as far as entries set them; a key that is not here has its default.
+    pub fn settings(&self) -> &BTreeMap<String, Value> {
+        &self.settings
+    }
+
+    /// Ids of the first entries of deleted branches, with the entry that deleted each.
+    pub fn deleted(&self) -> impl Iterator<Item = (&str, Seq)> {
+        self.deleted.iter().map(|(id, seq)| (&**id, *seq))
+    }
+
+    pub fn is_deleted(&self, id: &str) -> bool {
+        self.deleted.contains_key(id)
+    }
+
+    /// The latest `entry_update` of an entry.
+    pub fn update_of(&self, id: &str) -> Option<Seq> {
+        self.updates.get(id).copied()
+    }
+}

@@ -1,0 +1,31 @@
+//! What the tree looks like to a model, a person or a program. Each projection first tells which entries it needs; the
+//! caller fetches their lines, and the projection makes its view of them.
+
+use rustc_hash::FxHashMap;
+
+use crate::entry::{Entry, read_entry};
+use crate::heads::Seq;
+
+/// The lines a caller fetched for a projection.
+pub trait Lines {
+    /// The line of an entry, without its line feed.
+    fn line(&self, seq: Seq) -> Option<&[u8]>;
+
+    /// The line as an entry. `None` if it was not fetched.
+    fn entry(&self, seq: Seq) -> Option<Entry<'_>> {
+        self.line(seq).and_then(|line| read_entry(line).ok())
+    }
+}
+
+impl Lines for FxHashMap<Seq, Vec<u8>> {
+    fn line(&self, seq: Seq) -> Option<&[u8]> {
+        self.get(&seq).map(Vec::as_slice)
+    }
+}
+
+/// All lines of a log, by place.
+impl Lines for Vec<Vec<u8>> {
+    fn line(&self, seq: Seq) -> Option<&[u8]> {
+        self.get(seq.index()).map(Vec::as_slice)
+    }
+}

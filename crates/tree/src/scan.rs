@@ -1,0 +1,498 @@
+//! Reads JSON text in place: checks that it is well formed and tells where its parts lie.
+//!
+//! It never builds a document, never recurses and never allocates for plain text, because opening a session means
+//! doing this to every line of it. What it accepts is what `JSON.parse` accepts; broken UTF-8 and lone surrogates
+//! pass, and become U+FFFD when a string is taken out.
+
+use std::borrow::Cow;
+
+use memchr::memchr2;
+
+/// The text is not JSON. Where exactly does not matter to anybody: the line is reported as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotJson;
+
+/// One JSON value inside a larger text, surrounding white space left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Raw<'a>(&'a [u8]);
+
+impl<'a> Raw<'a> {
+    /// Checks `text` and takes it as one value.
+    pub fn parse(text: &'a [u8]) -> Result<Raw<'a>, NotJson> {
+        let mut scanner = Scanner::new(text);
+        let value = scanner.value()?;
+        scanner.end()?;
+        Ok(value)
+    }
+
+    pub fn bytes(self) -> &'a [u8] {
+        self.0
+    }
+
+    pub fn is_null(self) -> bool {
+        self.0 == b"null"
+    }
+
+    pub fn is_true(self) -> bool {
+        self.0 == b"true"
+    }
+
+    pub fn is_false(self) -> bool {
+        self.0 == b"false"
+    }
+
+    pub fn is_object(self) -> bool {
+        self.0.first() == Some(&b'{')
+    }
+
+    pub fn is_array(self) -> bool {
+        self.0.first() == Some(&b'[')
+    }
+
+    pub fn is_string(self) -> bool {
+        self.0.first() == Some(&b'"')
+    }
+
+    /// The text of a string value; `None` for any other value.
+    pub fn text(self) -> Option<Cow<'a, str>> {
+        let inner = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        Some(unescape(inner))
+    }
+
+    /// The value as a number; `None` for any other value.
+    pub fn number(self) -> Option<f64> {
+        match self.0.first()? {
+            b'-' | b'0'..=b'9' => std::str::from_utf8(self.0).ok()?.parse().ok(),
+            _ => None,
+        }
+    }
+
+    /// The value of `key` if this is an object that has it. As in JavaScript the last of several counts.
+    pub fn get(self, key: &str) -> Option<Raw<'a>> {
+        let mut found = None;
+        self.each_field(|name, value| {
+            if name == key {
+                found = Some(value);
+            }
+        });
+        found
+    }
+
+    /// Calls `f` for each field of an object, in order; does nothing for other values.
+    pub fn each_field(self, mut f: impl FnMut(&str, Raw<'a>)) {
+        let mut scanner = Scanner::new(self.0);
+        // The text was checked when this value was made, so an error here only means "not an object".
+        let _ = scanner.object(|scanner, key| {
+            let value = scanner.value()?;
+            f(&key, value);
+            Ok(())
+        });
+    }
+
+    /// Calls `f` for each item of an array, in order; does nothing for other values.
+    pub fn each_item(self, mut f: impl FnMut(Raw<'a>)) {
+        let mut scanner = Scanner::new(self.0);
+        let _ = scanner.array(|scanner| {
+            f(scanner.value()?);
+            Ok(())
+        });
+    }
+}
+
+/// A cursor over JSON text.
+#[derive(Debug)]
+pub(crate) struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// Strings must be searched for raw control characters, which JSON forbids there.
+    strict: bool,
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Self {
+        // One pass the compiler turns into vector instructions; hardly any line has a control character at all.
+        let strict = text.iter().fold(false, |seen, &b| seen | (b < 0x20));
+        Scanner { text, at: 0, strict }
+    }
+
+    fn white_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.text.get(self.at) {
+            self.at += 1;
+        }
+    }
+
+    fn peek(&mut self) -> Option<u8> {
+        self.white_space();
+        self.text.get(self.at).copied()
+    }
+
+    fn expect(&mut self, byte: u8) -> Result<(), NotJson> {
+        if self.peek() == Some(byte) {
+            self.at += 1;
+            return Ok(());
+        }
+        Err(NotJson)
+    }
+
+    /// Nothing but white space may follow.
+    pub(crate) fn end(&mut self) -> Result<(), NotJson> {
+        if self.peek().is_none() { Ok(()) } else { Err(NotJson) }
+    }
+
+    /// Walks an object. `field` is called behind each colon and must consume the value.
+    pub(crate) fn object(
+        &mut self,
+        mut field: impl FnMut(&mut Self, Cow<'a, str>) -> Result<(), NotJson>,
+    ) -> Result<(), NotJson> {
+        self.expect(b'{')?;
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.white_space();
+            let key = self.string()?;
+            self.expect(b':')?;
+            field(self, unescape(key))?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(NotJson),
+            }
+        }
+    }
+
+    /// Walks an array. `item` is called at each element and must consume it.
+    pub(crate) fn array(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<(), NotJson>,
+    ) -> Result<(), NotJson> {
+        self.expect(b'[')?;
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            item(self)?;
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return Err(NotJson),
+            }
+        }
+    }
+
+    /// The next value is an object (and not consumed yet).
+    pub(crate) fn at_object(&mut self) -> bool {
+        self.peek() == Some(b'{')
+    }
+
+    pub(crate) fn at_array(&mut self) -> bool {
+        self.peek() == Some(b'[')
+    }
+
+    /// Where the next value starts, so that a caller who walks into it can name it afterwards.
+    pub(crate) fn mark(&mut self) -> usize {
+        self.white_space();
+        self.at
+    }
+
+    pub(crate) fn since(&self, mark: usize) -> Raw<'a> {
+        Raw(&self.text[mark..self.at])
+    }
+
+    /// Consumes one value of any shape and depth.
+    pub(crate) fn value(&mut self) -> Result<Raw<'a>, NotJson> {
+        let start = self.mark();
+        let mut open = Nesting::default();
+        loop {
+            // At the start of a value.
+            match self.peek().ok_or(NotJson)? {
+                b'{' => {
+                    self.at += 1;
+                    if self.peek() == Some(b'}') {
+                        self.at += 1;
+                    } else {
+                        open.push(true);
+                        self.key()?;
+                        continue;
+                    }
+                }
+                b'[' => {
+                    self.at += 1;
+                    if self.peek() == Some(b']') {
+                        self.at += 1;
+                    } else {
+                        open.push(false);
+                        continue;
+                    }
+                }
+                b'"' => drop(self.string()?),
+                b'-' | b'0'..=b'9' => self.number()?,
+                b't' => self.word(b"true")?,
+                b'f' => self.word(b"false")?,
+                b'n' => self.word(b"null")?,
+                _ => return Err(NotJson),
+            }
+            // Behind a value: go on in, or close, whatever is open.
+            loop {
+                let Some(in_object) = open.top() else { return Ok(self.since(start)) };
+                match (self.peek().ok_or(NotJson)?, in_object) {
+                    (b',', true) => {
+                        self.at += 1;
+                        self.key()?;
+                        break;
+                    }
+                    (b',', false) => {
+                        self.at += 1;
+                        break;
+                    }
+                    (b'}', true) | (b']', false) => {
+                        self.at += 1;
+                        open.pop();
+                    }
+                    _ => return Err(NotJson),
+                }
+            }
+        }
+    }
+
+    fn key(&mut self) -> Result<(), NotJson> {
+        self.white_space();
+        self.string()?;
+        self.expect(b':')
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<(), NotJson> {
+        if !self.text[self.at..].starts_with(word) {
+            return Err(NotJson);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// Consumes a string and gives what is between its quotes, escapes untouched.
+    fn string(&mut self) -> Result<&'a [u8], NotJson> {
+        if self.text.get(self.at) != Some(&b'"') {
+            return Err(NotJson);
+        }
+        let start = self.at + 1;
+        let mut at = start;
+        loop {
+            at += memchr2(b'"', b'\\', &self.text[at..]).ok_or(NotJson)?;
+            if self.text[at] == b'"' {
+                break;
+            }
+            at += match self.text.get(at + 1) {
+                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
+                Some(b'u') if hex4(&self.text[at + 2..]).is_some() => 6,
+                _ => return Err(NotJson),
+            };
+        }
+        let inner = &self.text[start..at];
+        if self.strict && inner.iter().any(|&b| b < 0x20) {
+            return Err(NotJson);
+        }
+        self.at = at + 1;
+        Ok(inner)
+    }
+
+    fn number(&mut self) -> Result<(), NotJson> {
+        if self.text.get(self.at) == Some(&b'-') {
+            self.at += 1;
+        }
+        match self.text.get(self.at) {
+            Some(b'0') => self.at += 1,
+            Some(b'1'..=b'9') => self.digits()?,
+            _ => return Err(NotJson),
+        }
+        if self.text.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.text.get(self.at) {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.text.get(self.at) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), NotJson> {
+        let start = self.at;
+        while self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+        if self.at > start { Ok(()) } else { Err(NotJson) }
+    }
+}
+
+/// Which brackets are open, `true` for an object. Sixty-four levels cost no allocation.
+#[derive(Default)]
+struct Nesting {
+    near: u64,
+    depth: usize,
+    far: Vec<u64>,
+}
+
+impl Nesting {
+    fn push(&mut self, object: bool) {
+        if self.depth > 0 && self.depth.is_multiple_of(64) {
+            self.far.push(self.near);
+        }
+        self.near = self.near << 1 | u64::from(object);
+        self.depth += 1;
+    }
+
+    fn pop(&mut self) {
+        self.depth -= 1;
+        self.near >>= 1;
+        if self.depth > 0 && self.depth.is_multiple_of(64) {
+            self.near = self.far.pop().unwrap_or_default();
+        }
+    }
+
+    fn top(&self) -> Option<bool> {
+        (self.depth > 0).then_some(self.near & 1 == 1)
+    }
+}
+
+fn hex4(text: &[u8]) -> Option<u32> {
+    text.get(..4)?.iter().try_fold(0, |sum, &b| Some(sum * 16 + char::from(b).to_digit(16)?))
+}
+
+/// The text that the inside of a JSON string stands for. What is no valid Unicode becomes U+FFFD.
+fn unescape(inner: &[u8]) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', inner).is_none() {
+        return String::from_utf8_lossy(inner);
+    }
+    let mut text = String::with_capacity(inner.len());
+    let mut rest = inner;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        text.push_str(&String::from_utf8_lossy(&rest[..at]));
+        let (ch, used) = escape(&rest[at..]);
+        text.push(ch);
+        rest = &rest[(at + used).min(rest.len())..];
+    }
+    text.push_str(&String::from_utf8_lossy(rest));
+    Cow::Owned(text)
+}
+
+/// The character an escape stands for, and how many bytes it took.
+fn escape(text: &[u8]) -> (char, usize) {
+    let simple = match text.get(1) {
+        Some(b'u') => {
+            let Some(high) = text.get(2..).and_then(hex4) else { return (char::REPLACEMENT_CHARACTER, 2) };
+            if let 0xD800..=0xDBFF = high
+                && text.get(6..8) == Some(b"\\u")
+                && let Some(low @ 0xDC00..=0xDFFF) = text.get(8..).and_then(hex4)
+            {
+                let point = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+                return (char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER), 12);
+            }
+            return (char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 6);
+        }
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(&other) => char::from(other),
+        None => char::REPLACEMENT_CHARACTER,
+    };
+    (simple, 2)
+}
+
+/// Writes `text` as a JSON string, quotes included.
+pub fn quote(text: &str, out: &mut Vec<u8>) {
+    serde_json::to_writer(out, text).expect("a string always serialises, and a Vec takes every byte");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn it_accepts_what_json_parse_accepts() {
+        for good in
+            ["{}", " [ ] ", "null", "-0.5e+3", r#""\u00e9\ud800""#, r#"{"a":[1,{"b":null}],"a":2}"#, "[[[]]]"]
+        {
+            assert!(Raw::parse(good.as_bytes()).is_ok(), "{good}");
+        }
+        for bad in [
+            "",
+            "{",
+            "[1,]",
+            r#"{"a"}"#,
+            "01",
+            "1.",
+            "tru",
+            "nullx",
+            "\"\u{1}\"",
+            r#""\x""#,
+            r#""\u12""#,
+            "{} {}",
+            "[1}",
+            "{\"a\":1]",
+        ] {
+            assert!(Raw::parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn nesting_has_no_limit() {
+        let deep = format!("{}{}", "[".repeat(300_000), "]".repeat(300_000));
+        assert!(Raw::parse(deep.as_bytes()).is_ok());
+        let mixed = format!("{}1{}", "[{\"a\":".repeat(100_000), "}]".repeat(100_000));
+        assert!(Raw::parse(mixed.as_bytes()).is_ok());
+        assert!(Raw::parse(&mixed.as_bytes()[..mixed.len() - 1]).is_err());
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_counts_and_escaped_keys_are_read() {
+        let object = Raw::parse(br#"{"id":1,"\u0069d":2}"#).unwrap();
+        assert_eq!(object.get("id").unwrap().bytes(), b"2");
+    }
+
+    #[test]
+    fn strings_come_out_whole() {
+        let raw = Raw::parse(r#""a\n\"\\\/é\u00e9\ud83d\ude80\ud83dx""#.as_bytes()).unwrap();
+        assert_eq!(raw.text().unwrap(), "a\n\"\\/éé🚀\u{fffd}x");
+    }
+
+    proptest! {
+        #[test]
+        fn it_agrees_with_serde_json_on_any_text(text in r#"[\[\]{}:,"\\a-cu0-9eE+. \t\x01ntrulfs-]{0,24}"#) {
+            let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
+            prop_assert_eq!(Raw::parse(text.as_bytes()).is_ok(), theirs);
+        }
+
+        #[test]
+        fn it_agrees_with_serde_json_on_broken_documents(cut in 0usize..200, with in any::<u8>()) {
+            let mut text = br#"{"type":"message","id":"0a","x":[1,-2.5e3,{"y":"z\u00e9\n"},null,true],"m":{"role":"user"}}"#.to_vec();
+            let at = cut % text.len();
+            text[at] = with;
+            let theirs = serde_json::from_slice::<&serde_json::value::RawValue>(&text);
+            // serde_json also refuses broken UTF-8, which JavaScript replaces.
+            if std::str::from_utf8(&text).is_ok() {
+                prop_assert_eq!(Raw::parse(&text).is_ok(), theirs.is_ok());
+            }
+        }
+
+        #[test]
+        fn quoted_text_reads_back(text in any::<String>()) {
+            let mut out = Vec::new();
+            quote(&text, &mut out);
+            prop_assert_eq!(Raw::parse(&out).unwrap().text().unwrap(), text);
+        }
+    }
+}

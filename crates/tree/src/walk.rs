@@ -1,0 +1,185 @@
+//! Which entries make a model's context, decided from heads alone.
+//!
+//! The walk asks for one head at a time, from the leaf upwards, and stops at the last compaction's kept part: its cost
+//! follows the conversation in use, not the log. Whoever drives it may have all heads in memory or fetch them by pages.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+use crate::entry::{Kind, Role, flag};
+use crate::fold::{Place, SessionTree};
+use crate::heads::{Head, Seq};
+
+/// The entries of a context, oldest first; a compaction, if any, comes first of all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ContextPlan {
+    pub leaf: Place,
+    pub items: Vec<Item>,
+    /// The entries that tell model and thinking level.
+    pub model: Option<Seq>,
+    pub thinking: Option<Seq>,
+    pub compaction: Option<Seq>,
+    /// The compaction keeps from an entry that is not above it, hence nothing.
+    pub dangling: bool,
+}
+
+/// One entry of a context, and the edit that changes what it contributes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Item {
+    pub seq: Seq,
+    pub edit: Option<Seq>,
+}
+
+/// Chooses the entries of a context; see the module.
+#[derive(Debug)]
+pub struct ContextWalk {
+    plan: ContextPlan,
+    /// Newest first.
+    chosen: Vec<Seq>,
+    /// The last edit of each entry.
+    edits: FxHashMap<Seq, Seq>,
+    /// What the edits in the kept part concern.
+    kept_edits: Vec<Seq>,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Stage {
+    Leaf(Seq),
+    /// Going up, until the compaction or the root.
+    Recent(Seq),
+    /// Looking at where the compaction keeps from.
+    Boundary {
+        keep_from: Seq,
+        resume_at: Option<Seq>,
+    },
+    /// Going up, until the kept part's first entry.
+    Kept {
+        at: Seq,
+        keep_from: Seq,
+        keep_depth: u32,
+        mark: usize,
+    },
+    Done,
+}
+
+impl ContextWalk {
+    pub fn new(at: Place) -> ContextWalk {
+        ContextWalk {
+            plan: ContextPlan { leaf: at, ..ContextPlan::default() },
+            chosen: Vec::new(),
+            edits: FxHashMap::default(),
+            kept_edits: Vec::new(),
+            stage: at.map_or(Stage::Done, Stage::Leaf),
+        }
+    }
+
+    /// The head the walk needs next; `None` when it is done.
+    pub fn wants(&self) -> Option<Seq> {
+        match self.stage {
+            Stage::Leaf(seq) | Stage::Recent(seq) | Stage::Kept { at: seq, .. } => Some(seq),
+            Stage::Boundary { keep_from, .. } => Some(keep_from),
+            Stage::Done => None,
+        }
+    }
+
+    /// Gives the walk the head it wanted.
+    pub fn give(&mut self, head: &Head) {
+        match self.stage {
+            Stage::Leaf(seq) => {
+                self.plan.model = head.model;
+                self.plan.thinking = head.thinking;
+                self.plan.compaction = head.compaction;
+                self.recent(seq, head);
+            }
+            Stage::Recent(seq) => self.recent(seq, head),
+            Stage::Boundary { keep_from, resume_at } => {
+                let mark = self.chosen.len();
+                self.stage = match resume_at {
+                    Some(at) => Stage::Kept { at, keep_from, keep_depth: head.depth, mark },
+                    None => self.nothing_kept(mark),
+                };
+            }
+            Stage::Kept { at, keep_from, keep_depth, mark } => {
+                if head.depth < keep_depth {
+                    self.stage = self.nothing_kept(mark);
+                    return;
+                }
+                if head.kind != Kind::Compaction && head.role != Role::System {
+                    self.choose(at, head);
+                }
+                self.stage = match head.parent {
+                    _ if at == keep_from => Stage::Done,
+                    Some(parent) => Stage::Kept { at: parent, keep_from, keep_depth, mark },
+                    None => self.nothing_kept(mark),
+                };
+            }
+            Stage::Done => {}
+        }
+    }
+
+    fn recent(&mut self, seq: Seq, head: &Head) {
+        if Some(seq) == self.plan.compaction {
+            self.stage = match head.target {
+                Some(keep_from) if keep_from != seq => Stage::Boundary { keep_from, resume_at: head.parent },
+                own => {
+                    self.plan.dangling = own.is_none();
+                    Stage::Done
+                }
+            };
+            return;
+        }
+        self.choose(seq, head);
+        self.stage = head.parent.map_or(Stage::Done, Stage::Recent);
+    }
+
+    fn nothing_kept(&mut self, mark: usize) -> Stage {
+        self.chosen.truncate(mark);
+        for target in self.kept_edits.drain(..) {
+            self.edits.remove(&target);
+        }
+        self.plan.dangling = true;
+        Stage::Done
+    }
+
+    fn choose(&mut self, seq: Seq, head: &Head) {
+        match head.kind {
+            Kind::ContextEdit => self.choose_edit(seq, head),
+            Kind::Message | Kind::CustomMessage | Kind::Backtrack | Kind::BranchSummary
+                if !head.has(flag::NOT_SENT) =>
+            {
+                self.chosen.push(seq);
+            }
+            _ => {}
+        }
+    }
+
+    fn choose_edit(&mut self, seq: Seq, head: &Head) {
+        let Some(target) = head.target else { return };
+        if let Entry::Vacant(slot) = self.edits.entry(target) {
+            slot.insert(seq);
+            if let Stage::Kept { .. } = self.stage {
+                self.kept_edits.push(target);
+            }
+        }
+    }
+
+    pub fn finish(mut self) -> ContextPlan {
+        let item = |seq: Seq| Item { seq, edit: self.edits.get(&seq).copied() };
+        let oldest_first = self.chosen.iter().rev().copied();
+        self.plan.items = self.plan.compaction.into_iter().chain(oldest_first).map(item).collect();
+        self.plan
+    }
+}
+
+impl SessionTree {
+    /// The entries of the context at a place.
+    pub fn context_entries(&self, at: Place) -> ContextPlan {
+        let mut walk = ContextWalk::new(at);
+        while let Some(seq) = walk.wants() {
+            walk.give(self.head(seq));
+        }
+        walk.finish()
+    }
+}

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Makes the real pi available for comparison: `install.sh DIR` leaves a Node and one fixed release of
+# pi's package in DIR and prints where both are. A second run finds them and downloads nothing.
+set -euo pipefail
+
+pi_package='@earendil-works/pi-coding-agent'
+pi_version='1.5.0'
+node_major='22'
+
+[ $# -eq 1 ] || { echo 'usage: install.sh DIR' >&2; exit 2; }
+mkdir -p "$1"
+cd "$1"
+here=$PWD
+
+if [ ! -x node_modules/.bin/node ]; then
+  command -v npm >/dev/null || { echo 'install.sh: npm is needed to fetch the peer; install Node.js first' >&2; exit 1; }
+  [ -f package.json ] || echo '{ "name": "osier-peer", "private": true }' > package.json
+  npm install --silent --no-audit --no-fund "node@$node_major" >&2
+fi
+
+module=package/dist/bundle/index.js
+if [ ! -f "$module" ]; then
+  archive=$(npm pack --silent "$pi_package@$pi_version")
+  tar -xzf "$archive"
+  rm -f "$archive"
+fi
+[ -f "$module" ] || { echo "install.sh: $pi_package $pi_version holds no $module" >&2; exit 1; }
+
+echo "NODE=$here/node_modules/.bin/node"
+echo "MODULE=$here/$module"

@@ -1,0 +1,48 @@
+// What pi makes of sessions that Osier wrote. Takes a list of jobs as JSON on stdin, answers a list on stdout.
+//   node read.mjs --module BUNDLE see     [{file}]                  what pi sees
+//   node read.mjs --module BUNDLE continue [{file, seed, count}]    pi does `count` random things, then what it sees
+//   node read.mjs --module BUNDLE fork    [{file, entry, dir}]      the lines of pi's fork at `entry`, or null
+//   node read.mjs --module BUNDLE hammer  [{file, count}]           appends without a lock, an id per line on stdout
+import { existsSync, readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { loadPi, readArguments, seenByPi } from "./pi.mjs";
+import { dice, live } from "./random.mjs";
+
+const { options, rest } = readArguments(process.argv.slice(2));
+const pi = await loadPi(options.module);
+const jobs = JSON.parse(readFileSync(0, "utf8"));
+
+const see = ({ file }) => seenByPi(pi, file);
+
+function goOn({ file, seed, count }) {
+	const sm = pi.SessionManager.open(file);
+	live(sm, dice(seed), count);
+	// pi forgets a bare move, so what counts is what it sees after opening the file again.
+	return seenByPi(pi, file);
+}
+
+function fork({ file, entry, dir }) {
+	const sm = pi.SessionManager.open(file, dir);
+	const made = sm.createBranchedSession(entry);
+	if (!existsSync(made)) return null;
+	return readFileSync(made, "utf8").split("\n").filter((line) => line !== "").map((line) => JSON.parse(line));
+}
+
+async function hammer({ file, count }) {
+	const sm = pi.SessionManager.open(file);
+	for (let i = 0; i < count; i++) {
+		const id = sm.appendMessage({ role: "user", content: [{ type: "text", text: `pi ${i} ${"x".repeat((i * 37) % 3000)}` }], timestamp: Date.now() });
+		process.stdout.write(`${id}\n`);
+		await sleep(i % 5);
+	}
+}
+
+const WORK = { see, continue: goOn, fork };
+if (rest[0] === "hammer") {
+	for (const job of jobs) await hammer(job);
+} else if (WORK[rest[0]]) {
+	process.stdout.write(JSON.stringify(jobs.map(WORK[rest[0]])));
+} else {
+	console.error("read.mjs: say see, continue, fork or hammer");
+	process.exit(2);
+}
