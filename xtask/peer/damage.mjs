@@ -22,7 +22,10 @@ function change(lines, r, edit) {
 	lines[at] = JSON.stringify(entry);
 }
 
-function insert(lines, r, line, from = 1) {
+const headerPlace = (lines) => lines.findIndex((line) => parse(line)?.type === "session");
+
+// Only junk may stand before the header: after anything else pi refuses the file.
+function insert(lines, r, line, from = headerPlace(lines) + 1) {
 	lines.splice(from + r.below(lines.length - from + 1), 0, line);
 }
 
@@ -94,7 +97,7 @@ const LINE_DAMAGE = {
 		lines.push(JSON.stringify({ type: "compaction", id, parentId: someId(lines, r), timestamp: stamp(), summary: text(r), firstKeptEntryId: id, tokensBefore: 5 }));
 	},
 	danglingLabel: (lines, r) => strangeEntry(lines, r, { type: "label", targetId: freshId(r), label: "lost" }),
-	extraHeader: (lines, r) => insert(lines, r, r.chance(0.5) ? lines[0] : JSON.stringify({ type: "session", version: 3, id: "other", timestamp: stamp(), cwd: "/else" })),
+	extraHeader: (lines, r) => insert(lines, r, r.chance(0.5) ? lines[headerPlace(lines)] : JSON.stringify({ type: "session", version: 3, id: "other", timestamp: stamp(), cwd: "/else" })),
 	nothingLine: (lines, r) => insert(lines, r, r.pick(["null", "false", "0", '""'])),
 	blankLine: (lines, r) => insert(lines, r, r.pick(["", "   ", "\t"]), 0),
 	tornLine: tear,

@@ -1,6 +1,12 @@
 //! What the tree looks like to a model, a person or a program. Each projection first tells which entries it needs; the
 //! caller fetches their lines, and the projection makes its view of them.
 
+pub mod card;
+pub mod context;
+pub mod json;
+pub mod request;
+pub mod snapshot;
+
 use rustc_hash::FxHashMap;
 
 use crate::entry::{Entry, read_entry};

@@ -1,0 +1,96 @@
+//! An entry that is planned and not written yet: everything but its id, its parent's id and its time.
+
+use serde_json::Value;
+
+use crate::entry::Kind;
+use crate::fold::Place;
+use crate::scan::quote;
+use crate::time::{self, Millis};
+
+/// Where a draft will hang.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Under {
+    /// Below the log's leaf as it stands at the moment of writing. So a mark from a stale window moves nobody.
+    Log,
+    /// Below exactly this place, whatever others appended meanwhile: then the two are siblings.
+    Place(Place),
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draft {
+    pub kind: Kind,
+    pub under: Under,
+    /// The word for the kind on disk.
+    word: String,
+    /// The other members of the object, each with a comma before it.
+    members: Vec<u8>,
+}
+
+impl Draft {
+    pub(crate) fn new(kind: Kind, under: Under) -> Draft {
+        let word = match kind {
+            Kind::Backtrack => "custom_message",
+            _ if kind.custom_type().is_some() => "custom",
+            _ => kind.name(),
+        };
+        let draft = Draft { kind, under, word: word.to_owned(), members: Vec::new() };
+        match kind.custom_type() {
+            Some(custom_type) => draft.with("customType", custom_type),
+            None => draft,
+        }
+    }
+
+    /// A draft of any object: `type`, `id`, `parentId` and `timestamp` are taken out, the rest is kept as it is.
+    pub fn of_object(kind: Kind, under: Under, object: crate::scan::Raw<'_>) -> Draft {
+        let mut word = String::new();
+        let mut members = Vec::new();
+        object.each_field(|key, value| match key {
+            "type" => word = value.text().unwrap_or_default().into_owned(),
+            "id" | "parentId" | "timestamp" => {}
+            _ => push_member(&mut members, key, value.bytes()),
+        });
+        Draft { kind, under, word, members }
+    }
+
+    pub(crate) fn with(self, key: &str, text: &str) -> Draft {
+        let mut value = Vec::new();
+        quote(text, &mut value);
+        self.with_raw(key, &value)
+    }
+
+    pub(crate) fn with_value(self, key: &str, value: &Value) -> Draft {
+        self.with_raw(key, value.to_string().as_bytes())
+    }
+
+    pub(crate) fn with_raw(mut self, key: &str, value: &[u8]) -> Draft {
+        push_member(&mut self.members, key, value);
+        self
+    }
+
+    /// The line of this draft, without line feed.
+    pub fn line(&self, id: &str, parent: Option<&str>, time: Millis) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.members.len() + 128);
+        out.extend_from_slice(b"{\"type\":");
+        quote(&self.word, &mut out);
+        out.extend_from_slice(b",\"id\":");
+        quote(id, &mut out);
+        out.extend_from_slice(b",\"parentId\":");
+        match parent {
+            Some(parent) => quote(parent, &mut out),
+            None => out.extend_from_slice(b"null"),
+        }
+        out.extend_from_slice(b",\"timestamp\":");
+        quote(&time::format(time), &mut out);
+        out.extend_from_slice(&self.members);
+        out.push(b'}');
+        out
+    }
+}
+
+fn push_member(members: &mut Vec<u8>, key: &str, value: &[u8]) {
+    members.push(b',');
+    quote(key, members);
+    members.push(b':');
+    members.extend_from_slice(value);
+}

@@ -1,0 +1,117 @@
+//! Logs of pi's versions 1 and 2, brought to version 3. Pure: the store decides when a file is replaced.
+
+use rustc_hash::FxHashSet;
+
+use crate::entry::{Read, read};
+use crate::fork::splice;
+use crate::header::{Header, VERSION};
+use crate::projection::context::with_field;
+use crate::scan::{Raw, quote};
+
+/// The lines of an old log as version 3 has them; lines that are not JSON objects stay as they are.
+///
+/// Ids are derived from the session's id and the line's number, so that reading the same file twice gives the same tree.
+pub fn migrate(header: &Header, lines: &[&[u8]]) -> Vec<Vec<u8>> {
+    let ids = if header.version < 2 { chain_ids(header, lines) } else { Vec::new() };
+    // pi counts the lines it could parse, header first.
+    let counted: Vec<usize> =
+        (0..lines.len()).filter(|at| Raw::parse(lines[*at]).is_ok_and(|raw| !raw.is_null())).collect();
+    let mut previous: Option<&str> = None;
+    let mut out = Vec::with_capacity(lines.len());
+    for (at, line) in lines.iter().enumerate() {
+        let Ok(object) = Raw::parse(line).and_then(|raw| if raw.is_object() { Ok(raw) } else { Err(crate::scan::NotJson) }) else {
+            out.push(line.to_vec());
+            continue;
+        };
+        if let Read::Header(_) = read(line) {
+            out.push(with_field(object, "version", VERSION.to_string().as_bytes()));
+            continue;
+        }
+        let mut new = line.to_vec();
+        if header.version < 2 {
+            new = chained(object, &ids[at], previous, kept_id(object, &counted, &ids));
+            previous = Some(&ids[at]);
+        }
+        out.push(renamed_role(new));
+    }
+    out
+}
+
+/// An id for each line that becomes an entry; headers and other lines have an empty one.
+fn chain_ids(header: &Header, lines: &[&[u8]]) -> Vec<String> {
+    let mut taken = FxHashSet::default();
+    let mut id_of = |number: usize| {
+        (0u32..).map(|again| derived_id(&header.id, number, again)).find(|id| taken.insert(id.clone())).unwrap_or_default()
+    };
+    lines
+        .iter()
+        .enumerate()
+        .map(|(number, line)| match (Raw::parse(line), read(line)) {
+            (Ok(raw), Read::Entry(_) | Read::Odd(_)) if raw.is_object() => id_of(number),
+            _ => String::new(),
+        })
+        .collect()
+}
+
+/// Eight hex digits. The hash is FNV-1a, written out because it must never change.
+fn derived_id(session: &str, number: usize, again: u32) -> String {
+    let text = format!("{session}:{number}:{again}");
+    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{:08x}", (hash >> 32) as u32 ^ hash as u32)
+}
+
+/// The id of the line that `firstKeptEntryIndex` counts to.
+fn kept_id<'a>(object: Raw<'_>, counted: &[usize], ids: &'a [String]) -> Option<&'a str> {
+    let index = object.get("firstKeptEntryIndex")?.number()? as usize;
+    counted.get(index).map(|at| ids[*at].as_str()).filter(|id| !id.is_empty())
+}
+
+fn chained(object: Raw<'_>, id: &str, parent: Option<&str>, kept: Option<&str>) -> Vec<u8> {
+    let mut value = Vec::new();
+    quote(id, &mut value);
+    let line = with_field(object, "id", &value);
+    value.clear();
+    match parent {
+        Some(parent) => quote(parent, &mut value),
+        None => value.extend_from_slice(b"null"),
+    }
+    let mut line = with_field(Raw::parse(&line).unwrap_or(object), "parentId", &value);
+    let is_compaction = object.get("type").and_then(Raw::text).as_deref() == Some("compaction");
+    let counts = object.get("firstKeptEntryIndex").is_some_and(|index| index.number().is_some());
+    if is_compaction && counts {
+        line = without_field(&line, "firstKeptEntryIndex");
+        if let (Some(kept), Ok(raw)) = (kept, Raw::parse(&line)) {
+            value.clear();
+            quote(kept, &mut value);
+            return with_field(raw, "firstKeptEntryId", &value);
+        }
+    }
+    line
+}
+
+fn without_field(line: &[u8], key: &str) -> Vec<u8> {
+    let Ok(object) = Raw::parse(line) else { return line.to_vec() };
+    let mut out = Vec::with_capacity(line.len());
+    object.each_field(|name, value| {
+        if name != key {
+            out.push(if out.is_empty() { b'{' } else { b',' });
+            quote(name, &mut out);
+            out.push(b':');
+            out.extend_from_slice(value.bytes());
+        }
+    });
+    out.push(b'}');
+    out
+}
+
+fn renamed_role(line: Vec<u8>) -> Vec<u8> {
+    let message = Raw::parse(&line).ok().and_then(|object| object.get("message"));
+    let Some(message) = message.filter(|message| message.get("role").and_then(Raw::text).as_deref() == Some("hookMessage"))
+    else {
+        return line;
+    };
+    let renamed = splice(message.bytes(), "role", b"\"custom\"");
+    splice(&line, "message", &renamed)
+}

@@ -1,0 +1,284 @@
+//! Plans: pure checks of a request against the tree, each giving the one entry that would carry it out.
+
+use serde_json::{Map, Value, json};
+
+use crate::draft::{Draft, Under};
+use crate::entry::{Kind, Role, flag};
+use crate::fold::{Checkpoint, Place, SessionTree};
+use crate::heads::Seq;
+use crate::scan::Raw;
+
+/// Why a request cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    #[error("no entry {id} in this session; `osier sessions tree` shows the ids")]
+    NotFound { id: String },
+    #[error("there is no move to undo")]
+    NothingToUndo,
+    #[error("there is no move to redo")]
+    NothingToRedo,
+    #[error("entry {id} is not the start of a deleted branch")]
+    NotDeleted { id: String },
+    #[error("entry {id} is already deleted")]
+    AlreadyDeleted { id: String },
+    #[error("entry {id} is finished, and a finished entry never changes")]
+    EntryImmutable { id: String },
+    #[error("entry {id} is not on the path to the leaf, so it cannot be edited here")]
+    NotOnPath { id: String },
+    #[error("entry {id} says nothing to the model that could be edited")]
+    NotEditable { id: String },
+    #[error("this is not an entry: {why}")]
+    NotAnEntry { why: &'static str },
+    #[error("{what} must not be empty")]
+    Empty { what: &'static str },
+}
+
+/// What choosing an entry in a tree view means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Landing {
+    /// Where the leaf goes.
+    pub place: Place,
+    /// The entry whose text returns to the editor.
+    pub text_of: Option<Seq>,
+}
+
+impl SessionTree {
+    /// Finds an entry or says that there is none.
+    pub fn require(&self, id: &str) -> Result<Seq, PlanError> {
+        self.find(id).ok_or_else(|| PlanError::NotFound { id: id.to_owned() })
+    }
+
+    /// Where one lands on choosing an entry: before a user's or a custom message, to say it differently; else on it.
+    pub fn landing(&self, chosen: Seq) -> Landing {
+        let head = self.head(chosen);
+        let says_again = head.role == Role::User || head.kind == Kind::CustomMessage;
+        match says_again {
+            true => Landing { place: head.parent, text_of: Some(chosen) },
+            false => Landing { place: Some(chosen), text_of: None },
+        }
+    }
+
+    /// A message below a place. `message` is its JSON object; a `tool` role becomes `toolResult`.
+    pub fn plan_message(&self, at: Place, message: Raw<'_>) -> Result<Draft, PlanError> {
+        if !message.is_object() {
+            return Err(PlanError::NotAnEntry { why: "a message is a JSON object" });
+        }
+        let draft = Draft::new(Kind::Message, Under::Place(at));
+        if message.get("role").and_then(Raw::text).as_deref() == Some("tool") {
+            let renamed = crate::projection::context::with_field(message, "role", b"\"toolResult\"");
+            return Ok(draft.with_raw("message", &renamed));
+        }
+        Ok(draft.with_raw("message", message.bytes()))
+    }
+
+    /// Any entry, given as its JSON object. Ids in it are checked like those of the typed plans.
+    pub fn plan_entry(&self, at: Option<Place>, object: Raw<'_>) -> Result<Draft, PlanError> {
+        let line = crate::projection::context::with_field(object, "id", b"\"0\"");
+        let entry = crate::entry::read_entry(&line)
+            .map_err(|_| PlanError::NotAnEntry { why: "it must be a JSON object with a `type`" })?;
+        if object.get("type").is_none_or(|kind| !kind.is_string()) {
+            return Err(PlanError::NotAnEntry { why: "it has no `type`" });
+        }
+        if entry.kind == Kind::Message {
+            let message = entry.message.ok_or(PlanError::NotAnEntry { why: "a message entry needs a `message`" })?;
+            if message.get("role").and_then(Raw::text).as_deref() == Some("tool") {
+                return self.plan_message(at.unwrap_or_else(|| self.leaf()), message);
+            }
+        }
+        if let (Kind::Label | Kind::ContextEdit | Kind::DeleteBranch | Kind::RestoreBranch, Some(target)) =
+            (entry.kind, entry.target.as_deref())
+        {
+            self.require(target)?;
+        }
+        let under = match at {
+            Some(place) => Under::Place(place),
+            None => Under::Log,
+        };
+        Ok(Draft::of_object(entry.kind, under, object))
+    }
+
+    pub fn plan_model_change(&self, at: Place, provider: &str, model: &str) -> Result<Draft, PlanError> {
+        if provider.is_empty() || model.is_empty() {
+            return Err(PlanError::Empty { what: "provider and model" });
+        }
+        Ok(Draft::new(Kind::ModelChange, Under::Place(at)).with("provider", provider).with("modelId", model))
+    }
+
+    pub fn plan_thinking_level(&self, at: Place, level: &str) -> Result<Draft, PlanError> {
+        if level.is_empty() {
+            return Err(PlanError::Empty { what: "the thinking level" });
+        }
+        Ok(Draft::new(Kind::ThinkingLevelChange, Under::Place(at)).with("thinkingLevel", level))
+    }
+
+    /// Names an entry; an empty label takes the name away.
+    pub fn plan_label(&self, target: &str, label: Option<&str>) -> Result<Draft, PlanError> {
+        self.require(target)?;
+        let draft = Draft::new(Kind::Label, Under::Log).with("targetId", target);
+        Ok(match label.map(one_line).filter(|label| !label.is_empty()) {
+            Some(label) => draft.with("label", &label),
+            None => draft,
+        })
+    }
+
+    /// Names the session; an empty name takes the name away.
+    pub fn plan_name(&self, name: &str) -> Draft {
+        Draft::new(Kind::SessionInfo, Under::Log).with("name", &one_line(name))
+    }
+
+    /// Changes settings of the session, key by key.
+    pub fn plan_config(&self, set: &Map<String, Value>, unset: &[String]) -> Result<Draft, PlanError> {
+        if set.is_empty() && unset.is_empty() {
+            return Err(PlanError::Empty { what: "a change of settings" });
+        }
+        Ok(Draft::new(Kind::Config, Under::Log).with_value("data", &json!({ "set": set, "unset": unset })))
+    }
+
+    /// Moves the leaf. `None` if `to` is where it stands.
+    pub fn plan_move(&self, from: Place, to: Place) -> Option<Draft> {
+        (!self.same_place(from, to)).then(|| self.move_entry(from, to, "move"))
+    }
+
+    fn move_entry(&self, from: Place, to: Place, why: &str) -> Draft {
+        let from = from.map(|seq| self.id(seq).to_string());
+        Draft::new(Kind::Leaf, Under::Place(to)).with_value("data", &json!({ "fromId": from, "why": why }))
+    }
+
+    pub fn plan_undo(&self, from: Place, to: Option<Place>) -> Result<Draft, PlanError> {
+        to.map(|to| self.move_entry(from, to, "undo")).ok_or(PlanError::NothingToUndo)
+    }
+
+    pub fn plan_redo(&self, from: Place, to: Option<Place>) -> Result<Draft, PlanError> {
+        to.map(|to| self.move_entry(from, to, "redo")).ok_or(PlanError::NothingToRedo)
+    }
+
+    /// Hides an entry and everything below it. If the leaf is inside, the same entry moves it out.
+    pub fn plan_delete_branch(&self, first: &str) -> Result<Draft, PlanError> {
+        let seq = self.require(first)?;
+        if self.is_hidden(seq) {
+            return Err(PlanError::AlreadyDeleted { id: first.to_owned() });
+        }
+        let inside = self.heads().is_ancestor(seq, self.leaf());
+        let under = if inside { Under::Place(self.head(seq).parent) } else { Under::Log };
+        Ok(Draft::new(Kind::DeleteBranch, under).with_value("data", &json!({ "targetId": first })))
+    }
+
+    pub fn plan_restore_branch(&self, first: &str) -> Result<Draft, PlanError> {
+        self.require(first)?;
+        if !self.marks().is_deleted(first) {
+            return Err(PlanError::NotDeleted { id: first.to_owned() });
+        }
+        Ok(Draft::new(Kind::RestoreBranch, Under::Log).with_value("data", &json!({ "targetId": first })))
+    }
+
+    /// Leaves a summary of the branch `from` at the place `at`, and thereby moves there.
+    pub fn plan_branch_summary(&self, at: Place, from: Place, summary: &str, extra: &Map<String, Value>) -> Draft {
+        let from = from.map_or_else(|| "root".to_owned(), |seq| self.id(seq).to_string());
+        let draft = Draft::new(Kind::BranchSummary, Under::Place(at)).with("fromId", &from).with("summary", summary);
+        with_all(draft, extra)
+    }
+
+    /// Lets a summary stand for everything on the path before `first_kept`.
+    pub fn plan_compaction(
+        &self,
+        at: Place,
+        summary: &str,
+        first_kept: &str,
+        tokens_before: u64,
+        extra: &Map<String, Value>,
+    ) -> Result<Draft, PlanError> {
+        let kept = self.require(first_kept)?;
+        if !self.heads().is_ancestor(kept, at) {
+            return Err(PlanError::NotOnPath { id: first_kept.to_owned() });
+        }
+        let draft = Draft::new(Kind::Compaction, Under::Place(at))
+            .with("summary", summary)
+            .with("firstKeptEntryId", first_kept)
+            .with_value("tokensBefore", &json!(tokens_before));
+        Ok(with_all(draft, extra))
+    }
+
+    /// Omits (`None`) or replaces what an earlier entry on the path says to the model.
+    pub fn plan_context_edit(&self, at: Place, target: &str, content: Option<&Value>) -> Result<Draft, PlanError> {
+        let seq = self.require(target)?;
+        if !self.heads().is_ancestor(seq, at) {
+            return Err(PlanError::NotOnPath { id: target.to_owned() });
+        }
+        let head = self.head(seq);
+        let says = matches!(head.role, Role::User | Role::Assistant | Role::ToolResult) || head.kind == Kind::CustomMessage;
+        if !says {
+            return Err(PlanError::NotEditable { id: target.to_owned() });
+        }
+        let replacement = match content {
+            None => Value::Null,
+            Some(Value::String(text)) if matches!(head.role, Role::Assistant | Role::ToolResult) => {
+                json!({ "content": [{ "type": "text", "text": text }] })
+            }
+            Some(content) => json!({ "content": content }),
+        };
+        Ok(Draft::new(Kind::ContextEdit, Under::Place(at)).with("targetId", target).with_value("replacement", &replacement))
+    }
+
+    pub fn plan_custom(&self, at: Place, custom_type: &str, data: Option<&Value>) -> Draft {
+        let draft = Draft::new(Kind::Custom, Under::Place(at)).with("customType", custom_type);
+        match data {
+            Some(data) => draft.with_value("data", data),
+            None => draft,
+        }
+    }
+
+    pub fn plan_custom_message(&self, at: Place, custom_type: &str, content: &Value, display: bool, details: Option<&Value>) -> Draft {
+        let draft = Draft::new(Kind::CustomMessage, Under::Place(at))
+            .with("customType", custom_type)
+            .with_value("content", content)
+            .with_value("display", &json!(display));
+        match details {
+            Some(details) => draft.with_value("details", details),
+            None => draft,
+        }
+    }
+
+    /// Returns to a checkpoint with a note. One entry does it: appending under the checkpoint moves the leaf.
+    /// `addendum` is what stays true outside the conversation, worked out by the program.
+    pub fn plan_backtrack(&self, from: Place, to: Checkpoint, note: &str, addendum: &str, original: &str) -> Draft {
+        let discarded = self.heads().up(from).take_while(|seq| *seq != to.entry);
+        let discarded = discarded.filter(|seq| self.head(*seq).kind == Kind::Message).count();
+        let told = [note, addendum].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+        let details = json!({
+            "checkpointId": to.number,
+            "note": note,
+            "addendum": addendum,
+            "fromId": from.map(|seq| self.id(seq).to_string()),
+            "originalUserMessage": original,
+            "discarded": discarded,
+        });
+        Draft::new(Kind::Backtrack, Under::Place(Some(to.entry)))
+            .with("content", &format!("<system>Note from your future self: {told}</system>"))
+            .with_value("display", &json!(true))
+            .with_value("details", &details)
+    }
+
+    /// Finishes a running batch of sub-agents. Nothing else ever changes.
+    pub fn plan_entry_update(&self, target: &str, status: &str, payload: &Value) -> Result<Draft, PlanError> {
+        let seq = self.require(target)?;
+        let open = self.head(seq).kind == Kind::SubagentBatch && self.marks().update_of(target).is_none();
+        if !open || !matches!(status, "completed" | "failed" | "cancelled") {
+            return Err(PlanError::EntryImmutable { id: target.to_owned() });
+        }
+        let data = json!({ "targetId": target, "status": status, "payload": payload });
+        Ok(Draft::new(Kind::EntryUpdate, Under::Log).with_value("data", &data))
+    }
+
+    /// Whether an entry can be the parent of new ones: any but a line that a later one replaced.
+    pub fn can_hang_below(&self, at: Place) -> bool {
+        at.is_none_or(|seq| !self.head(seq).has(flag::SUPERSEDED))
+    }
+}
+
+fn with_all(draft: Draft, extra: &Map<String, Value>) -> Draft {
+    extra.iter().fold(draft, |draft, (key, value)| draft.with_value(key, value))
+}
+
+fn one_line(text: &str) -> String {
+    text.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ").trim().to_owned()
+}

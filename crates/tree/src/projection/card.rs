@@ -1,0 +1,218 @@
+//! The card: what a list of sessions shows of one. Kept up to date entry by entry, never by reading the log again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::entry::{Entry, Kind, Role};
+use crate::header::Header;
+use crate::heads::{Heads, Seq};
+use crate::scan::Raw;
+use crate::time::Millis;
+
+/// How much of the first message a card keeps.
+const FIRST_WORDS: usize = 200;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Card {
+    pub id: String,
+    pub short_id: String,
+    pub store: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    pub cwd: String,
+    pub agent_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The session's setting `summary`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    pub first_message: String,
+    pub message_count: u64,
+    pub entry_count: u64,
+    /// How many ends the conversation has.
+    pub branches: u64,
+    #[serde(with = "iso")]
+    pub created: Millis,
+    /// The last thing a user or an assistant said.
+    #[serde(with = "iso")]
+    pub modified: Millis,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_session_id: Option<String>,
+    pub leaf_id: Option<String>,
+    pub tokens: u64,
+    pub cost: f64,
+}
+
+/// The first eight letters or digits of a session's id.
+pub fn short_id(id: &str) -> &str {
+    match id.char_indices().nth(8) {
+        Some((end, _)) => &id[..end],
+        None => id,
+    }
+}
+
+impl Card {
+    pub fn new(header: &Header, store: &str) -> Card {
+        let created = header.created.unwrap_or_default();
+        Card {
+            id: header.id.clone(),
+            short_id: short_id(&header.id).to_owned(),
+            store: store.to_owned(),
+            cwd: header.cwd.clone(),
+            agent_id: header.agent_id.clone().unwrap_or_else(|| "main".to_owned()),
+            created,
+            modified: created,
+            parent_session: header.parent_session.clone(),
+            parent_session_id: header.parent_session_id.clone(),
+            ..Card::default()
+        }
+    }
+
+    /// What a person calls the session: its name, else its summary, else its first words.
+    pub fn title(&self) -> &str {
+        let given = [self.name.as_deref(), self.summary.as_deref(), Some(&*self.first_message)];
+        given.into_iter().flatten().find(|title| !title.trim().is_empty()).unwrap_or("(no messages)")
+    }
+}
+
+/// Keeps a card while entries arrive.
+#[derive(Debug, Clone)]
+pub struct CardFold {
+    card: Card,
+    /// Entries below which the conversation already goes on, by the first entry at or above them that is part of it.
+    continued: Vec<bool>,
+    from_the_start: bool,
+}
+
+impl CardFold {
+    pub fn new(card: Card) -> CardFold {
+        CardFold { card, continued: Vec::new(), from_the_start: false }
+    }
+
+    /// Goes on from a card that covers all of `heads`.
+    pub fn resume(card: Card, heads: &Heads) -> CardFold {
+        let mut fold = CardFold::new(card);
+        for (seq, head) in heads.iter().filter(|(_, head)| head.kind.reaches_context()) {
+            fold.note_child(heads.anchor(head.parent), seq);
+        }
+        fold
+    }
+
+    /// Whether `seq` begins a branch: its place was gone on from before.
+    fn note_child(&mut self, place: Option<Seq>, _child: Seq) -> bool {
+        let Some(place) = place else { return std::mem::replace(&mut self.from_the_start, true) };
+        if self.continued.len() <= place.index() {
+            self.continued.resize(place.index() + 1, false);
+        }
+        std::mem::replace(&mut self.continued[place.index()], true)
+    }
+
+    /// Takes in the entry that `heads` just took in as `seq`.
+    pub fn feed(&mut self, entry: &Entry<'_>, seq: Seq, heads: &Heads) {
+        let head = heads.get(seq);
+        self.card.entry_count += 1;
+        self.card.leaf_id = heads.leaf_after(seq).map(|leaf| heads.id(leaf).to_string());
+        if head.kind.reaches_context() {
+            let parts = self.note_child(heads.anchor(head.parent), seq);
+            if parts || self.card.branches == 0 {
+                self.card.branches += 1;
+            }
+        }
+        match entry.kind {
+            Kind::Message => self.feed_message(entry),
+            Kind::SessionInfo => {
+                let name = Raw::parse(entry.line).ok().and_then(|line| line.get("name")).and_then(Raw::text);
+                self.card.name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
+            }
+            Kind::Config => self.feed_settings(entry),
+            Kind::Usage | Kind::Compaction | Kind::BranchSummary => {
+                self.spend(Raw::parse(entry.line).ok().and_then(|line| line.get("usage")));
+            }
+            _ => {}
+        }
+    }
+
+    fn feed_message(&mut self, entry: &Entry<'_>) {
+        let Some(message) = entry.message else { return };
+        self.card.message_count += 1;
+        self.spend(message.get("usage"));
+        if !matches!(entry.role, Role::User | Role::Assistant) {
+            return;
+        }
+        let said_at = message.get("timestamp").and_then(Raw::number).map(|time| time as Millis).or(entry.time);
+        self.card.modified = self.card.modified.max(said_at.unwrap_or(Millis::MIN));
+        if entry.role == Role::User && self.card.first_message.is_empty() {
+            self.card.first_message = first_words(message);
+        }
+    }
+
+    fn feed_settings(&mut self, entry: &Entry<'_>) {
+        let Some(data) = Raw::parse(entry.line).ok().and_then(|line| line.get("data")) else { return };
+        if let Some(summary) = data.get("set").and_then(|set| set.get("summary")) {
+            self.card.summary = summary.text().map(String::from);
+        }
+        if let Some(unset) = data.get("unset") {
+            unset.each_item(|key| {
+                if key.text().as_deref() == Some("summary") {
+                    self.card.summary = None;
+                }
+            });
+        }
+    }
+
+    fn spend(&mut self, usage: Option<Raw<'_>>) {
+        let Some(usage) = usage else { return };
+        let number = |key: &str| usage.get(key).and_then(Raw::number).unwrap_or(0.0);
+        let total = usage.get("totalTokens").and_then(Raw::number);
+        let tokens =
+            total.unwrap_or_else(|| ["input", "output", "cacheRead", "cacheWrite"].into_iter().map(number).sum());
+        self.card.tokens += tokens.max(0.0) as u64;
+        self.card.cost += usage.get("cost").and_then(|cost| cost.get("total")).and_then(Raw::number).unwrap_or(0.0);
+    }
+
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+}
+
+/// The beginning of a message, as one line.
+fn first_words(message: Raw<'_>) -> String {
+    let shown = message.get("uiContent").and_then(Raw::text).map(String::from);
+    let text = shown.unwrap_or_else(|| text_of(message));
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(FIRST_WORDS).collect()
+}
+
+/// What a message says, its text blocks joined by a blank.
+pub fn text_of(message: Raw<'_>) -> String {
+    let Some(content) = message.get("content") else { return String::new() };
+    if let Some(text) = content.text() {
+        return text.into_owned();
+    }
+    let mut parts = Vec::new();
+    content.each_item(|block| {
+        if block.get("type").and_then(Raw::text).as_deref() == Some("text") {
+            parts.extend(block.get("text").and_then(Raw::text).map(String::from));
+        }
+    });
+    parts.join(" ")
+}
+
+/// Times as ISO text.
+mod iso {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::time::{self, Millis};
+
+    pub(super) fn serialize<S: Serializer>(millis: &Millis, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&time::format(*millis))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Millis, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        time::parse(&text).ok_or_else(|| serde::de::Error::custom("not a time"))
+    }
+}

@@ -1,0 +1,193 @@
+//! The context: the messages a model is to see, exactly as pi's `buildSessionContext` gives them.
+//!
+//! Messages are slices of the stored lines wherever that is possible; nothing is parsed to be written again. They are
+//! handed out one by one, so that the context of a large session never lies in memory as a whole.
+
+use crate::entry::{Entry, Kind, Role, flag};
+use crate::scan::{Raw, quote};
+
+/// Hands out the messages one entry contributes (none, one, or two for a compaction that carries a system message).
+/// `edit` is the last `context_edit` that concerns it.
+pub fn messages(entry: &Entry<'_>, edit: Option<&Entry<'_>>, emit: &mut dyn FnMut(&[u8])) {
+    let replacement = edit.map(|edit| field(edit, "replacement"));
+    match replacement {
+        None => plain(entry, emit),
+        // The edit is not well formed; pi's writer never makes such a one.
+        Some(None) => plain(entry, emit),
+        Some(Some(replacement)) if replacement.is_null() => {}
+        Some(Some(replacement)) => plain(entry, &mut |message| emit(&replaced(message, replacement))),
+    }
+}
+
+fn plain(entry: &Entry<'_>, emit: &mut dyn FnMut(&[u8])) {
+    match entry.kind {
+        Kind::Message => {
+            let Some(message) = entry.message else { return };
+            match empty_content(entry) {
+                Some(content) => emit(&with_field(message, "content", content)),
+                None => emit(message.bytes()),
+            }
+        }
+        Kind::CustomMessage | Kind::Backtrack => emit(&custom_message(entry)),
+        Kind::BranchSummary => {
+            if let Some(summary) = field(entry, "summary").filter(|summary| summary.bytes() != b"\"\"" && !summary.is_null()) {
+                emit(&built("branchSummary", &[("summary", Some(summary)), ("fromId", field(entry, "fromId"))], entry));
+            }
+        }
+        Kind::Compaction => {
+            if let Some(system) = field(entry, "systemMessage").filter(|system| system.is_object()) {
+                emit(system.bytes());
+            }
+            let fields = [("summary", field(entry, "summary")), ("tokensBefore", field(entry, "tokensBefore"))];
+            emit(&built("compactionSummary", &fields, entry));
+        }
+        _ => {}
+    }
+}
+
+/// What stands in for a content that is null or missing.
+fn empty_content(entry: &Entry<'_>) -> Option<&'static [u8]> {
+    match entry.role {
+        _ if entry.flags & flag::NO_CONTENT == 0 => None,
+        Role::User | Role::Assistant | Role::ToolResult => Some(b"[]"),
+        Role::System => Some(b"\"\""),
+        _ => None,
+    }
+}
+
+fn custom_message(entry: &Entry<'_>) -> Vec<u8> {
+    let content = field(entry, "content").filter(|content| !content.is_null());
+    let empty = Raw::parse(b"[]").ok();
+    let fields = [
+        ("customType", field(entry, "customType")),
+        ("content", content.or(empty)),
+        ("display", field(entry, "display")),
+        ("details", field(entry, "details")),
+    ];
+    built("custom", &fields, entry)
+}
+
+fn field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
+    Raw::parse(entry.line).ok()?.get(key)
+}
+
+/// A message made of fields of its entry; those the entry lacks are left out.
+fn built(role: &str, fields: &[(&str, Option<Raw<'_>>)], entry: &Entry<'_>) -> Vec<u8> {
+    let mut out = format!(r#"{{"role":"{role}""#).into_bytes();
+    for (key, value) in fields {
+        if let Some(value) = value {
+            out.extend_from_slice(format!(r#","{key}":"#).as_bytes());
+            out.extend_from_slice(value.bytes());
+        }
+    }
+    let time = entry.time.map_or_else(|| "null".to_owned(), |time| time.to_string());
+    out.extend_from_slice(format!(r#","timestamp":{time}}}"#).as_bytes());
+    out
+}
+
+/// A message with its content exchanged. Only what a model reads as said by somebody can be edited.
+fn replaced(message: &[u8], replacement: Raw<'_>) -> Vec<u8> {
+    let Ok(raw) = Raw::parse(message) else { return message.to_vec() };
+    let role = raw.get("role").and_then(Raw::text).map_or(Role::Unknown, |role| Role::read(&role));
+    let Some(content) = replacement.get("content") else { return message.to_vec() };
+    match role {
+        Role::Assistant | Role::ToolResult if content.is_string() => {
+            let block = [br#"[{"type":"text","text":"#, content.bytes(), b"}]"].concat();
+            with_field(raw, "content", &block)
+        }
+        Role::User | Role::Assistant | Role::ToolResult | Role::Custom => with_field(raw, "content", content.bytes()),
+        _ => message.to_vec(),
+    }
+}
+
+/// A copy of an object in which `key` has `value`: in the old one's place, or at the end.
+pub fn with_field(object: Raw<'_>, key: &str, value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(object.bytes().len() + value.len() + key.len() + 4);
+    let mut done = false;
+    object.each_field(|name, old| {
+        out.push(if out.is_empty() { b'{' } else { b',' });
+        quote(name, &mut out);
+        out.push(b':');
+        out.extend_from_slice(if name == key { value } else { old.bytes() });
+        done |= name == key;
+    });
+    if !done {
+        out.push(if out.is_empty() { b'{' } else { b',' });
+        quote(key, &mut out);
+        out.push(b':');
+        out.extend_from_slice(value);
+    }
+    out.push(b'}');
+    out
+}
+
+/// The model that an entry names, as `(provider, model id)` in JSON.
+pub fn model_of<'a>(entry: &Entry<'a>) -> Option<(Raw<'a>, Raw<'a>)> {
+    match entry.message {
+        Some(message) => Some((message.get("provider")?, message.get("model")?)),
+        None => Some((field(entry, "provider")?, field(entry, "modelId")?)),
+    }
+}
+
+/// The thinking level that an entry sets.
+pub fn thinking_of<'a>(entry: &Entry<'a>) -> Option<Raw<'a>> {
+    field(entry, "thinkingLevel")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::read_entry;
+
+    fn seen(line: &str, edit: Option<&str>) -> Vec<String> {
+        let mut seen = Vec::new();
+        let edit = edit.map(|edit| format!(r#"{{"type":"context_edit","id":"e","targetId":"x","replacement":{edit}}}"#));
+        let edit = edit.as_deref().map(|edit| read_entry(edit.as_bytes()).unwrap());
+        messages(&read_entry(line.as_bytes()).unwrap(), edit.as_ref(), &mut |message| {
+            seen.push(String::from_utf8(message.to_vec()).unwrap());
+        });
+        seen
+    }
+
+    #[test]
+    fn a_stored_message_is_copied_byte_for_byte() {
+        let message = r#"{"role":"user", "content":"hé\u00e9","n":1.0,"x":{"y":[]}}"#;
+        assert_eq!(seen(&format!(r#"{{"type":"message","id":"1","message":{message}}}"#), None), [message]);
+    }
+
+    #[test]
+    fn missing_content_becomes_empty() {
+        let of = |role: &str| seen(&format!(r#"{{"type":"message","id":"1","message":{{"role":"{role}","content":null,"a":1}}}}"#), None);
+        assert_eq!(of("user"), [r#"{"role":"user","content":[],"a":1}"#]);
+        assert_eq!(of("system"), [r#"{"role":"system","content":"","a":1}"#]);
+        assert_eq!(of("odd"), [r#"{"role":"odd","content":null,"a":1}"#]);
+    }
+
+    #[test]
+    fn an_edit_omits_or_replaces() {
+        let line = r#"{"type":"message","id":"1","message":{"role":"toolResult","content":[1],"isError":false}}"#;
+        assert_eq!(seen(line, Some("null")), [] as [&str; 0]);
+        assert_eq!(
+            seen(line, Some(r#"{"content":"short"}"#)),
+            [r#"{"role":"toolResult","content":[{"type":"text","text":"short"}],"isError":false}"#]
+        );
+    }
+
+    #[test]
+    fn summaries_and_custom_messages_are_built_from_their_entries() {
+        let time = r#""timestamp":"2026-01-02T03:04:05.678Z""#;
+        assert_eq!(
+            seen(&format!(r#"{{"type":"branch_summary","id":"1",{time},"summary":"s","fromId":"f"}}"#), None),
+            [r#"{"role":"branchSummary","summary":"s","fromId":"f","timestamp":1767323045678}"#]
+        );
+        assert_eq!(seen(&format!(r#"{{"type":"branch_summary","id":"1",{time},"summary":""}}"#), None), [] as [&str; 0]);
+        assert_eq!(
+            seen(&format!(r#"{{"type":"compaction","id":"1",{time},"summary":"s","tokensBefore":9,"systemMessage":{{"role":"system"}}}}"#), None),
+            [r#"{"role":"system"}"#, r#"{"role":"compactionSummary","summary":"s","tokensBefore":9,"timestamp":1767323045678}"#]
+        );
+        assert_eq!(
+            seen(&format!(r#"{{"type":"custom_message","id":"1",{time},"customType":"c","content":null,"display":true}}"#), None),
+            [r#"{"role":"custom","customType":"c","content":[],"display":true,"timestamp":1767323045678}"#]
+        );
+    }
+}

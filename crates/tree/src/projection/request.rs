@@ -1,0 +1,227 @@
+//! The request: the context made fit to be sent. Every call has its result, every result its call, the user's commands
+//! and the summaries are told in words, and checkpoints are marked so that the model can return to them.
+//!
+//! The log is never mended, only this view of it. What one API wants differently is that API's business.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{Lines, context};
+use crate::entry::Role;
+use crate::fold::SessionTree;
+use crate::heads::Seq;
+use crate::walk::ContextPlan;
+
+/// What is sent, and what had to be mended for it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    pub messages: Vec<Value>,
+    pub repairs: Repairs,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Repairs {
+    /// Calls that nobody answered and that are told as interrupted.
+    pub unanswered_calls: usize,
+    /// Results to no call, or second results to one.
+    pub stray_results: usize,
+}
+
+impl SessionTree {
+    /// The request for a context. `markers` draws the checkpoints in.
+    pub fn request(&self, plan: &ContextPlan, lines: &impl Lines, markers: bool) -> Request {
+        let mut said: Vec<(Option<Seq>, Value)> = Vec::new();
+        for item in &plan.items {
+            let Some(entry) = lines.entry(item.seq) else { continue };
+            let edit = item.edit.and_then(|edit| lines.entry(edit));
+            context::messages(&entry, edit.as_ref(), &mut |message| {
+                said.extend(told(message).map(|message| (Some(item.seq), message)));
+            });
+        }
+        let mut repairs = Repairs::default();
+        let mut paired = pair(said, &mut repairs);
+        if markers {
+            self.mark(plan, &mut paired);
+        }
+        Request { messages: paired.into_iter().map(|(_, message)| message).collect(), repairs }
+    }
+
+    fn mark(&self, plan: &ContextPlan, messages: &mut [(Option<Seq>, Value)]) {
+        let numbers: FxHashMap<Seq, usize> =
+            self.checkpoints(plan.leaf).into_iter().map(|checkpoint| (checkpoint.entry, checkpoint.number)).collect();
+        for (seq, message) in messages {
+            if let Some(number) = seq.and_then(|seq| numbers.get(&seq)) {
+                let marker = json!({ "type": "text", "text": format!("<system>Checkpoint {number}</system>") });
+                blocks(message).push(marker);
+            }
+        }
+    }
+}
+
+/// The content of a message as a list of blocks, made one if it was text.
+fn blocks(message: &mut Value) -> &mut Vec<Value> {
+    if !message["content"].is_array() {
+        let text = message["content"].as_str().unwrap_or_default().to_owned();
+        message["content"] = if text.is_empty() { json!([]) } else { json!([{ "type": "text", "text": text }]) };
+    }
+    message["content"].as_array_mut().expect("it was just made a list")
+}
+
+/// One message of the context as it is told to a model, if at all.
+fn told(message: &[u8]) -> Option<Value> {
+    let mut message = parse(message)?;
+    let role = message["role"].as_str()?.to_owned();
+    let timestamp = message["timestamp"].take();
+    let user = |text: String| Some(json!({ "role": "user", "content": [{ "type": "text", "text": text }], "timestamp": timestamp }));
+    match role.as_str() {
+        "branchSummary" => user(summary("A branch of this conversation was left; this is its summary:", &message)),
+        "compactionSummary" => user(summary("The conversation up to here is told by this summary:", &message)),
+        "bashExecution" if message["excludeFromContext"] == true => None,
+        "bashExecution" => user(command(&message)),
+        "custom" => {
+            let content = std::mem::take(blocks(&mut message));
+            Some(json!({ "role": "user", "content": content, "timestamp": timestamp }))
+        }
+        _ => {
+            message["timestamp"] = timestamp;
+            match Role::read(&role) {
+                Role::ToolResult => {
+                    message["role"] = json!("toolResult");
+                    Some(message)
+                }
+                Role::User | Role::Assistant | Role::System => Some(message),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// Reads JSON that may hold lone surrogates, which `serde_json` refuses and models would too.
+fn parse(message: &[u8]) -> Option<Value> {
+    serde_json::from_slice(message).ok().or_else(|| {
+        let text = String::from_utf8_lossy(message);
+        serde_json::from_str(&without_lone_surrogates(&text)).ok()
+    })
+}
+
+fn without_lone_surrogates(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let unit = |text: &str| text.strip_prefix("\\u").and_then(|hex| u32::from_str_radix(hex.get(..4)?, 16).ok());
+        let taken = match unit(rest) {
+            Some(0xD800..=0xDBFF) if matches!(rest.get(6..).and_then(unit), Some(0xDC00..=0xDFFF)) => 12,
+            Some(0xD800..=0xDFFF) => {
+                out.push_str("\\ufffd");
+                rest = &rest[6..];
+                continue;
+            }
+            _ => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
+        };
+        out.push_str(&rest[..taken]);
+        rest = &rest[taken..];
+    }
+    out.push_str(rest);
+    out
+}
+
+fn summary(introduction: &str, message: &Value) -> String {
+    format!("{introduction}\n\n<summary>\n{}\n</summary>", message["summary"].as_str().unwrap_or_default())
+}
+
+/// A command the user ran, told in words.
+fn command(message: &Value) -> String {
+    let text = |key: &str| message[key].as_str().unwrap_or_default();
+    let output = match text("output") {
+        "" => "It printed nothing.".to_owned(),
+        output => {
+            let fence = "`".repeat(3.max(longest_run(output, '`') + 1));
+            format!("{fence}\n{}\n{fence}", output.trim_end_matches('\n'))
+        }
+    };
+    let mut told = format!("The user ran `{}`:\n{output}", text("command"));
+    if message["cancelled"] == true {
+        told += "\nThe user cancelled it.";
+    } else if let Some(code) = message["exitCode"].as_i64().filter(|code| *code != 0) {
+        told += &format!("\nIt ended with exit code {code}.");
+    }
+    if message["truncated"] == true && !text("fullOutputPath").is_empty() {
+        told += &format!("\nThe whole output is in {}.", text("fullOutputPath"));
+    }
+    told
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    text.split(|ch| ch != of).map(str::len).max().unwrap_or(0)
+}
+
+/// Puts the results of each assistant message right behind it, in the order of its calls.
+fn pair(said: Vec<(Option<Seq>, Value)>, repairs: &mut Repairs) -> Vec<(Option<Seq>, Value)> {
+    let mut out = Vec::with_capacity(said.len());
+    let mut rest = said.into_iter().peekable();
+    let mut held: Vec<(Option<Seq>, Value)> = Vec::new();
+    while let Some((seq, message)) = rest.next() {
+        let calls = calls(&message);
+        if calls.is_empty() {
+            if message["role"] == "toolResult" {
+                repairs.stray_results += 1;
+            } else {
+                out.push((seq, message));
+            }
+            continue;
+        }
+        out.push((seq, message));
+        let wanted: FxHashSet<&str> = calls.iter().map(|(id, _)| id.as_str()).collect();
+        let mut answers: FxHashMap<String, (Option<Seq>, Value)> = FxHashMap::default();
+        while let Some((seq, message)) = rest.next_if(|(_, message)| message["role"] != "assistant") {
+            let id = message["toolCallId"].as_str().unwrap_or_default();
+            match message["role"] == "toolResult" {
+                true if wanted.contains(id) && !answers.contains_key(id) => {
+                    answers.insert(id.to_owned(), (seq, message));
+                }
+                true => repairs.stray_results += 1,
+                false => held.push((seq, message)),
+            }
+        }
+        let last_stored = answers.values().filter_map(|(seq, _)| *seq).max();
+        let mut results: Vec<_> = Vec::with_capacity(calls.len());
+        for (id, name) in &calls {
+            results.push(answers.remove(id).unwrap_or_else(|| {
+                repairs.unanswered_calls += 1;
+                (None, interrupted(id, name))
+            }));
+        }
+        // The checkpoint of a batch is the result stored last; it must stay the last one sent.
+        if let Some(at) = results.iter().position(|(seq, _)| seq.is_some() && *seq == last_stored) {
+            let last = results.remove(at);
+            results.push(last);
+        }
+        out.append(&mut results);
+        out.append(&mut held);
+    }
+    out
+}
+
+/// Ids and names of the tools a message calls.
+fn calls(message: &Value) -> Vec<(String, String)> {
+    let blocks = message["content"].as_array().filter(|_| message["role"] == "assistant");
+    let text = |block: &Value, key: &str| block[key].as_str().unwrap_or_default().to_owned();
+    let calls = blocks.into_iter().flatten().filter(|block| block["type"] == "toolCall");
+    calls.map(|block| (text(block, "id"), text(block, "name"))).collect()
+}
+
+fn interrupted(id: &str, name: &str) -> Value {
+    json!({
+        "role": "toolResult",
+        "toolCallId": id,
+        "toolName": name,
+        "content": [{ "type": "text", "text": "This call was interrupted: there is no result." }],
+        "isError": true,
+        "timestamp": 0,
+    })
+}

@@ -1,0 +1,115 @@
+//! Compares the real binary with the real pi, both ways. Reports every difference and keeps the files that show it;
+//! explains nothing away.
+
+mod forking;
+mod log;
+mod racing;
+mod reading;
+mod seen;
+mod writing;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::args::Args;
+use crate::osier::Osier;
+use crate::peer::Peer;
+use crate::{json, place};
+
+/// After so many the rest is counted but not printed.
+const PRINTED: usize = 12;
+
+/// What all parts of the comparison share.
+struct World {
+    osier: Osier,
+    peer: Peer,
+    dir: PathBuf,
+    seed: u64,
+    sessions: u64,
+}
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    // Trees are compared as nested values, and the depth of a value is depth of the stack.
+    let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(move || compare(args))?;
+    thread.join().map_err(|_| anyhow::anyhow!("the comparison panicked"))?
+}
+
+fn compare(mut args: Args) -> Result<()> {
+    let sessions = args.number("--sessions", 300)?;
+    let seed = args.number("--seed", 1)?;
+    let keep = args.value("--keep")?;
+    let given = args.value("--osier")?;
+    args.finish()?;
+
+    let dir = fresh_dir(keep.as_deref())?;
+    let osier = Osier::new(given.as_deref(), dir.join("home"))?;
+    println!("== installing pi");
+    let world = World { osier, peer: Peer::install()?, dir, seed, sessions };
+    println!("seed {seed}, files in {}", world.dir.display());
+
+    let mut report = Report::default();
+    reading::run(&world, &mut report)?;
+    writing::run(&world, &mut report)?;
+    forking::run(&world, &mut report)?;
+    racing::run(&world, &mut report)?;
+    if report.differences > 0 {
+        bail!("{} differences; the files are in {}", report.differences, world.dir.display());
+    }
+    if keep.is_none() {
+        std::fs::remove_dir_all(&world.dir)?;
+    }
+    println!("xtask: osier and pi agree ({} comparisons)", report.comparisons);
+    Ok(())
+}
+
+/// An empty folder with a path free of links, since pi and Osier write paths into files.
+fn fresh_dir(keep: Option<&str>) -> Result<PathBuf> {
+    let dir = match keep {
+        Some(dir) => PathBuf::from(dir),
+        None => place::target()?.join("conformance"),
+    };
+    if keep.is_none() && dir.exists() {
+        std::fs::remove_dir_all(&dir)?;
+    }
+    std::fs::create_dir_all(&dir)?;
+    if std::fs::read_dir(&dir)?.next().is_some() {
+        bail!("{} is not empty; choose another folder", dir.display());
+    }
+    dir.canonicalize().with_context(|| format!("no folder {}", dir.display()))
+}
+
+#[derive(Default)]
+struct Report {
+    comparisons: usize,
+    differences: usize,
+}
+
+impl Report {
+    /// Compares what pi and Osier say of one thing in one file.
+    fn same(&mut self, file: &Path, what: &str, pi: &Value, osier: &Value) {
+        self.comparisons += 1;
+        if let Some(found) = json::difference(pi, osier) {
+            let sides = format!("pi    {}\n    osier {}", found.left, found.right);
+            self.differ(file, &format!("{what}{}", found.place), &sides);
+        }
+    }
+
+    /// Counts a check of another sort.
+    fn holds(&mut self, file: &Path, what: &str, result: Result<()>) {
+        self.comparisons += 1;
+        if let Err(error) = result {
+            self.differ(file, what, &format!("{error:#}"));
+        }
+    }
+
+    fn differ(&mut self, file: &Path, what: &str, text: &str) {
+        self.differences += 1;
+        if self.differences <= PRINTED {
+            eprintln!("DIFFERENCE in {}: {what}\n    {text}", file.display());
+        } else if self.differences == PRINTED + 1 {
+            eprintln!("further differences are only counted");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The same path extracted by both: pi's `createBranchedSession` and `osier sessions fork` give the same lines, up to
+//! the ids of recreated labels, the session's id and its time. The source stays as it was.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::reading::{seen_by_pi, sessions};
+use super::{Report, World};
+use crate::json;
+use crate::rng::Rng;
+
+const FORKS: usize = 80;
+
+pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
+    let forks = choose(world)?;
+    println!("== pi and osier fork {} sessions", forks.len());
+    let dir = world.dir.join("forked-by-pi");
+    std::fs::create_dir_all(&dir)?;
+    let jobs: Value = forks.iter().map(|(file, entry)| json!({ "file": file, "entry": entry, "dir": dir })).collect();
+    for ((file, entry), lines) in forks.iter().zip(world.peer.ask("fork", &jobs)?) {
+        // pi keeps a fork without a conversation in memory, so there is nothing to compare.
+        let Value::Array(lines) = lines else { continue };
+        match fork(world, file, entry) {
+            Ok(osier) => report.same(file, &format!("fork at {entry} "), &comparable(lines), &comparable(osier)),
+            Err(error) => report.differ(file, &format!("fork at {entry}"), &format!("{error:#}")),
+        }
+    }
+    Ok(())
+}
+
+/// One place in each of some undamaged sessions: the leaf, or any entry.
+fn choose(world: &World) -> Result<Vec<(PathBuf, String)>> {
+    let mut rng = Rng::new(world.seed ^ 0xf0_4b);
+    let mut chosen = Vec::new();
+    for file in sessions(&world.dir.join("from-pi"))? {
+        let seen = seen_by_pi(&file)?;
+        if chosen.len() == FORKS || seen["damage"].as_array().is_none_or(|damage| !damage.is_empty()) {
+            continue;
+        }
+        let ids: Vec<&str> = seen["tree"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str()).collect();
+        let leaf = seen["leafId"].as_str().filter(|_| rng.chance(40));
+        if let Some(entry) = leaf.or_else(|| rng.pick(&ids).copied()) {
+            chosen.push((file, entry.to_owned()));
+        }
+    }
+    Ok(chosen)
+}
+
+fn fork(world: &World, file: &Path, entry: &str) -> Result<Vec<Value>> {
+    let before = std::fs::read(file)?;
+    let made = world.osier.fork(file, entry)?;
+    ensure!(before == std::fs::read(file)?, "forking changed its source");
+    let bytes = std::fs::read(&made).with_context(|| format!("fork named {}", made.display()))?;
+    ensure!(bytes.ends_with(b"\n"), "the fork does not end with a line feed");
+    bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(json::parse).collect()
+}
+
+/// The header without what must differ, and the entries with labels numbered.
+fn comparable(lines: Vec<Value>) -> Value {
+    let mut names: HashMap<String, String> = HashMap::new();
+    let mut out = Vec::new();
+    for (at, mut line) in lines.into_iter().enumerate() {
+        if at == 0 {
+            out.push(["type", "version", "cwd", "parentSession"].map(|key| line[key].clone()).into_iter().collect());
+            continue;
+        }
+        if line["type"] == "label" {
+            if let Some(id) = line["id"].as_str() {
+                names.insert(id.to_owned(), format!("label {}", names.len() + 1));
+            }
+        }
+        for key in ["id", "parentId"] {
+            if let Some(name) = line[key].as_str().and_then(|id| names.get(id)) {
+                line[key] = json!(name);
+            }
+        }
+        out.push(line);
+    }
+    Value::Array(out)
+}

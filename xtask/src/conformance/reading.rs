@@ -1,0 +1,71 @@
+//! pi writes, Osier reads: hundreds of random sessions, half of them damaged by hand. Reading must change no byte.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::log::Log;
+use super::{Report, World, seen};
+use crate::json;
+
+pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
+    println!("== pi writes {} sessions, osier reads them", world.sessions);
+    let dir = world.dir.join("from-pi");
+    world.peer.write_sessions(&dir, world.sessions, world.seed)?;
+    for file in sessions(&dir)? {
+        compare(world, report, &file)?;
+    }
+    Ok(())
+}
+
+/// The session files of a folder, in order.
+pub(super) fn sessions(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "jsonl") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// What pi said about a file when it wrote it.
+pub(super) fn seen_by_pi(file: &Path) -> Result<Value> {
+    let beside = file.with_extension("jsonl.pi.json");
+    json::parse(&std::fs::read(&beside).with_context(|| format!("no file {}", beside.display()))?)
+}
+
+fn compare(world: &World, report: &mut Report, file: &Path) -> Result<()> {
+    let before = std::fs::read(file)?;
+    let mut pi = seen_by_pi(file)?;
+    let damage = pi.as_object_mut().and_then(|fields| fields.remove("damage")).unwrap_or_default();
+    let places = pi["at"].as_array().into_iter().flatten().filter_map(|at| at["id"].as_str());
+    let places: Vec<&str> = places.collect();
+    match seen::by_osier(&world.osier, file, &places) {
+        Ok(osier) => {
+            for what in ["leafId", "path", "tree", "labels", "name", "context", "at"] {
+                report.same(file, &format!("{what} (damage: {damage}) "), &pi[what], &osier[what]);
+            }
+        }
+        Err(error) => report.differ(file, &format!("reading (damage: {damage})"), &format!("{error:#}")),
+    }
+    report.holds(file, "lines", lines_survive(world, file));
+    ensure!(before == std::fs::read(file)?, "reading changed {}", file.display());
+    Ok(())
+}
+
+/// What Osier prints as an entry is the line of the file, with every field nobody knows.
+fn lines_survive(world: &World, file: &Path) -> Result<()> {
+    let log = Log::read(file)?;
+    for entry in world.osier.path(file, None)?.as_array().into_iter().flatten() {
+        let id = entry["id"].as_str().context("an entry without id")?;
+        let line = log.entry(id).with_context(|| format!("entry {id} is not in the file"))?;
+        if let Some(found) = json::difference(line, entry) {
+            anyhow::bail!("entry {id}{}: file has {}, osier {}", found.place, found.left, found.right);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! JSON from two programs, read forgivingly and compared strictly. Numbers count by value, keys in any order.
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Deserializer, Value};
+
+/// Parses one value of any depth. A surrogate without its partner, which JavaScript writes and Rust has no
+/// character for, becomes the replacement character.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value> {
+    let repaired = repair_surrogates(bytes);
+    let mut reader = Deserializer::from_slice(&repaired);
+    reader.disable_recursion_limit();
+    let mut values = reader.into_iter::<Value>();
+    let value = values.next().context("no JSON at all")??;
+    ensure!(values.next().is_none(), "more than one JSON value");
+    Ok(value)
+}
+
+fn repair_surrogates(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let step = if bytes[at] == b'\\' { escape_length(&bytes[at..]) } else { 1 };
+        if step == LONE {
+            out.extend_from_slice(b"\\ufffd");
+            at += 6;
+        } else {
+            let end = (at + step).min(bytes.len());
+            out.extend_from_slice(&bytes[at..end]);
+            at = end;
+        }
+    }
+    out
+}
+
+const LONE: usize = 0;
+
+/// How many bytes an escape takes; `LONE` for half a surrogate pair.
+fn escape_length(rest: &[u8]) -> usize {
+    match code_unit(rest) {
+        None => 2,
+        Some(0xd800..=0xdbff) => match code_unit(rest.get(6..).unwrap_or_default()) {
+            Some(0xdc00..=0xdfff) => 12,
+            _ => LONE,
+        },
+        Some(0xdc00..=0xdfff) => LONE,
+        Some(_) => 6,
+    }
+}
+
+fn code_unit(escape: &[u8]) -> Option<u32> {
+    let digits = escape.strip_prefix(b"\\u")?.get(..4)?;
+    u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
+
+/// The first place where two values differ, and what stands there on each side.
+pub(crate) struct Difference {
+    pub(crate) place: String,
+    pub(crate) left: String,
+    pub(crate) right: String,
+}
+
+pub(crate) fn difference(left: &Value, right: &Value) -> Option<Difference> {
+    differ_at(String::new(), Some(left), Some(right))
+}
+
+fn differ_at(place: String, left: Option<&Value>, right: Option<&Value>) -> Option<Difference> {
+    match (left, right) {
+        (Some(Value::Array(a)), Some(Value::Array(b))) => {
+            (0..a.len().max(b.len())).find_map(|i| differ_at(format!("{place}[{i}]"), a.get(i), b.get(i)))
+        }
+        (Some(Value::Object(a)), Some(Value::Object(b))) => {
+            let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
+            keys.into_iter().find_map(|key| differ_at(format!("{place}.{key}"), a.get(key), b.get(key)))
+        }
+        (a, b) if same_leaf(a, b) => None,
+        (a, b) => Some(Difference { place, left: short(a), right: short(b) }),
+    }
+}
+
+fn same_leaf(a: Option<&Value>, b: Option<&Value>) -> bool {
+    match (a, b) {
+        (Some(Value::Number(x)), Some(Value::Number(y))) => x == y || x.as_f64() == y.as_f64(),
+        _ => a == b,
+    }
+}
+
+fn short(value: Option<&Value>) -> String {
+    let Some(value) = value else { return "(nothing)".to_owned() };
+    let text = value.to_string();
+    match text.char_indices().nth(160) {
+        Some((end, _)) => format!("{}… ({} bytes)", &text[..end], text.len()),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn half_a_surrogate_pair_is_replaced_and_a_whole_one_kept() {
+        let value = parse(br#"["\ud83d x", "\ud83e\uddf5", "\\ud83d", "\udc00"]"#).unwrap();
+        assert_eq!(value, json!(["\u{fffd} x", "🧵", "\\ud83d", "\u{fffd}"]));
+    }
+
+    #[test]
+    fn a_deep_tree_is_read() {
+        let deep = "[".repeat(2000) + &"]".repeat(2000);
+        parse(deep.as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn the_first_difference_is_named() {
+        let found = difference(&json!({"a": [1, {"b": 2}]}), &json!({"a": [1.0, {"b": 3}]})).unwrap();
+        assert_eq!((found.place.as_str(), found.left.as_str(), found.right.as_str()), (".a[1].b", "2", "3"));
+        assert!(difference(&json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})).is_none());
+        assert_eq!(difference(&json!([1]), &json!([1, 2])).unwrap().left, "(nothing)");
+    }
+}

@@ -1,0 +1,17 @@
+//! Asks cargo-deny whether every dependency may be used. Checks no advisories: those need a network.
+
+use std::process::Stdio;
+
+use anyhow::{Result, bail};
+
+use crate::args::Args;
+use crate::place;
+
+pub(crate) fn run(args: Args) -> Result<()> {
+    args.finish()?;
+    let found = place::cargo()?.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    if !found.success() {
+        bail!("cargo-deny is not installed; get it with `cargo install --locked cargo-deny` and run this again");
+    }
+    place::run(place::cargo()?.args(["deny", "--all-features", "check", "licenses", "bans", "sources"]))
+}

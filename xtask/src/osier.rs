@@ -1,0 +1,230 @@
+//! The `osier` binary as its users see it: every call the chores make, in one place. Links none of its crates.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::Value;
+
+use crate::{json, place};
+
+pub(crate) struct Osier {
+    bin: PathBuf,
+    home: PathBuf,
+}
+
+/// Whether a command did what it was asked to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    Yes,
+    Refused,
+}
+
+/// Where `append` hangs an entry.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Below<'a> {
+    Leaf,
+    Root,
+    Entry(&'a str),
+}
+
+impl Osier {
+    /// Builds the release binary, unless one is given. Its sessions and caches go to `home`.
+    pub(crate) fn new(given: Option<&str>, home: PathBuf) -> Result<Self> {
+        let bin = match given {
+            Some(path) => std::fs::canonicalize(path).with_context(|| format!("no binary {path}"))?,
+            None => build()?,
+        };
+        Ok(Self { bin, home })
+    }
+
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.bin);
+        command.env("OSIER_HOME", &self.home).env("NO_COLOR", "1").stdin(Stdio::null());
+        command
+    }
+
+    fn sessions(&self, verb: &str, file: &Path, rest: &[&str]) -> Command {
+        let mut command = self.command();
+        command.args(["sessions", verb]).arg(file).args(rest);
+        command
+    }
+
+    // What conformance reads.
+
+    /// `{leafId, messages, thinkingLevel, model}`
+    pub(crate) fn context(&self, file: &Path, at: Option<&str>) -> Result<Value> {
+        read(self.sessions("context", file, &["--json"]).args(at_option(at)))
+    }
+
+    /// The entries, oldest first.
+    pub(crate) fn path(&self, file: &Path, at: Option<&str>) -> Result<Value> {
+        read(self.sessions("path", file, &["--json"]).args(at_option(at)))
+    }
+
+    /// `[{entry, children, label?, labelTimestamp?}]`
+    pub(crate) fn tree(&self, file: &Path) -> Result<Value> {
+        read(&mut self.sessions("tree", file, &["--json", "--filter", "all"]))
+    }
+
+    pub(crate) fn card(&self, file: &Path) -> Result<Value> {
+        read(&mut self.sessions("show", file, &["--json"]))
+    }
+
+    pub(crate) fn verify(&self, file: &Path) -> Result<()> {
+        succeed(&mut self.sessions("verify", file, &[])).map(drop)
+    }
+
+    // What conformance writes.
+
+    /// Appends a message; a file that does not exist is made. Gives the entry's id.
+    pub(crate) fn say(&self, file: &Path, role: &str, text: &str, below: Below<'_>) -> Result<String> {
+        let mut command = self.sessions("append", file, &["--role", role]);
+        match below {
+            Below::Leaf => {}
+            Below::Root => drop(command.args(["--parent", "root"])),
+            Below::Entry(id) => drop(command.args(["--parent", id])),
+        }
+        entry_id(command.arg("--").arg(text))
+    }
+
+    pub(crate) fn append_entry(&self, file: &Path, entry: &Value) -> Result<String> {
+        entry_id(self.sessions("append", file, &["--entry"]).arg(entry.to_string()))
+    }
+
+    /// An empty text clears the label.
+    pub(crate) fn label(&self, file: &Path, entry: &str, text: &str) -> Result<()> {
+        succeed(&mut self.sessions("label", file, &[entry, text])).map(drop)
+    }
+
+    pub(crate) fn rename(&self, file: &Path, name: &str) -> Result<()> {
+        succeed(&mut self.sessions("rename", file, &[name])).map(drop)
+    }
+
+    /// Goes to an entry, or to `root`: as a person chooses it, or `exact`ly there.
+    pub(crate) fn go(&self, file: &Path, entry: &str, exact: bool) -> Result<()> {
+        let rest: &[&str] = if exact { &[entry, "--exact"] } else { &[entry] };
+        succeed(&mut self.sessions("move", file, rest)).map(drop)
+    }
+
+    pub(crate) fn undo(&self, file: &Path) -> Result<Done> {
+        attempt(&mut self.sessions("undo", file, &[]))
+    }
+
+    pub(crate) fn redo(&self, file: &Path) -> Result<Done> {
+        attempt(&mut self.sessions("redo", file, &[]))
+    }
+
+    pub(crate) fn delete_branch(&self, file: &Path, entry: &str) -> Result<Done> {
+        attempt(&mut self.sessions("delete-branch", file, &[entry]))
+    }
+
+    /// The file of a new session that holds the path to `entry`.
+    pub(crate) fn fork(&self, file: &Path, entry: &str) -> Result<PathBuf> {
+        let made = read(&mut self.sessions("fork", file, &[entry, "--json"]))?;
+        made["file"].as_str().map(PathBuf::from).with_context(|| format!("fork named no file: {made}"))
+    }
+
+    // What the benchmark runs.
+
+    pub(crate) fn bench_open(&self, file: &Path, what: &str) -> Command {
+        let mut command = self.command();
+        command.arg("bench-open").arg(file).args(["--what", what]);
+        command
+    }
+
+    pub(crate) fn bench_append(&self, file: &Path, count: usize, durability: &str) -> Command {
+        let mut command = self.command();
+        command.arg("bench-append").arg(file).args(["--count", &count.to_string(), "--durability", durability]);
+        command
+    }
+
+    pub(crate) fn list(&self, cwd: &Path) -> Command {
+        let mut command = self.command();
+        command.current_dir(cwd).args(["sessions", "list", "--json"]);
+        command
+    }
+
+    pub(crate) fn bench_continue(&self, cwd: &Path) -> Command {
+        let mut command = self.command();
+        command.current_dir(cwd).arg("bench-continue");
+        command
+    }
+
+    /// Where the sessions of a directory lie.
+    pub(crate) fn sessions_of(&self, cwd: &Path) -> Result<PathBuf> {
+        let said = succeed(self.command().arg("bench-dir").arg(cwd))?;
+        Ok(self.home.join("sessions").join(String::from_utf8(said)?.trim()))
+    }
+
+    /// All caches, so that the next call is a cold one.
+    pub(crate) fn forget(&self) -> Result<()> {
+        match std::fs::remove_dir_all(self.home.join("cache")) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn at_option(at: Option<&str>) -> Vec<&str> {
+    at.map_or_else(Vec::new, |id| vec!["--at", id])
+}
+
+fn build() -> Result<PathBuf> {
+    println!("== cargo build --release -p osier");
+    let mut cargo = place::cargo()?;
+    cargo.args(["build", "--release", "-p", "osier", "--message-format=json-render-diagnostics"]);
+    let output = cargo.stderr(Stdio::inherit()).output()?;
+    ensure!(output.status.success(), "osier does not build");
+    let messages = String::from_utf8(output.stdout)?;
+    let executable = |line: &str| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        message["executable"].as_str().filter(|_| message["target"]["name"] == "osier").map(PathBuf::from)
+    };
+    messages.lines().find_map(executable).context("cargo built no binary called osier")
+}
+
+fn read(command: &mut Command) -> Result<Value> {
+    let stdout = succeed(command)?;
+    json::parse(&stdout).with_context(|| format!("{} printed no JSON", words(command)))
+}
+
+fn entry_id(command: &mut Command) -> Result<String> {
+    let id = String::from_utf8(succeed(command)?)?.trim().to_owned();
+    ensure!(!id.is_empty() && !id.contains(char::is_whitespace), "{} printed no id but {id:?}", words(command));
+    Ok(id)
+}
+
+fn succeed(command: &mut Command) -> Result<Vec<u8>> {
+    let output = start(command)?;
+    if output.status.success() { Ok(output.stdout) } else { Err(complaint(command, &output)) }
+}
+
+/// Exit code 1 is an answer; anything else but 0 is a failure.
+fn attempt(command: &mut Command) -> Result<Done> {
+    let output = start(command)?;
+    match output.status.code() {
+        Some(0) => Ok(Done::Yes),
+        Some(1) => Ok(Done::Refused),
+        _ => Err(complaint(command, &output)),
+    }
+}
+
+fn start(command: &mut Command) -> Result<Output> {
+    command.output().with_context(|| format!("cannot start {}", words(command)))
+}
+
+fn complaint(command: &Command, output: &Output) -> anyhow::Error {
+    let said = String::from_utf8_lossy(&output.stderr);
+    anyhow!("{} failed ({}): {}", words(command), output.status, said.trim())
+}
+
+fn words(command: &Command) -> String {
+    let args = command.get_args().map(OsStr::to_string_lossy).collect::<Vec<_>>();
+    format!("osier {}", args.join(" "))
+}

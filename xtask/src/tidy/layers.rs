@@ -1,0 +1,159 @@
+//! Which crate may use which: lower levels only, so that the order of the guide stays true. Reads manifests, not code.
+
+use toml::{Table, Value};
+
+use super::{Finding, Source};
+
+/// The order of the crates. A new crate gets its level here.
+const LEVELS: &[(&str, u8)] = &[
+    ("tree", 0),
+    ("store", 1),
+    ("session", 2),
+    ("model", 2),
+    ("tools", 2),
+    ("viewer", 2),
+    ("store-mysql", 2),
+    ("agent", 3),
+    ("tui", 4),
+    ("gateway", 4),
+    ("rpc", 4),
+    ("extensions", 4),
+    ("import", 4),
+    ("osier", 5),
+];
+const TESTKIT: &str = "testkit";
+
+pub(super) fn check(files: &[Source]) -> Vec<Finding> {
+    files.iter().filter_map(|file| Some((file, folder(&file.path)?))).flat_map(|(file, name)| manifest(file, name)).collect()
+}
+
+/// `tree` for `crates/tree/Cargo.toml`, `xtask` for its own manifest.
+fn folder(path: &str) -> Option<&str> {
+    match path.strip_suffix("/Cargo.toml")? {
+        "xtask" => Some("xtask"),
+        other => other.strip_prefix("crates/").filter(|name| !name.contains('/')),
+    }
+}
+
+fn manifest(file: &Source, name: &str) -> Vec<Finding> {
+    let table = match file.text.parse::<Table>() {
+        Ok(table) => table,
+        Err(error) => return vec![Finding::new(&file.path, 1, format!("not valid TOML: {}", error.message()))],
+    };
+    let mut findings = lints(file, &table);
+    findings.extend(package_name(file, name, &table));
+    for (section, used) in uses(&table) {
+        if let Some(advice) = judge(name, &used, section) {
+            findings.push(Finding::new(&file.path, line_of(&file.text, &used), advice));
+        }
+    }
+    findings
+}
+
+fn lints(file: &Source, table: &Table) -> Option<Finding> {
+    let inherited = table.get("lints").and_then(|lints| lints.get("workspace")).and_then(Value::as_bool);
+    (inherited != Some(true)).then(|| Finding::new(&file.path, 1, "add `[lints]` with `workspace = true`"))
+}
+
+fn package_name(file: &Source, name: &str, table: &Table) -> Option<Finding> {
+    let wanted = if matches!(name, "osier" | "xtask") { name.to_owned() } else { format!("osier-{name}") };
+    let given = table.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
+    (given != Some(&wanted)).then(|| {
+        Finding::new(&file.path, line_of(&file.text, "name"), format!("call the package `{wanted}`, after its folder"))
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Normal,
+    Dev,
+}
+
+/// All packages a manifest names as dependencies, whatever they are renamed to and for whatever target.
+fn uses(table: &Table) -> Vec<(Section, String)> {
+    let mut found = Vec::new();
+    let per_target = table.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
+    for table in std::iter::once(table).chain(per_target.filter_map(Value::as_table)) {
+        for (key, section) in
+            [("dependencies", Section::Normal), ("build-dependencies", Section::Normal), ("dev-dependencies", Section::Dev)]
+        {
+            for (name, spec) in table.get(key).and_then(Value::as_table).into_iter().flatten() {
+                let package = spec.get("package").and_then(Value::as_str).unwrap_or(name);
+                found.push((section, package.to_owned()));
+            }
+        }
+    }
+    found
+}
+
+/// What is wrong with `user` depending on `used`, if anything.
+fn judge(user: &str, used: &str, section: Section) -> Option<String> {
+    if user == "tree" && used == "tokio" {
+        return Some("the tree does no I/O and is not async: remove tokio".to_owned());
+    }
+    let used = if used == "osier" { used } else { used.strip_prefix("osier-")? };
+    if used == TESTKIT {
+        let allowed = section == Section::Dev || matches!(user, "xtask" | TESTKIT);
+        return (!allowed).then(|| "only tests use testkit: move it to [dev-dependencies]".to_owned());
+    }
+    if matches!(user, "xtask" | TESTKIT) {
+        return None;
+    }
+    let (Some(above), Some(below)) = (level(user), level(used)) else {
+        let unknown = if level(user).is_none() { user } else { used };
+        return Some(format!("crate `{unknown}` has no level: give it one in xtask/src/tidy/layers.rs"));
+    };
+    (below >= above).then(|| {
+        format!("`{user}` (level {above}) must not use `{used}` (level {below}): only lower levels; move the code or ask for a trait")
+    })
+}
+
+fn level(name: &str) -> Option<u8> {
+    LEVELS.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
+}
+
+/// The line that starts with a key, or that names it first.
+fn line_of(text: &str, key: &str) -> usize {
+    let starts = |line: &&str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', '.', '=']));
+    let place = text.lines().position(|line| starts(&line)).or_else(|| text.lines().position(|line| line.contains(key)));
+    place.map_or(1, |at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(folder: &str, dependencies: &str) -> Vec<String> {
+        let package = if folder == "osier" { folder.to_owned() } else { format!("osier-{folder}") };
+        let text = format!("[package]\nname = \"{package}\"\n[lints]\nworkspace = true\n{dependencies}");
+        check(&[Source { path: format!("crates/{folder}/Cargo.toml"), text }]).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn lower_levels_may_be_used() {
+        assert!(findings("session", "[dependencies]\nosier-tree.workspace = true\nserde = \"1\"").is_empty());
+        assert!(findings("store", "[dev-dependencies]\nosier-testkit.workspace = true").is_empty());
+        assert!(findings("testkit", "[dependencies]\nosier-session.workspace = true").is_empty());
+    }
+
+    #[test]
+    fn the_same_or_a_higher_level_is_refused_with_its_line() {
+        let found = findings("store", "[dependencies]\nosier-session.workspace = true");
+        assert!(found[0].starts_with("crates/store/Cargo.toml:6: `store` (level 1) must not use `session` (level 2)"), "{found:?}");
+        assert_eq!(findings("tools", "[dependencies.renamed]\npackage = \"osier-model\"").len(), 1);
+        assert_eq!(findings("tree", "[target.'cfg(unix)'.dependencies]\nosier-store.workspace = true").len(), 1);
+        assert_eq!(findings("tree", "[dev-dependencies]\ntokio.workspace = true").len(), 1);
+    }
+
+    #[test]
+    fn only_tests_use_testkit() {
+        assert_eq!(findings("osier", "[dependencies]\nosier-testkit.workspace = true").len(), 1);
+    }
+
+    #[test]
+    fn a_crate_needs_a_level_a_name_and_the_lints() {
+        assert!(findings("store", "[dependencies]\nosier-shed.workspace = true")[0].contains("`shed` has no level"));
+        let bare = Source { path: "crates/tree/Cargo.toml".to_owned(), text: "[package]\nname = \"tree\"\n".to_owned() };
+        assert_eq!(check(&[bare]).len(), 2);
+    }
+}

@@ -1,0 +1,109 @@
+//! Rules for single files: opening lines, length, names of modules, paths of somebody's machine.
+
+use super::{Finding, Source};
+
+/// Names that end up collecting everything.
+const VAGUE: &[&str] = &["core", "common", "utils", "helpers", "manager"];
+const LONG: usize = 600;
+
+pub(super) fn check(file: &Source) -> Vec<Finding> {
+    let mut findings = machine_paths(file);
+    if file.path.ends_with(".rs") {
+        findings.extend(opening(file));
+        findings.extend(length(file));
+        findings.extend(vague_path(file));
+        findings.extend(vague_modules(file));
+    }
+    findings
+}
+
+fn opening(file: &Source) -> Option<Finding> {
+    let first = file.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    (!first.starts_with("//!"))
+        .then(|| Finding::new(&file.path, 1, "open with one to five `//!` lines: what it is for, what it refuses to do"))
+}
+
+fn length(file: &Source) -> Option<Finding> {
+    let lines = file.text.lines().count();
+    (lines > LONG).then(|| Finding::warning(&file.path, LONG, format!("{lines} lines: split it by reason to change")))
+}
+
+fn vague_path(file: &Source) -> Option<Finding> {
+    let parts = file.path.trim_end_matches(".rs").split('/');
+    let name = parts.into_iter().find(|part| VAGUE.contains(part))?;
+    Some(Finding::new(&file.path, 1, format!("`{name}` says nothing: name the module after what it holds")))
+}
+
+fn vague_modules(file: &Source) -> Vec<Finding> {
+    let declared = |line: &str| -> Option<String> {
+        let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+        let starts = line.trim_start();
+        if !(starts.starts_with("mod ") || starts.starts_with("pub")) {
+            return None;
+        }
+        words.find(|word| *word == "mod")?;
+        words.next().map(str::to_owned)
+    };
+    let named = |(at, line): (usize, &str)| {
+        let name = declared(line).filter(|name| VAGUE.contains(&name.as_str()))?;
+        Some(Finding::new(&file.path, at + 1, format!("`mod {name}` says nothing: name it after what it holds")))
+    };
+    file.text.lines().enumerate().filter_map(named).collect()
+}
+
+/// The needles are put together here so that this file does not hold them.
+fn machine_paths(file: &Source) -> Vec<Finding> {
+    let needles = ["work", "root"].map(|folder| format!("/{folder}/"));
+    let mut findings = Vec::new();
+    for (at, line) in file.text.lines().enumerate() {
+        if let Some(needle) = needles.iter().find(|needle| is_absolute_in(line, needle)) {
+            findings.push(Finding::new(&file.path, at + 1, format!("`{needle}` is a path of one machine: use a relative path")));
+        }
+    }
+    findings
+}
+
+/// Whether the path begins there, and is not the middle of a longer one.
+fn is_absolute_in(line: &str, needle: &str) -> bool {
+    line.match_indices(needle).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || "._-~*}>".contains(c))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(path: &str, text: &str) -> Vec<String> {
+        check(&Source { path: path.to_owned(), text: text.to_owned() }).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_source_file_opens_with_what_it_is_for() {
+        assert!(findings("crates/tree/src/fold.rs", "//! Folds.\n").is_empty());
+        assert!(findings("crates/tree/src/fold.rs", "use std::fmt;\n")[0].contains(":1: open with"));
+        assert!(findings("README.md", "Osier\n").is_empty());
+    }
+
+    #[test]
+    fn a_long_file_is_a_warning() {
+        let text = "//! Long.\n".to_owned() + &"//\n".repeat(LONG);
+        assert_eq!(findings("a.rs", &text), ["a.rs:600: warning: 601 lines: split it by reason to change"]);
+    }
+
+    #[test]
+    fn modules_are_named_after_what_they_hold() {
+        assert_eq!(findings("crates/tree/src/utils.rs", "//! x\n").len(), 1);
+        assert_eq!(findings("crates/tree/tests/common/mod.rs", "//! x\n").len(), 1);
+        assert_eq!(findings("a.rs", "//! x\npub(crate) mod helpers {}\nmod common;\n").len(), 2);
+        assert!(findings("a.rs", "//! x\nmod command;\n// the mod common is absent\n").is_empty());
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_refused() {
+        let path = ["", "work", "shared", "x"].join("/");
+        assert_eq!(findings("notes.md", &format!("see `{path}`")).len(), 1);
+        assert!(findings("notes.md", &format!("see /home/dev{path}")).is_empty());
+    }
+}
