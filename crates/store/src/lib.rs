@@ -1,1 +1,18 @@
-//! Placeholder.
+//! Keeps the logs of sessions: lines, their heads, and a card each. What a line means is the tree's business.
+//!
+//! A log only grows. Two methods of the port are exceptions and say so: `rewrite`, for migration and garbage collection,
+//! and `delete`.
+
+mod batch;
+#[cfg(any(test, feature = "contract"))]
+pub mod contract;
+mod error;
+mod memory;
+mod paged;
+mod port;
+
+pub use batch::Batch;
+pub use error::StoreError;
+pub use memory::MemoryStore;
+pub use paged::{PagedHeads, each_line};
+pub use port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};

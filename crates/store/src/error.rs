@@ -1,0 +1,44 @@
+//! What can go wrong in a store, as far as the caller can do something about it.
+
+use std::path::PathBuf;
+
+use crate::port::Version;
+
+/// See the module.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("no session {id} in store {store}; `osier sessions list --all` shows what there is")]
+    NotFound { store: String, id: String },
+    #[error("session {id} exists already")]
+    AlreadyExists { id: String },
+    #[error("{id:?} cannot be a session id: only letters, digits, `.`, `_` and `-` may be in it")]
+    InvalidId { id: String },
+    /// Somebody was faster. Look at what came, and plan again.
+    #[error("the session was changed meanwhile")]
+    Conflict { now: Version },
+    /// The log was replaced, so seqs from before mean nothing now.
+    #[error("the session's log was replaced meanwhile; open it again")]
+    Replaced,
+    #[error("{} is not a session: {why}; it was left as it is", path.display())]
+    NotASession { path: PathBuf, why: &'static str },
+    #[error("{} is gone; what is in memory can be saved with `/export`", path.display())]
+    Vanished { path: PathBuf },
+    #[error("{} became shorter while it was open; nothing was written, compare it with a backup", path.display())]
+    Shrunk { path: PathBuf },
+    #[error("{} is locked by another program for {seconds} s now; is one of them stopped?", path.display())]
+    Locked { path: PathBuf, seconds: u64 },
+    #[error("entry {seq} is not in the log")]
+    NoSuchEntry { seq: usize },
+    #[error("cannot {what} {}", path.display())]
+    Io { what: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+impl StoreError {
+    pub(crate) fn io(
+        what: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(std::io::Error) -> StoreError {
+        let path = path.into();
+        move |source| StoreError::Io { what, path, source }
+    }
+}

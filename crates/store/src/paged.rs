@@ -1,0 +1,110 @@
+//! Reading a log from its end by pages, and its lines in batches: what is asked for costs what it holds, not what the log
+//! holds.
+
+use osier_tree::{ContextPlan, ContextWalk, Head, Place, Seq};
+use rustc_hash::FxHashMap;
+
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::port::{Store, Version};
+
+/// Heads per page. A multiple of what fits into one block of an index file.
+const PAGE: usize = 1008;
+
+/// Pages kept at once. A path runs from page to page downwards and hardly ever returns.
+const KEPT: usize = 8;
+
+/// The heads of one state of a log, fetched when asked for.
+#[derive(Debug)]
+pub struct PagedHeads<'a> {
+    store: &'a dyn Store,
+    id: &'a str,
+    version: Version,
+    pages: FxHashMap<usize, Vec<Head>>,
+    last: Option<(usize, Vec<Head>)>,
+}
+
+impl<'a> PagedHeads<'a> {
+    pub fn new(store: &'a dyn Store, id: &'a str, version: Version) -> PagedHeads<'a> {
+        PagedHeads { store, id, version, pages: FxHashMap::default(), last: None }
+    }
+
+    pub async fn get(&mut self, seq: Seq) -> Result<Head, StoreError> {
+        let number = seq.index() / PAGE;
+        if self.last.as_ref().is_none_or(|(kept, _)| *kept != number) {
+            self.turn_to(number).await?;
+        }
+        let page = self.last.as_ref().map(|(_, page)| page.as_slice()).unwrap_or_default();
+        page.get(seq.index() % PAGE).copied().ok_or(StoreError::NoSuchEntry { seq: seq.index() })
+    }
+
+    async fn turn_to(&mut self, number: usize) -> Result<(), StoreError> {
+        let page = match self.pages.remove(&number) {
+            Some(page) => page,
+            None => self.store.heads(self.id, self.version.generation, number * PAGE, PAGE).await?,
+        };
+        if self.pages.len() >= KEPT {
+            self.pages.clear();
+        }
+        if let Some((number, page)) = self.last.replace((number, page)) {
+            self.pages.insert(number, page);
+        }
+        Ok(())
+    }
+
+    /// Where the log stands.
+    pub async fn leaf(&mut self) -> Result<Place, StoreError> {
+        let Some(last) = self.version.entries.checked_sub(1).map(Seq::new) else { return Ok(None) };
+        let head = self.get(last).await?;
+        Ok(if head.kind == osier_tree::Kind::Leaf { head.parent } else { Some(last) })
+    }
+
+    /// The entries from the root down to `at`, with their heads.
+    pub async fn path(&mut self, at: Place) -> Result<Vec<(Seq, Head)>, StoreError> {
+        let mut path = Vec::new();
+        let mut next = at;
+        while let Some(seq) = next {
+            let head = self.get(seq).await?;
+            // Depth falls by one at each step; a cache that says otherwise would lead in circles.
+            if path.last().is_some_and(|(_, below): &(Seq, Head)| below.depth != head.depth + 1) {
+                return Err(StoreError::Replaced);
+            }
+            path.push((seq, head));
+            next = head.parent;
+        }
+        path.reverse();
+        Ok(path)
+    }
+
+    /// The entries of the context at a place.
+    pub async fn context(&mut self, at: Place) -> Result<ContextPlan, StoreError> {
+        let mut walk = ContextWalk::new(at);
+        let mut steps = self.version.entries + 2;
+        while let Some(seq) = walk.wants() {
+            steps = steps.checked_sub(1).ok_or(StoreError::Replaced)?;
+            let head = self.get(seq).await?;
+            walk.give(&head);
+        }
+        Ok(walk.finish())
+    }
+}
+
+/// Fetches the lines of `wanted`, a batch at a time, and hands each to `each`.
+pub async fn each_line<E: From<StoreError>>(
+    store: &dyn Store,
+    id: &str,
+    generation: u64,
+    wanted: &[Seq],
+    mut each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut batch = Batch::default();
+    let mut rest = wanted;
+    while !rest.is_empty() {
+        store.lines(id, generation, rest, &mut batch).await?;
+        for (seq, line) in rest.iter().zip(batch.iter()) {
+            each(*seq, line)?;
+        }
+        rest = &rest[batch.len().max(1)..];
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! The port: what Osier asks of a place that keeps logs.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use osier_tree::projection::card::Card;
+use osier_tree::{Head, Header, Seq};
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::batch::Batch;
+use crate::error::StoreError;
+
+/// A state of a log. Within one generation a log only grows, so `entries` orders its states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+pub struct Version {
+    pub generation: u64,
+    /// How many entries the log has: also the seq of the next one.
+    pub entries: usize,
+}
+
+/// What a store knows of a session at once.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    pub header: Header,
+    pub version: Version,
+    /// How many lines are no entries; `osier sessions verify` names them.
+    pub odd_lines: usize,
+    /// Where the log lies, if it is a file.
+    pub file: Option<PathBuf>,
+}
+
+/// Which sessions to list.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only sessions of this working directory.
+    pub cwd: Option<PathBuf>,
+    pub skip: usize,
+    pub limit: Option<usize>,
+}
+
+/// Some cards, the session used last first, and how many there are in all.
+#[derive(Debug, Clone, Default)]
+pub struct Page {
+    pub cards: Vec<Card>,
+    pub total: usize,
+    /// Files in the store's folder that cannot be read as sessions.
+    pub unreadable: Vec<String>,
+}
+
+/// What deleting removed. Deleting what is not there is no error.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deleted {
+    pub deleted: bool,
+    pub store: String,
+    pub counts: Counts,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    pub sessions: usize,
+    pub entries: usize,
+}
+
+/// Tells that a log may have grown. A hint, not a promise: whoever gets it reads on.
+#[derive(Debug)]
+pub struct Watch {
+    changed: watch::Receiver<u64>,
+    /// What must live as long as the watch does.
+    _keep: Option<Box<dyn Debug + Send + Sync>>,
+}
+
+impl Watch {
+    pub fn new(changed: watch::Receiver<u64>, keep: Option<Box<dyn Debug + Send + Sync>>) -> Watch {
+        Watch { changed, _keep: keep }
+    }
+
+    /// Waits for the next hint. Never returns once the store can give no more.
+    pub async fn changed(&mut self) {
+        if self.changed.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Keeps the logs of sessions.
+///
+/// When `append` or `create` returns `Ok`, the lines survive the death of this process; after `sync`, of the machine.
+/// A session is named by its whole id.
+#[async_trait]
+pub trait Store: Send + Sync + Debug {
+    /// The store's name in settings, cards and messages.
+    fn name(&self) -> &str;
+
+    /// Makes a session with these first lines, whole or not at all.
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError>;
+
+    /// Looks at a session. Writes nothing but caches.
+    async fn open(&self, id: &str) -> Result<Opened, StoreError>;
+
+    /// At most `limit` heads from place `after` on, references looked up in the whole log.
+    async fn heads(
+        &self,
+        id: &str,
+        generation: u64,
+        after: usize,
+        limit: usize,
+    ) -> Result<Vec<Head>, StoreError>;
+
+    /// The lines of these entries, into `batch`, in the order asked for: all, or as many of the first as make about
+    /// [`Batch::FULL`] bytes, and at least one. See [`crate::each_line`].
+    async fn lines(
+        &self,
+        id: &str,
+        generation: u64,
+        wanted: &[Seq],
+        batch: &mut Batch,
+    ) -> Result<(), StoreError>;
+
+    /// Adds lines at the end, all or none, if the log still is in the state `expected`. Otherwise `Conflict` tells the
+    /// state it is in.
+    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError>;
+
+    /// Returns when everything acknowledged so far would survive a power cut.
+    async fn sync(&self, id: &str) -> Result<(), StoreError>;
+
+    async fn watch(&self, id: &str) -> Result<Watch, StoreError>;
+
+    async fn list(&self, filter: &Filter) -> Result<Page, StoreError>;
+
+    /// The card of one session.
+    async fn card(&self, id: &str) -> Result<Card, StoreError>;
+
+    /// Whole ids that start with `prefix`.
+    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError>;
+
+    async fn delete(&self, id: &str) -> Result<Deleted, StoreError>;
+
+    /// Puts other lines in the place of a log that still is in the state `expected`, under a new generation. The old log is
+    /// kept aside. For garbage collection only.
+    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError>;
+}
+
+impl Filter {
+    /// Sorts the cards, the one used last first, and takes the part asked for.
+    pub fn page(&self, mut cards: Vec<Card>, unreadable: Vec<String>) -> Page {
+        cards.sort_by(|a, b| {
+            b.modified.cmp(&a.modified).then_with(|| b.created.cmp(&a.created)).then_with(|| a.id.cmp(&b.id))
+        });
+        let total = cards.len();
+        let cards = cards.into_iter().skip(self.skip).take(self.limit.unwrap_or(usize::MAX)).collect();
+        Page { cards, total, unreadable }
+    }
+}
