@@ -44,7 +44,9 @@ impl Args {
     pub(crate) fn number(&mut self, name: &str, default: u64) -> Result<u64> {
         match self.value(name)? {
             None => Ok(default),
-            Some(text) => text.parse().map_err(|_| UsageError(format!("{name} needs a number, not {text}")).into()),
+            Some(text) => {
+                text.parse().map_err(|_| UsageError(format!("{name} needs a number, not {text}")).into())
+            }
         }
     }
 

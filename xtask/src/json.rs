@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_deep_tree_is_read() {
-        let deep = "[".repeat(2000) + &"]".repeat(2000);
+        let deep = "[".repeat(400) + &"]".repeat(400);
         parse(deep.as_bytes()).unwrap();
     }
 

@@ -9,9 +9,12 @@ use crate::place;
 
 pub(crate) fn run(args: Args) -> Result<()> {
     args.finish()?;
-    let found = place::cargo()?.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    let found =
+        place::cargo()?.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     if !found.success() {
-        bail!("cargo-deny is not installed; get it with `cargo install --locked cargo-deny` and run this again");
+        bail!(
+            "cargo-deny is not installed; get it with `cargo install --locked cargo-deny` and run this again"
+        );
     }
-    place::run(place::cargo()?.args(["deny", "--all-features", "check", "licenses", "bans", "sources"]))
+    place::run(place::cargo()?.args(["deny", "check", "licenses", "bans", "sources"]))
 }

@@ -39,10 +39,6 @@ impl Osier {
         Ok(Self { bin, home })
     }
 
-    pub(crate) fn home(&self) -> &Path {
-        &self.home
-    }
-
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.bin);
         command.env("OSIER_HOME", &self.home).env("NO_COLOR", "1").stdin(Stdio::null());
@@ -140,7 +136,12 @@ impl Osier {
 
     pub(crate) fn bench_append(&self, file: &Path, count: usize, durability: &str) -> Command {
         let mut command = self.command();
-        command.arg("bench-append").arg(file).args(["--count", &count.to_string(), "--durability", durability]);
+        command.arg("bench-append").arg(file).args([
+            "--count",
+            &count.to_string(),
+            "--durability",
+            durability,
+        ]);
         command
     }
 
@@ -196,7 +197,11 @@ fn read(command: &mut Command) -> Result<Value> {
 
 fn entry_id(command: &mut Command) -> Result<String> {
     let id = String::from_utf8(succeed(command)?)?.trim().to_owned();
-    ensure!(!id.is_empty() && !id.contains(char::is_whitespace), "{} printed no id but {id:?}", words(command));
+    ensure!(
+        !id.is_empty() && !id.contains(char::is_whitespace),
+        "{} printed no id but {id:?}",
+        words(command)
+    );
     Ok(id)
 }
 

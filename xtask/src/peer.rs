@@ -43,14 +43,23 @@ impl Peer {
     /// A call of one of the scripts, pi's module already named.
     pub(crate) fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.node);
-        command.arg("--max-old-space-size=8192").arg(self.scripts.join(name)).arg("--module").arg(&self.module);
+        command
+            .arg("--max-old-space-size=8192")
+            .arg(self.scripts.join(name))
+            .arg("--module")
+            .arg(&self.module);
         command
     }
 
     /// Lets pi write random sessions into `out`, each with a `.pi.json` beside it.
     pub(crate) fn write_sessions(&self, out: &Path, sessions: u64, seed: u64) -> Result<()> {
         let mut command = self.script("write.mjs");
-        command.arg("--out").arg(out).args(["--sessions", &sessions.to_string(), "--seed", &seed.to_string()]);
+        command.arg("--out").arg(out).args([
+            "--sessions",
+            &sessions.to_string(),
+            "--seed",
+            &seed.to_string(),
+        ]);
         place::run(&mut command).context("pi could not write its random sessions")
     }
 

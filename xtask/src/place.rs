@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// The folder of the workspace.
 pub(crate) fn root() -> Result<PathBuf> {
-    if let Some(manifest) = env::var_os("CARGO_MANIFEST_DIR") {
-        if let Some(parent) = Path::new(&manifest).parent() {
-            return Ok(parent.to_owned());
-        }
+    if let Some(manifest) = env::var_os("CARGO_MANIFEST_DIR")
+        && let Some(parent) = Path::new(&manifest).parent()
+    {
+        return Ok(parent.to_owned());
     }
     let here = env::current_dir()?;
     match here.ancestors().find(|dir| dir.join("xtask/Cargo.toml").is_file()) {

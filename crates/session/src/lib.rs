@@ -1,1 +1,32 @@
-//! Placeholder.
+//! A live session: one task writes its log, and any number of readers and clients share what it wrote.
+//!
+//! A change takes five beats: plan, gate, append, apply, announce. The first two run in the caller's task; the others are
+//! one mail in the writer's mailbox. Nothing is announced before it is stored, and only the writer appends.
+
+mod attach;
+mod commit;
+mod cursor;
+mod draft;
+mod env;
+mod error;
+mod event;
+mod gate;
+mod given;
+mod handle;
+mod load;
+mod mail;
+mod standing;
+mod state;
+mod writer;
+
+pub use attach::Attached;
+pub use commit::{Commit, Outcome, Stored, View};
+pub use cursor::{Cursor, TurnGuard};
+pub use draft::{DraftHandle, OpenDraft};
+pub use env::{Clock, Durability, Env, Ids, RandomIds, SystemClock};
+pub use error::Error;
+pub use event::{Event, Events};
+pub use gate::{Change, Gate, Verdict};
+pub use handle::{Session, chained};
+pub use standing::{CursorId, Elsewhere, Standing};
+pub use state::State;

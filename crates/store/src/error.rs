@@ -27,6 +27,8 @@ pub enum StoreError {
     Shrunk { path: PathBuf },
     #[error("{} is locked by another program for {seconds} s now; is one of them stopped?", path.display())]
     Locked { path: PathBuf, seconds: u64 },
+    #[error("session {id} is open in another process; close it there first")]
+    Busy { id: String },
     #[error("entry {seq} is not in the log")]
     NoSuchEntry { seq: usize },
     #[error("cannot {what} {}", path.display())]

@@ -7,12 +7,14 @@ mod batch;
 #[cfg(any(test, feature = "contract"))]
 pub mod contract;
 mod error;
+pub mod file;
 mod memory;
 mod paged;
 mod port;
 
 pub use batch::Batch;
 pub use error::StoreError;
+pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use paged::{PagedHeads, each_line};
 pub use port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};

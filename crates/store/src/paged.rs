@@ -59,18 +59,18 @@ impl<'a> PagedHeads<'a> {
         Ok(if head.kind == osier_tree::Kind::Leaf { head.parent } else { Some(last) })
     }
 
-    /// The entries from the root down to `at`, with their heads.
-    pub async fn path(&mut self, at: Place) -> Result<Vec<(Seq, Head)>, StoreError> {
+    /// The entries from the root down to `at`.
+    pub async fn path(&mut self, at: Place) -> Result<Vec<Seq>, StoreError> {
         let mut path = Vec::new();
-        let mut next = at;
+        let (mut next, mut depth) = (at, None);
         while let Some(seq) = next {
             let head = self.get(seq).await?;
             // Depth falls by one at each step; a cache that says otherwise would lead in circles.
-            if path.last().is_some_and(|(_, below): &(Seq, Head)| below.depth != head.depth + 1) {
+            if depth.is_some_and(|below: u32| below != head.depth + 1) {
                 return Err(StoreError::Replaced);
             }
-            path.push((seq, head));
-            next = head.parent;
+            path.push(seq);
+            (next, depth) = (head.parent, Some(head.depth));
         }
         path.reverse();
         Ok(path)

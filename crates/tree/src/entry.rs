@@ -141,6 +141,19 @@ impl Kind {
         !(self.is_mark() || matches!(self, Kind::Custom | Kind::Leaf))
     }
 
+    /// Such an entry points at another one.
+    pub fn has_target(self) -> bool {
+        matches!(
+            self,
+            Kind::Compaction
+                | Kind::ContextEdit
+                | Kind::Label
+                | Kind::DeleteBranch
+                | Kind::RestoreBranch
+                | Kind::EntryUpdate
+        )
+    }
+
     /// The fold reads the body of such a line; of all others the head is enough.
     pub fn folds_body(self) -> bool {
         matches!(
@@ -306,6 +319,8 @@ pub struct Entry<'a> {
     pub target: Option<Cow<'a, str>>,
     pub time: Option<Millis>,
     pub message: Option<Raw<'a>>,
+    /// Where the message begins, if it has content and is the last member of the line, as nearly always; else 0.
+    pub body: u16,
 }
 
 /// Looks at a line. `line` has no line feed at its end.
@@ -371,18 +386,18 @@ struct Content {
 impl<'a> Facts<'a> {
     fn read(&mut self, scanner: &mut Scanner<'a>) -> Result<(), NotJson> {
         scanner.object(|scanner, key| {
-            match &*key {
-                "message" => return self.read_message(scanner),
-                "type" => self.kind = scanner.value()?.text(),
-                "id" => self.id = scanner.value()?.text(),
-                "parentId" => self.parent = scanner.value()?.text(),
-                "timestamp" => self.time = read_time(scanner.value()?),
-                "customType" => self.custom_type = scanner.value()?.text(),
-                "targetId" => self.target = scanner.value()?.text(),
-                "firstKeptEntryId" => self.first_kept = scanner.value()?.text(),
-                "data" => self.data = Some(scanner.value()?),
-                "display" => self.set(flag::NOT_SHOWN, scanner.value()?.is_false()),
-                "inContext" => self.set(flag::NOT_SENT, scanner.value()?.is_false()),
+            match key {
+                b"message" => return self.read_message(scanner),
+                b"type" => self.kind = scanner.value()?.text(),
+                b"id" => self.id = scanner.value()?.text(),
+                b"parentId" => self.parent = scanner.value()?.text(),
+                b"timestamp" => self.time = read_time(scanner.value()?),
+                b"customType" => self.custom_type = scanner.value()?.text(),
+                b"targetId" => self.target = scanner.value()?.text(),
+                b"firstKeptEntryId" => self.first_kept = scanner.value()?.text(),
+                b"data" => self.data = Some(scanner.value()?),
+                b"display" => self.set(flag::NOT_SHOWN, scanner.value()?.is_false()),
+                b"inContext" => self.set(flag::NOT_SENT, scanner.value()?.is_false()),
                 _ => drop(scanner.value()?),
             }
             Ok(())
@@ -402,10 +417,10 @@ impl<'a> Facts<'a> {
         let start = scanner.mark();
         let mut said = Said::default();
         scanner.object(|scanner, key| {
-            match &*key {
-                "role" => said.role = scanner.value()?.text(),
-                "content" => said.content = read_content(scanner)?,
-                "stopReason" => said.stop = scanner.value()?.text(),
+            match key {
+                b"role" => said.role = scanner.value()?.text(),
+                b"content" => said.content = read_content(scanner)?,
+                b"stopReason" => said.stop = scanner.value()?.text(),
                 _ => drop(scanner.value()?),
             }
             Ok(())
@@ -445,8 +460,11 @@ impl<'a> Facts<'a> {
         if self.said.content.has_text {
             flags |= flag::HAS_TEXT;
         }
+        let complete = self.message.filter(|_| kind == Kind::Message && self.said.content.present);
+        let body = complete.map_or(0, |message| last_member(line, message));
         Some(Entry {
             line,
+            body,
             kind,
             role,
             why,
@@ -459,6 +477,21 @@ impl<'a> Facts<'a> {
             message: self.message,
         })
     }
+}
+
+/// The message that begins at `body` and ends the line, cut out without reading it again. `None` if it is not there.
+pub fn cut_message(line: &[u8], body: u16) -> Option<&[u8]> {
+    let (before, rest) = line.split_at_checked(body as usize)?;
+    let message = rest.strip_suffix(b"}")?;
+    let whole = before.ends_with(b"\"message\":") && message.starts_with(b"{") && message.ends_with(b"}");
+    whole.then_some(message)
+}
+
+/// Where `value` begins in a line that ends right behind it; else 0.
+fn last_member(line: &[u8], value: Raw<'_>) -> u16 {
+    let start = value.bytes().as_ptr() as usize - line.as_ptr() as usize;
+    let is_last = start + value.bytes().len() + 1 == line.len();
+    u16::try_from(start).ok().filter(|_| is_last).unwrap_or(0)
 }
 
 fn read_time(value: Raw<'_>) -> Option<Millis> {
@@ -483,9 +516,9 @@ fn read_content(scanner: &mut Scanner<'_>) -> Result<Content, NotJson> {
         let (mut kind, mut text) = (None, None);
         scanner.object(|scanner, key| {
             let value = scanner.value()?;
-            match &*key {
-                "type" => kind = Some(value),
-                "text" => text = Some(value),
+            match key {
+                b"type" => kind = Some(value),
+                b"text" => text = Some(value),
                 _ => {}
             }
             Ok(())

@@ -45,13 +45,18 @@ impl SessionTree {
         self.heads.settle();
     }
 
-    fn append_unsettled(&mut self, entry: &Entry<'_>, offset: u64, len: u32) -> Seq {
+    /// Takes one of many entries in; call [`SessionTree::settle`] after the last.
+    pub fn append_unsettled(&mut self, entry: &Entry<'_>, offset: u64, len: u32) -> Seq {
         let seq = self.heads.append(entry, offset, len);
         if entry.kind.folds_body() {
             Arc::make_mut(&mut self.marks).apply(seq, entry);
         }
         self.children.take();
         seq
+    }
+
+    pub fn settle(&mut self) {
+        self.heads.settle();
     }
 
     /// A tree from heads that a store kept. `line_of` is asked for the lines that [`Head::wants_line`] names.
@@ -65,7 +70,9 @@ impl SessionTree {
             let entry = if head.wants_line() { line_of(Seq::new(index)) } else { None };
             let seq = tree.heads.restore(head, entry.as_ref());
             let Some(entry) = entry else { continue };
-            if let Some(parent) = entry.parent.as_ref().filter(|_| head.has(crate::entry::flag::CUT)) {
+            // An entry that names itself as its parent never had one.
+            let was_cut = head.has(crate::entry::flag::CUT);
+            if let Some(parent) = entry.parent.as_ref().filter(|parent| was_cut && **parent != entry.id) {
                 cuts.push((seq, parent.to_string()));
             }
             if entry.kind.folds_body() {

@@ -84,6 +84,8 @@ pub struct Head {
     pub why: Why,
     pub flags: u8,
     pub calls: u8,
+    /// See [`Entry::body`].
+    pub body: u16,
 }
 
 impl Head {
@@ -101,11 +103,12 @@ impl Head {
 
     /// The fold cannot go on from this head alone; it wants to see the line.
     pub fn wants_line(&self) -> bool {
-        self.kind.folds_body() || self.has(flag::LONG_ID | flag::ORPHAN | flag::CUT) || self.dangles()
+        self.kind.folds_body() || self.wants_ids()
     }
 
-    fn dangles(&self) -> bool {
-        self.target.is_none() && matches!(self.kind, Kind::Compaction | Kind::ContextEdit)
+    /// Ids that the line holds are not in the head: a long one, or one that no entry has.
+    pub fn wants_ids(&self) -> bool {
+        self.has(flag::LONG_ID | flag::ORPHAN | flag::CUT) || self.target.is_none() && self.kind.has_target()
     }
 }
 
@@ -119,7 +122,7 @@ pub struct Heads {
     ids: Ids,
     long_ids: Arc<FxHashMap<Seq, Box<str>>>,
     /// Ids that lines name and no line has, so far.
-    missing: Arc<FxHashMap<Box<str>, Vec<(Seq, Link)>>>,
+    missing: Arc<Missing>,
     /// Parents that were taken away to break a circle.
     cut: Arc<FxHashMap<Seq, Seq>>,
     /// A line changed what earlier lines mean; everything derived is worked out again by `settle`.
@@ -128,6 +131,9 @@ pub struct Heads {
     repeats: bool,
     superseded: Vec<(Seq, Seq)>,
 }
+
+/// By id, the entries that name it, and as what.
+type Missing = FxHashMap<Box<str>, Vec<(Seq, Link)>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Link {
@@ -261,6 +267,7 @@ impl Heads {
             why: entry.why,
             flags: entry.flags & !(flag::ORPHAN | flag::CUT | flag::SUPERSEDED | flag::LONG_ID) | long,
             calls: entry.calls,
+            body: entry.body,
         };
         if long != 0 {
             Arc::make_mut(&mut self.long_ids).insert(seq, entry.id.as_ref().into());

@@ -33,6 +33,14 @@ impl History {
     pub fn go_on(&mut self) {
         self.forward.clear();
     }
+
+    /// Records where the leaf stands now. An entry that is no jump may have taken it there, and to go back to where one
+    /// is would lead nowhere.
+    pub fn stand(&mut self, is_here: impl Fn(Place) -> bool) {
+        for places in [&mut self.back, &mut self.forward] {
+            while places.pop_if(|place| is_here(*place)).is_some() {}
+        }
+    }
 }
 
 impl SessionTree {
@@ -48,6 +56,7 @@ impl SessionTree {
                 history.go_on();
             }
             leaf = if head.kind == Kind::Leaf { head.parent } else { Some(seq) };
+            history.stand(|place| self.same_place(place, leaf));
         }
         history
     }

@@ -8,6 +8,7 @@ pub mod draft;
 pub mod entry;
 pub mod fold;
 pub mod fork;
+pub mod gc;
 pub mod header;
 pub mod heads;
 pub mod history;

@@ -70,10 +70,13 @@ impl<'a> Raw<'a> {
     /// The value of `key` if this is an object that has it. As in JavaScript the last of several counts.
     pub fn get(self, key: &str) -> Option<Raw<'a>> {
         let mut found = None;
-        self.each_field(|name, value| {
-            if name == key {
+        let mut scanner = Scanner::new(self.0);
+        let _ = scanner.object(|scanner, name| {
+            let value = scanner.value()?;
+            if name == key.as_bytes() {
                 found = Some(value);
             }
+            Ok(())
         });
         found
     }
@@ -84,7 +87,7 @@ impl<'a> Raw<'a> {
         // The text was checked when this value was made, so an error here only means "not an object".
         let _ = scanner.object(|scanner, key| {
             let value = scanner.value()?;
-            f(&key, value);
+            f(&lossy(key), value);
             Ok(())
         });
     }
@@ -97,6 +100,28 @@ impl<'a> Raw<'a> {
             Ok(())
         });
     }
+}
+
+/// The first quote or backslash. Keys and ids end within a few bytes, where a vector search does not pay.
+#[inline]
+fn quote_or_backslash(text: &[u8]) -> Option<usize> {
+    text.get(..16).and_then(in_words).or_else(|| memchr2(b'"', b'\\', text))
+}
+
+/// The same, eight bytes at a time; the length is a multiple of that.
+#[inline]
+fn in_words(text: &[u8]) -> Option<usize> {
+    const EACH: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGH: u64 = EACH << 7;
+    let zero_bytes = |word: u64| word.wrapping_sub(EACH) & !word & HIGH;
+    for (number, eight) in text.chunks_exact(8).enumerate() {
+        let word = u64::from_le_bytes(eight.try_into().expect("eight bytes"));
+        let found = zero_bytes(word ^ (EACH * b'"' as u64)) | zero_bytes(word ^ (EACH * b'\\' as u64));
+        if found != 0 {
+            return Some(number * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    None
 }
 
 /// A cursor over JSON text.
@@ -142,7 +167,7 @@ impl<'a> Scanner<'a> {
     /// Walks an object. `field` is called behind each colon and must consume the value.
     pub(crate) fn object(
         &mut self,
-        mut field: impl FnMut(&mut Self, Cow<'a, str>) -> Result<(), NotJson>,
+        mut field: impl FnMut(&mut Self, &[u8]) -> Result<(), NotJson>,
     ) -> Result<(), NotJson> {
         self.expect(b'{')?;
         if self.peek() == Some(b'}') {
@@ -151,9 +176,12 @@ impl<'a> Scanner<'a> {
         }
         loop {
             self.white_space();
-            let key = self.string()?;
+            let (key, escaped) = self.string()?;
             self.expect(b':')?;
-            field(self, unescape(key))?;
+            match escaped {
+                false => field(self, key)?,
+                true => field(self, unescape(key).as_bytes())?,
+            }
             match self.peek() {
                 Some(b',') => self.at += 1,
                 Some(b'}') => {
@@ -277,30 +305,29 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Consumes a string and gives what is between its quotes, escapes untouched.
-    fn string(&mut self) -> Result<&'a [u8], NotJson> {
-        if self.text.get(self.at) != Some(&b'"') {
-            return Err(NotJson);
-        }
-        let start = self.at + 1;
-        let mut at = start;
+    /// Consumes a string; gives what is between its quotes, and whether there are escapes in it.
+    fn string(&mut self) -> Result<(&'a [u8], bool), NotJson> {
+        let rest = self.text.get(self.at..).and_then(|rest| rest.strip_prefix(b"\"")).ok_or(NotJson)?;
+        let mut at = 0;
+        let mut escaped = false;
         loop {
-            at += memchr2(b'"', b'\\', &self.text[at..]).ok_or(NotJson)?;
-            if self.text[at] == b'"' {
+            at += quote_or_backslash(&rest[at..]).ok_or(NotJson)?;
+            if rest[at] == b'"' {
                 break;
             }
-            at += match self.text.get(at + 1) {
+            escaped = true;
+            at += match rest.get(at + 1) {
                 Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
-                Some(b'u') if hex4(&self.text[at + 2..]).is_some() => 6,
+                Some(b'u') if hex4(&rest[at + 2..]).is_some() => 6,
                 _ => return Err(NotJson),
             };
         }
-        let inner = &self.text[start..at];
+        let inner = &rest[..at];
         if self.strict && inner.iter().any(|&b| b < 0x20) {
             return Err(NotJson);
         }
-        self.at = at + 1;
-        Ok(inner)
+        self.at += at + 2;
+        Ok((inner, escaped))
     }
 
     fn number(&mut self) -> Result<(), NotJson> {
@@ -372,7 +399,7 @@ fn hex4(text: &[u8]) -> Option<u32> {
 /// The text that the inside of a JSON string stands for. What is no valid Unicode becomes U+FFFD.
 fn unescape(inner: &[u8]) -> Cow<'_, str> {
     if memchr::memchr(b'\\', inner).is_none() {
-        return String::from_utf8_lossy(inner);
+        return lossy(inner);
     }
     let mut text = String::with_capacity(inner.len());
     let mut rest = inner;
@@ -384,6 +411,11 @@ fn unescape(inner: &[u8]) -> Cow<'_, str> {
     }
     text.push_str(&String::from_utf8_lossy(rest));
     Cow::Owned(text)
+}
+
+/// Text from bytes that nearly always are text.
+fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
 /// The character an escape stands for, and how many bytes it took.

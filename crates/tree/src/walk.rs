@@ -3,13 +3,14 @@
 //! The walk asks for one head at a time, from the leaf upwards, and stops at the last compaction's kept part: its cost
 //! follows the conversation in use, not the log. Whoever drives it may have all heads in memory or fetch them by pages.
 
-use std::collections::hash_map::Entry;
+use std::collections::hash_map::Entry as Slot;
 
 use rustc_hash::FxHashMap;
 
-use crate::entry::{Kind, Role, flag};
+use crate::entry::{Kind, Role, cut_message, flag, read_entry};
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
+use crate::projection::context;
 
 /// The entries of a context, oldest first; a compaction, if any, comes first of all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,6 +30,23 @@ pub struct ContextPlan {
 pub struct Item {
     pub seq: Seq,
     pub edit: Option<Seq>,
+    /// See [`crate::Entry::body`].
+    body: u16,
+}
+
+impl Item {
+    /// Hands out the messages this item contributes. `line` is its line, `edit` that of its edit.
+    pub fn messages(&self, line: &[u8], edit: Option<&[u8]>, emit: &mut dyn FnMut(&[u8])) {
+        if edit.is_none()
+            && let Some(message) = cut_message(line, self.body)
+        {
+            return emit(message);
+        }
+        let edit = edit.and_then(|edit| read_entry(edit).ok());
+        if let Ok(entry) = read_entry(line) {
+            context::messages(&entry, edit.as_ref(), emit);
+        }
+    }
 }
 
 /// Chooses the entries of a context; see the module.
@@ -36,7 +54,7 @@ pub struct Item {
 pub struct ContextWalk {
     plan: ContextPlan,
     /// Newest first.
-    chosen: Vec<Seq>,
+    chosen: Vec<(Seq, u16)>,
     /// The last edit of each entry.
     edits: FxHashMap<Seq, Seq>,
     /// What the edits in the kept part concern.
@@ -149,7 +167,7 @@ impl ContextWalk {
             Kind::Message | Kind::CustomMessage | Kind::Backtrack | Kind::BranchSummary
                 if !head.has(flag::NOT_SENT) =>
             {
-                self.chosen.push(seq);
+                self.chosen.push((seq, head.body));
             }
             _ => {}
         }
@@ -157,7 +175,7 @@ impl ContextWalk {
 
     fn choose_edit(&mut self, seq: Seq, head: &Head) {
         let Some(target) = head.target else { return };
-        if let Entry::Vacant(slot) = self.edits.entry(target) {
+        if let Slot::Vacant(slot) = self.edits.entry(target) {
             slot.insert(seq);
             if let Stage::Kept { .. } = self.stage {
                 self.kept_edits.push(target);
@@ -166,9 +184,9 @@ impl ContextWalk {
     }
 
     pub fn finish(mut self) -> ContextPlan {
-        let item = |seq: Seq| Item { seq, edit: self.edits.get(&seq).copied() };
-        let oldest_first = self.chosen.iter().rev().copied();
-        self.plan.items = self.plan.compaction.into_iter().chain(oldest_first).map(item).collect();
+        let item = |(seq, body): (Seq, u16)| Item { seq, edit: self.edits.get(&seq).copied(), body };
+        let compaction = self.plan.compaction.map(|seq| (seq, 0));
+        self.plan.items = compaction.into_iter().chain(self.chosen.iter().rev().copied()).map(item).collect();
         self.plan
     }
 }

@@ -19,12 +19,15 @@ pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
     println!("== pi and osier fork {} sessions", forks.len());
     let dir = world.dir.join("forked-by-pi");
     std::fs::create_dir_all(&dir)?;
-    let jobs: Value = forks.iter().map(|(file, entry)| json!({ "file": file, "entry": entry, "dir": dir })).collect();
+    let jobs: Value =
+        forks.iter().map(|(file, entry)| json!({ "file": file, "entry": entry, "dir": dir })).collect();
     for ((file, entry), lines) in forks.iter().zip(world.peer.ask("fork", &jobs)?) {
         // pi keeps a fork without a conversation in memory, so there is nothing to compare.
         let Value::Array(lines) = lines else { continue };
         match fork(world, file, entry) {
-            Ok(osier) => report.same(file, &format!("fork at {entry} "), &comparable(lines), &comparable(osier)),
+            Ok(osier) => {
+                report.same(file, &format!("fork at {entry} "), &comparable(lines), &comparable(osier));
+            }
             Err(error) => report.differ(file, &format!("fork at {entry}"), &format!("{error:#}")),
         }
     }
@@ -40,7 +43,8 @@ fn choose(world: &World) -> Result<Vec<(PathBuf, String)>> {
         if chosen.len() == FORKS || seen["damage"].as_array().is_none_or(|damage| !damage.is_empty()) {
             continue;
         }
-        let ids: Vec<&str> = seen["tree"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str()).collect();
+        let ids: Vec<&str> =
+            seen["tree"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str()).collect();
         let leaf = seen["leafId"].as_str().filter(|_| rng.chance(40));
         if let Some(entry) = leaf.or_else(|| rng.pick(&ids).copied()) {
             chosen.push((file, entry.to_owned()));
@@ -64,13 +68,16 @@ fn comparable(lines: Vec<Value>) -> Value {
     let mut out = Vec::new();
     for (at, mut line) in lines.into_iter().enumerate() {
         if at == 0 {
-            out.push(["type", "version", "cwd", "parentSession"].map(|key| line[key].clone()).into_iter().collect());
+            out.push(
+                ["type", "version", "cwd", "parentSession"]
+                    .map(|key| line[key].clone())
+                    .into_iter()
+                    .collect(),
+            );
             continue;
         }
-        if line["type"] == "label" {
-            if let Some(id) = line["id"].as_str() {
-                names.insert(id.to_owned(), format!("label {}", names.len() + 1));
-            }
+        if let Some(id) = line["id"].as_str().filter(|_| line["type"] == "label") {
+            names.insert(id.to_owned(), format!("label {}", names.len() + 1));
         }
         for key in ["id", "parentId"] {
             if let Some(name) = line[key].as_str().and_then(|id| names.get(id)) {

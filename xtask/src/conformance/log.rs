@@ -19,8 +19,10 @@ impl Log {
     pub(super) fn read(file: &Path) -> Result<Self> {
         let bytes = std::fs::read(file).with_context(|| format!("no file {}", file.display()))?;
         let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| json::parse(line).ok());
-        let entries: Vec<Value> = lines.filter(|line| line["type"] != "session" && line["id"].is_string()).collect();
-        let last = entries.iter().enumerate().filter_map(|(at, entry)| Some((entry["id"].as_str()?.to_owned(), at)));
+        let entries: Vec<Value> =
+            lines.filter(|line| line["type"] != "session" && line["id"].is_string()).collect();
+        let last =
+            entries.iter().enumerate().filter_map(|(at, entry)| Some((entry["id"].as_str()?.to_owned(), at)));
         Ok(Self { last: last.collect(), deleted: deleted(&entries), entries })
     }
 

@@ -33,18 +33,27 @@ pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
     let seen = world.peer.ask("see", &json!([{ "file": file }]))?;
     let rows = seen[0]["tree"].as_array().map_or(0, Vec::len);
     let wanted = acknowledged.len();
-    let complete = (rows == wanted).then_some(()).with_context(|| format!("pi sees {rows} entries, not {wanted}"));
+    let complete =
+        (rows == wanted).then_some(()).with_context(|| format!("pi sees {rows} entries, not {wanted}"));
     report.holds(&file, "pi after the race", complete);
     Ok(())
 }
 
 fn stream(osier: &Osier, file: &Path, name: &str) -> Result<Vec<String>> {
-    (0..BY_OSIER).map(|n| osier.say(file, "user", &format!("{name} {n} {}", "y".repeat(n * 41 % 2500)), Below::Leaf)).collect()
+    (0..BY_OSIER)
+        .map(|n| osier.say(file, "user", &format!("{name} {n} {}", "y".repeat(n * 41 % 2500)), Below::Leaf))
+        .collect()
 }
 
 fn all_there(file: &Path, acknowledged: &[String]) -> Result<()> {
     let log = Log::read(file)?;
     let lost: Vec<&String> = acknowledged.iter().filter(|id| log.entry(id).is_none()).collect();
-    ensure!(lost.is_empty(), "{} of {} acknowledged entries are lost, first {}", lost.len(), acknowledged.len(), lost[0]);
+    ensure!(
+        lost.is_empty(),
+        "{} of {} acknowledged entries are lost, first {}",
+        lost.len(),
+        acknowledged.len(),
+        lost[0]
+    );
     Ok(())
 }

@@ -33,7 +33,10 @@ pub(super) fn by_osier(osier: &Osier, file: &Path, elsewhere: &[&str]) -> Result
 /// The leaf, and the rest of what `context` prints.
 pub(super) fn context_at(osier: &Osier, file: &Path, at: Option<&str>) -> Result<(Value, Value)> {
     let mut context = osier.context(file, at)?;
-    let leaf = context.as_object_mut().and_then(|fields| fields.remove("leafId")).context("`context` has no leafId")?;
+    let leaf = context
+        .as_object_mut()
+        .and_then(|fields| fields.remove("leafId"))
+        .context("`context` has no leafId")?;
     Ok((leaf, context))
 }
 
@@ -71,7 +74,11 @@ fn labels(rows: &Value) -> Value {
 /// Takes out what Osier writes for itself and pi does not know: moves, and everything below a deleted entry. The
 /// order of a tree with moves in it is Osier's own business, so only the path, the labels and the context stay.
 pub(super) fn in_common(seen: &Value, log: &Log) -> Value {
-    let path = seen["path"].as_array().into_iter().flatten().filter(|id| !id.as_str().is_some_and(|id| log.is_move(id)));
+    let path = seen["path"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter(|id| !id.as_str().is_some_and(|id| log.is_move(id)));
     let labels = seen["labels"].as_object().into_iter().flatten().filter(|(id, _)| !log.is_deleted(id));
     json!({
         "leafId": seen["leafId"].as_str().and_then(|id| log.skip_moves(id)),

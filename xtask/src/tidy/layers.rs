@@ -24,7 +24,11 @@ const LEVELS: &[(&str, u8)] = &[
 const TESTKIT: &str = "testkit";
 
 pub(super) fn check(files: &[Source]) -> Vec<Finding> {
-    files.iter().filter_map(|file| Some((file, folder(&file.path)?))).flat_map(|(file, name)| manifest(file, name)).collect()
+    files
+        .iter()
+        .filter_map(|file| Some((file, folder(&file.path)?)))
+        .flat_map(|(file, name)| manifest(file, name))
+        .collect()
 }
 
 /// `tree` for `crates/tree/Cargo.toml`, `xtask` for its own manifest.
@@ -38,9 +42,11 @@ fn folder(path: &str) -> Option<&str> {
 fn manifest(file: &Source, name: &str) -> Vec<Finding> {
     let table = match file.text.parse::<Table>() {
         Ok(table) => table,
-        Err(error) => return vec![Finding::new(&file.path, 1, format!("not valid TOML: {}", error.message()))],
+        Err(error) => {
+            return vec![Finding::new(&file.path, 1, format!("not valid TOML: {}", error.message()))];
+        }
     };
-    let mut findings = lints(file, &table);
+    let mut findings: Vec<Finding> = lints(file, &table).into_iter().collect();
     findings.extend(package_name(file, name, &table));
     for (section, used) in uses(&table) {
         if let Some(advice) = judge(name, &used, section) {
@@ -59,7 +65,11 @@ fn package_name(file: &Source, name: &str, table: &Table) -> Option<Finding> {
     let wanted = if matches!(name, "osier" | "xtask") { name.to_owned() } else { format!("osier-{name}") };
     let given = table.get("package").and_then(|package| package.get("name")).and_then(Value::as_str);
     (given != Some(&wanted)).then(|| {
-        Finding::new(&file.path, line_of(&file.text, "name"), format!("call the package `{wanted}`, after its folder"))
+        Finding::new(
+            &file.path,
+            line_of(&file.text, "name"),
+            format!("call the package `{wanted}`, after its folder"),
+        )
     })
 }
 
@@ -74,9 +84,11 @@ fn uses(table: &Table) -> Vec<(Section, String)> {
     let mut found = Vec::new();
     let per_target = table.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
     for table in std::iter::once(table).chain(per_target.filter_map(Value::as_table)) {
-        for (key, section) in
-            [("dependencies", Section::Normal), ("build-dependencies", Section::Normal), ("dev-dependencies", Section::Dev)]
-        {
+        for (key, section) in [
+            ("dependencies", Section::Normal),
+            ("build-dependencies", Section::Normal),
+            ("dev-dependencies", Section::Dev),
+        ] {
             for (name, spec) in table.get(key).and_then(Value::as_table).into_iter().flatten() {
                 let package = spec.get("package").and_then(Value::as_str).unwrap_or(name);
                 found.push((section, package.to_owned()));
@@ -114,8 +126,13 @@ fn level(name: &str) -> Option<u8> {
 
 /// The line that starts with a key, or that names it first.
 fn line_of(text: &str, key: &str) -> usize {
-    let starts = |line: &&str| line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', '.', '=']));
-    let place = text.lines().position(|line| starts(&line)).or_else(|| text.lines().position(|line| line.contains(key)));
+    let starts = |line: &&str| {
+        line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', '.', '=']))
+    };
+    let place = text
+        .lines()
+        .position(|line| starts(&line))
+        .or_else(|| text.lines().position(|line| line.contains(key)));
     place.map_or(1, |at| at + 1)
 }
 
@@ -126,7 +143,10 @@ mod tests {
     fn findings(folder: &str, dependencies: &str) -> Vec<String> {
         let package = if folder == "osier" { folder.to_owned() } else { format!("osier-{folder}") };
         let text = format!("[package]\nname = \"{package}\"\n[lints]\nworkspace = true\n{dependencies}");
-        check(&[Source { path: format!("crates/{folder}/Cargo.toml"), text }]).iter().map(ToString::to_string).collect()
+        check(&[Source { path: format!("crates/{folder}/Cargo.toml"), text }])
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]
@@ -139,9 +159,16 @@ mod tests {
     #[test]
     fn the_same_or_a_higher_level_is_refused_with_its_line() {
         let found = findings("store", "[dependencies]\nosier-session.workspace = true");
-        assert!(found[0].starts_with("crates/store/Cargo.toml:6: `store` (level 1) must not use `session` (level 2)"), "{found:?}");
+        assert!(
+            found[0]
+                .starts_with("crates/store/Cargo.toml:6: `store` (level 1) must not use `session` (level 2)"),
+            "{found:?}"
+        );
         assert_eq!(findings("tools", "[dependencies.renamed]\npackage = \"osier-model\"").len(), 1);
-        assert_eq!(findings("tree", "[target.'cfg(unix)'.dependencies]\nosier-store.workspace = true").len(), 1);
+        assert_eq!(
+            findings("tree", "[target.'cfg(unix)'.dependencies]\nosier-store.workspace = true").len(),
+            1
+        );
         assert_eq!(findings("tree", "[dev-dependencies]\ntokio.workspace = true").len(), 1);
     }
 
@@ -152,8 +179,14 @@ mod tests {
 
     #[test]
     fn a_crate_needs_a_level_a_name_and_the_lints() {
-        assert!(findings("store", "[dependencies]\nosier-shed.workspace = true")[0].contains("`shed` has no level"));
-        let bare = Source { path: "crates/tree/Cargo.toml".to_owned(), text: "[package]\nname = \"tree\"\n".to_owned() };
+        assert!(
+            findings("store", "[dependencies]\nosier-shed.workspace = true")[0]
+                .contains("`shed` has no level")
+        );
+        let bare = Source {
+            path: "crates/tree/Cargo.toml".to_owned(),
+            text: "[package]\nname = \"tree\"\n".to_owned(),
+        };
         assert_eq!(check(&[bare]).len(), 2);
     }
 }

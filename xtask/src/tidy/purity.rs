@@ -15,7 +15,9 @@ pub(super) fn check(file: &Source) -> Vec<Finding> {
     for (at, line) in file.text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
         for name in forbidden(code) {
-            let advice = format!("`{name}` in the tree: it does no I/O and reads no clock; let the caller bring the value");
+            let advice = format!(
+                "`{name}` in the tree: it does no I/O and reads no clock; let the caller bring the value"
+            );
             findings.push(Finding::new(&file.path, at + 1, advice));
         }
     }
@@ -77,7 +79,9 @@ mod tests {
 
     #[test]
     fn likeness_is_no_offence() {
-        for code in ["let fs = 1;", "// println!(\"x\")", "fn instant() {}", "self.print(out)", "use std::{fmt, io};"] {
+        for code in
+            ["let fs = 1;", "// println!(\"x\")", "fn instant() {}", "self.print(out)", "use std::{fmt, io};"]
+        {
             assert!(found(code).is_empty(), "{code}");
         }
     }

@@ -19,13 +19,19 @@ pub(super) fn check(file: &Source) -> Vec<Finding> {
 
 fn opening(file: &Source) -> Option<Finding> {
     let first = file.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    (!first.starts_with("//!"))
-        .then(|| Finding::new(&file.path, 1, "open with one to five `//!` lines: what it is for, what it refuses to do"))
+    (!first.starts_with("//!")).then(|| {
+        Finding::new(
+            &file.path,
+            1,
+            "open with one to five `//!` lines: what it is for, what it refuses to do",
+        )
+    })
 }
 
 fn length(file: &Source) -> Option<Finding> {
     let lines = file.text.lines().count();
-    (lines > LONG).then(|| Finding::warning(&file.path, LONG, format!("{lines} lines: split it by reason to change")))
+    (lines > LONG)
+        .then(|| Finding::warning(&file.path, LONG, format!("{lines} lines: split it by reason to change")))
 }
 
 fn vague_path(file: &Source) -> Option<Finding> {
@@ -36,7 +42,8 @@ fn vague_path(file: &Source) -> Option<Finding> {
 
 fn vague_modules(file: &Source) -> Vec<Finding> {
     let declared = |line: &str| -> Option<String> {
-        let mut words = line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+        let mut words =
+            line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
         let starts = line.trim_start();
         if !(starts.starts_with("mod ") || starts.starts_with("pub")) {
             return None;
@@ -46,7 +53,11 @@ fn vague_modules(file: &Source) -> Vec<Finding> {
     };
     let named = |(at, line): (usize, &str)| {
         let name = declared(line).filter(|name| VAGUE.contains(&name.as_str()))?;
-        Some(Finding::new(&file.path, at + 1, format!("`mod {name}` says nothing: name it after what it holds")))
+        Some(Finding::new(
+            &file.path,
+            at + 1,
+            format!("`mod {name}` says nothing: name it after what it holds"),
+        ))
     };
     file.text.lines().enumerate().filter_map(named).collect()
 }
@@ -57,7 +68,11 @@ fn machine_paths(file: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (at, line) in file.text.lines().enumerate() {
         if let Some(needle) = needles.iter().find(|needle| is_absolute_in(line, needle)) {
-            findings.push(Finding::new(&file.path, at + 1, format!("`{needle}` is a path of one machine: use a relative path")));
+            findings.push(Finding::new(
+                &file.path,
+                at + 1,
+                format!("`{needle}` is a path of one machine: use a relative path"),
+            ));
         }
     }
     findings
@@ -76,7 +91,10 @@ mod tests {
     use super::*;
 
     fn findings(path: &str, text: &str) -> Vec<String> {
-        check(&Source { path: path.to_owned(), text: text.to_owned() }).iter().map(ToString::to_string).collect()
+        check(&Source { path: path.to_owned(), text: text.to_owned() })
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     #[test]

@@ -92,17 +92,18 @@ impl CardFold {
         CardFold { card, continued: Vec::new(), from_the_start: false }
     }
 
-    /// Goes on from a card that covers all of `heads`.
+    /// Goes on from a card that covers the first entries of `heads`.
     pub fn resume(card: Card, heads: &Heads) -> CardFold {
+        let covered = card.entry_count as usize;
         let mut fold = CardFold::new(card);
-        for (seq, head) in heads.iter().filter(|(_, head)| head.kind.reaches_context()) {
-            fold.note_child(heads.anchor(head.parent), seq);
+        for (_, head) in heads.iter().take(covered).filter(|(_, head)| head.kind.reaches_context()) {
+            fold.goes_on_from(heads.anchor(head.parent));
         }
         fold
     }
 
-    /// Whether `seq` begins a branch: its place was gone on from before.
-    fn note_child(&mut self, place: Option<Seq>, _child: Seq) -> bool {
+    /// Notes that the conversation goes on from a place; tells whether it did so before, hence branches here.
+    fn goes_on_from(&mut self, place: Option<Seq>) -> bool {
         let Some(place) = place else { return std::mem::replace(&mut self.from_the_start, true) };
         if self.continued.len() <= place.index() {
             self.continued.resize(place.index() + 1, false);
@@ -116,7 +117,7 @@ impl CardFold {
         self.card.entry_count += 1;
         self.card.leaf_id = heads.leaf_after(seq).map(|leaf| heads.id(leaf).to_string());
         if head.kind.reaches_context() {
-            let parts = self.note_child(heads.anchor(head.parent), seq);
+            let parts = self.goes_on_from(heads.anchor(head.parent));
             if parts || self.card.branches == 0 {
                 self.card.branches += 1;
             }

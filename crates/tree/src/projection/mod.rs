@@ -4,8 +4,12 @@
 pub mod card;
 pub mod context;
 pub mod json;
+pub mod outline;
+pub mod preview;
 pub mod request;
 pub mod snapshot;
+pub mod transcript;
+pub mod usage;
 
 use rustc_hash::FxHashMap;
 

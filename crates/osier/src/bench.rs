@@ -1,0 +1,122 @@
+//! Hidden commands that `cargo xtask bench` measures: each does one thing and counts what it did.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Subcommand;
+use osier_store::{FileStore, Filter, PagedHeads, Store, StoreError, each_line, file::folder_of};
+use osier_tree::projection::outline::{Options, Outline};
+use osier_tree::{Header, Seq};
+
+use crate::home::Home;
+use crate::reading;
+use crate::target::Target;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    #[command(hide = true)]
+    BenchOpen {
+        file: String,
+        #[arg(long, default_value = "context")]
+        what: String,
+    },
+    #[command(hide = true)]
+    BenchAppend {
+        file: PathBuf,
+        #[arg(long)]
+        count: usize,
+        #[arg(long, default_value = "os")]
+        durability: String,
+    },
+    #[command(hide = true)]
+    BenchDir { cwd: PathBuf },
+    #[command(hide = true)]
+    BenchContinue,
+}
+
+pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
+    match command {
+        Command::BenchOpen { file, what } => open(&home, &file, &what).await?,
+        Command::BenchAppend { file, count, durability } => append(&home, &file, count, &durability).await?,
+        Command::BenchDir { cwd } => println!("{}", folder_of(&cwd)),
+        Command::BenchContinue => {
+            let filter = Filter { cwd: Some(home.cwd.clone()), limit: Some(1), ..Filter::default() };
+            let page = home.store().list(&filter).await?;
+            println!("{}", page.cards.first().map(|card| card.id.as_str()).unwrap_or_default());
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens a file and streams what is asked for into nothing.
+async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
+    let target = Target::find(home, file).await?;
+    let store: &FileStore = &target.store;
+    let mut heads = PagedHeads::new(store, &target.key, target.opened.version);
+    let leaf = heads.leaf().await?;
+    match what {
+        "path" => println!("{} entries", heads.path(leaf).await?.len()),
+        "outline" => {
+            let session = target.session(home).await?;
+            let tree = session.tree();
+            let texts = reading::previews(&session, &tree, None).await?;
+            let outline = Outline::new(&tree, tree.leaf(), &Options::default(), &|seq: Seq| {
+                texts[seq.index()].as_str().into()
+            });
+            println!("{} rows", outline.rows.len());
+        }
+        "context" => {
+            let plan = heads.context(leaf).await?;
+            let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).collect();
+            let (mut count, mut bytes) = (0, 0);
+            let mut items = plan.items.iter();
+            each_line(store, &target.key, target.opened.version.generation, &wanted, |_, line| {
+                if let Some(item) = items.next() {
+                    item.messages(line, None, &mut |message| {
+                        count += 1;
+                        bytes += message.len();
+                    });
+                }
+                Ok::<_, StoreError>(())
+            })
+            .await?;
+            println!("{count} messages, {bytes} bytes");
+        }
+        other => bail!("no such bench: {other}"),
+    }
+    Ok(())
+}
+
+/// Appends straight to the store, one line at a time.
+async fn append(home: &Home, file: &std::path::Path, count: usize, durability: &str) -> Result<()> {
+    let store = home.store();
+    if !file.exists() {
+        store.create_at(file, &Header::new("bench", 0, "/bench"), &[]).await?;
+    }
+    let key = FileStore::id_of_path(file)?;
+    let opened = store.open(&key).await?;
+    let mut version = opened.version;
+    let mut leaf = PagedHeads::new(&*store, &key, version).leaf().await?.map(|_| String::new());
+    let text = "the parser reads each line then checks whether state moved ".repeat(20);
+    let times = (0..count).map(|n| format!("{n:08x}"));
+    for id in times {
+        let parent = leaf
+            .as_deref()
+            .filter(|id| !id.is_empty())
+            .map_or_else(|| "null".to_owned(), |id| format!("\"{id}\""));
+        let line = format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"user","content":[{{"type":"text","text":"{text}"}}],"timestamp":0}}}}"#
+        );
+        version = store.append(&key, version, &[line.into_bytes()]).await?;
+        if durability == "always" {
+            store.sync(&key).await?;
+        }
+        leaf = Some(id);
+    }
+    if durability == "turn" {
+        store.sync(&key).await?;
+    }
+    println!("{count} appended");
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! A cursor: where a window of this process stands, and the moves it makes.
+
+use std::sync::Arc;
+
+use osier_tree::Place;
+
+use crate::commit::{Commit, Outcome};
+use crate::draft::DraftHandle;
+use crate::error::Error;
+use crate::handle::Session;
+use crate::mail::{Followed, Mail};
+use crate::standing::{CursorId, Standing};
+
+/// See the module. Copies are the same cursor; it is given up with the last of them, but for the main one.
+#[derive(Debug, Clone)]
+pub struct Cursor {
+    session: Session,
+    id: CursorId,
+    _owned: Option<Arc<Owned>>,
+}
+
+#[derive(Debug)]
+struct Owned {
+    session: Session,
+    id: CursorId,
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.session.tell(Mail::DropCursor { cursor: self.id });
+    }
+}
+
+impl Cursor {
+    pub(crate) fn main(session: Session) -> Cursor {
+        Cursor { session, id: CursorId::MAIN, _owned: None }
+    }
+
+    pub(crate) fn owned(session: Session, id: CursorId) -> Cursor {
+        let owned = Arc::new(Owned { session: session.clone(), id });
+        Cursor { session, id, _owned: Some(owned) }
+    }
+
+    pub fn id(&self) -> CursorId {
+        self.id
+    }
+
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    pub fn standing(&self) -> Standing {
+        self.session.state().standing(self.id).cloned().unwrap_or_default()
+    }
+
+    pub fn place(&self) -> Place {
+        self.session.state().standing(self.id).and_then(|standing| standing.place)
+    }
+
+    /// Makes a change that counts from here, and goes on with it.
+    pub async fn commit(&self, commit: Commit) -> Result<Outcome, Error> {
+        self.session.commit(commit.at(self)).await
+    }
+
+    /// Moves to another place. Nothing happens if it stands there.
+    pub async fn move_to(&self, to: Place) -> Result<Outcome, Error> {
+        let to = self.session.name(to)?;
+        self.commit(Commit::of(move |view| {
+            let to = to.as_deref().map(|to| view.tree.require(to)).transpose()?;
+            Ok(view.tree.plan_move(view.at, to))
+        }))
+        .await
+    }
+
+    /// Moves, then labels an entry: two entries, of which the first is whole without the second. A move that fails or is
+    /// refused leaves no label.
+    pub async fn move_and_label(&self, to: Place, target: &str, label: &str) -> Result<Outcome, Error> {
+        self.session.tree().require(target)?;
+        let outcome = self.move_to(to).await?;
+        if outcome != Outcome::Cancelled {
+            self.session.label(target, Some(label)).await?;
+        }
+        Ok(outcome)
+    }
+
+    /// Returns to where it stood before its last jump.
+    pub async fn undo(&self) -> Result<Outcome, Error> {
+        self.commit(Commit::of(|view| view.tree.plan_undo(view.at, view.back()).map(Some))).await
+    }
+
+    /// Goes where it stood before the last undo.
+    pub async fn redo(&self) -> Result<Outcome, Error> {
+        self.commit(Commit::of(|view| view.tree.plan_redo(view.at, view.forward()).map(Some))).await
+    }
+
+    /// Goes to where somebody else continued from here, and tells where it stands then. Writes a move only if the log
+    /// stands elsewhere by now.
+    pub async fn follow(&self) -> Result<Place, Error> {
+        match self.session.ask(|reply| Mail::Follow { cursor: self.id, reply }).await? {
+            Followed::Stands(place) => Ok(place),
+            Followed::Move(to) => {
+                self.move_to(to).await?;
+                Ok(self.place())
+            }
+        }
+    }
+
+    /// Marks that a turn runs here. Until it ends the cursor follows nobody, and nobody moves it or deletes its branch.
+    pub async fn begin_turn(&self) -> Result<TurnGuard, Error> {
+        self.session.ask(|reply| Mail::BeginTurn { cursor: self.id, reply }).await?;
+        Ok(TurnGuard { cursor: self.clone(), running: true })
+    }
+
+    /// Begins a live draft of an entry that will be committed here.
+    pub async fn begin_draft(&self) -> Result<DraftHandle, Error> {
+        let id = self.session.ask(|reply| Mail::BeginDraft { cursor: self.id, reply }).await?;
+        Ok(DraftHandle::new(self.session.clone(), id))
+    }
+}
+
+/// A running turn. It ends with this value.
+#[derive(Debug)]
+pub struct TurnGuard {
+    cursor: Cursor,
+    running: bool,
+}
+
+impl TurnGuard {
+    /// Ends the turn, and returns when it is as durable as the setting asks.
+    pub async fn end(mut self) -> Result<(), Error> {
+        self.running = false;
+        let cursor = self.cursor.id;
+        self.cursor.session.ask(|reply| Mail::EndTurn { cursor, reply: Some(reply) }).await
+    }
+}
+
+impl Drop for TurnGuard {
+    fn drop(&mut self) {
+        if self.running {
+            self.cursor.session.tell(Mail::EndTurn { cursor: self.cursor.id, reply: None });
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Live drafts: entries that are still being written. They are told to clients and never stored.
+//!
+//! Losing a piece costs nothing: the commit carries the whole entry, and ends the draft.
+
+use std::sync::Arc;
+
+use crate::event::Event;
+use crate::handle::Session;
+use crate::mail::Mail;
+use crate::standing::CursorId;
+
+/// A draft as a client finds it when it attaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenDraft {
+    pub id: Arc<str>,
+    pub cursor: CursorId,
+    /// All pieces so far. What they mean is agreed between whoever writes and whoever shows them.
+    pub deltas: Vec<Arc<str>>,
+}
+
+/// The drafts that are open now: few.
+#[derive(Debug, Default)]
+pub(crate) struct Drafts(Vec<OpenDraft>);
+
+impl Drafts {
+    pub(crate) fn has(&self, id: &str) -> bool {
+        self.0.iter().any(|draft| &*draft.id == id)
+    }
+
+    pub(crate) fn begin(&mut self, id: Arc<str>, cursor: CursorId) -> Event {
+        self.0.push(OpenDraft { id: id.clone(), cursor, deltas: Vec::new() });
+        Event::DraftBegun { id, cursor }
+    }
+
+    pub(crate) fn push(&mut self, id: &Arc<str>, delta: Arc<str>) -> Option<Event> {
+        let draft = self.0.iter_mut().find(|draft| draft.id == *id)?;
+        draft.deltas.push(delta.clone());
+        Some(Event::Draft { id: id.clone(), index: draft.deltas.len() - 1, delta })
+    }
+
+    /// Ends a draft. Whether it was open.
+    pub(crate) fn end(&mut self, id: &str) -> bool {
+        let before = self.0.len();
+        self.0.retain(|draft| &*draft.id != id);
+        self.0.len() < before
+    }
+
+    pub(crate) fn all(&self) -> Vec<OpenDraft> {
+        self.0.clone()
+    }
+}
+
+/// Writes a live draft. Dropped before its entry is committed, it tells everybody that nothing came of it.
+#[derive(Debug)]
+pub struct DraftHandle {
+    session: Session,
+    id: Arc<str>,
+}
+
+impl DraftHandle {
+    pub(crate) fn new(session: Session, id: Arc<str>) -> DraftHandle {
+        DraftHandle { session, id }
+    }
+
+    /// The id that the entry will have, unless another process takes it first.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Shows one more piece.
+    pub fn push(&self, delta: impl Into<Arc<str>>) {
+        self.session.tell(Mail::PushDraft { id: self.id.clone(), delta: delta.into() });
+    }
+}
+
+impl Drop for DraftHandle {
+    fn drop(&mut self) {
+        self.session.tell(Mail::DropDraft { id: self.id.clone() });
+    }
+}

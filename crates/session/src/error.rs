@@ -1,0 +1,29 @@
+//! What can go wrong with a session, as far as the caller can do something about it.
+
+use osier_store::StoreError;
+use osier_tree::PlanError;
+
+/// See the module. Whatever it is, memory holds exactly what the store acknowledged.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The caller said where it believes to stand, and that is not so any more.
+    #[error("the conversation now stands at {}; look at what came, then try again", now.as_deref().unwrap_or("its beginning"))]
+    LeafChanged { now: Option<String> },
+    #[error("entry {id} exists already with another content; leave out the id to get a new one")]
+    EntryConflict { id: String },
+    #[error("no entry {id} to hang the new one below; nothing was written")]
+    ParentNotFound { id: String },
+    #[error("a turn is running at {}; stop it first", at.as_deref().unwrap_or("the beginning"))]
+    Busy { at: Option<String> },
+    #[error("the conversation changed again and again while this was prepared; try again")]
+    Contended,
+    /// The entry is written, announced and safe from the death of this process.
+    #[error("entry {id} is written, but could not be made safe from a power cut")]
+    NotDurable { id: String, source: StoreError },
+    #[error("the session is closed; open it again")]
+    Closed,
+}

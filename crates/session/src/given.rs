@@ -1,0 +1,98 @@
+//! An entry that a caller brings as JSON: which of its id, parent and time are given, and its line once the rest is known.
+
+use std::sync::Arc;
+
+use osier_tree::projection::context::with_field;
+use osier_tree::scan::Raw;
+use osier_tree::time::Millis;
+use osier_tree::{Draft, Place, PlanError, SessionTree};
+
+/// What a caller decided about a line besides its draft.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given {
+    /// The id to use. Of a live draft it is a wish, of an entry from elsewhere a demand.
+    pub(crate) id: Option<Arc<str>>,
+    pub(crate) insists: bool,
+    pub(crate) parent: Option<Option<String>>,
+    /// The JSON of the time.
+    timestamp: Option<Vec<u8>>,
+    /// The whole line, where nothing is missing in it.
+    verbatim: Option<Vec<u8>>,
+}
+
+impl Given {
+    /// Looks at an entry from elsewhere.
+    pub(crate) fn read(object: &[u8]) -> Result<Given, PlanError> {
+        let not_an_entry = |why| PlanError::NotAnEntry { why };
+        let object = Raw::parse(object).map_err(|_| not_an_entry("it is not JSON"))?;
+        let id = match object.get("id") {
+            None => None,
+            Some(id) => {
+                Some(id.text().filter(|id| !id.is_empty()).ok_or(not_an_entry("its `id` is no text"))?)
+            }
+        };
+        let parent = match object.get("parentId") {
+            None => None,
+            Some(parent) if parent.is_null() => Some(None),
+            Some(parent) => Some(Some(
+                parent.text().ok_or(not_an_entry("its `parentId` is neither text nor null"))?.into_owned(),
+            )),
+        };
+        let timestamp = object.get("timestamp").map(|time| time.bytes().to_vec());
+        let whole = id.is_some() && parent.is_some() && timestamp.is_some() && !says_tool(object);
+        Ok(Given {
+            insists: id.is_some(),
+            id: id.map(|id| Arc::from(&*id)),
+            parent,
+            timestamp,
+            verbatim: whole.then(|| object.bytes().to_vec()),
+        })
+    }
+
+    /// Prefers an id.
+    pub(crate) fn wish(&mut self, id: &str) {
+        self.id = Some(id.into());
+        self.insists = false;
+        self.verbatim = None;
+    }
+
+    /// The place that the entry names as its parent. `Ok(None)` if it names none.
+    pub(crate) fn place(&self, tree: &SessionTree) -> Result<Option<Place>, PlanError> {
+        match &self.parent {
+            None => Ok(None),
+            Some(None) => Ok(Some(None)),
+            Some(Some(parent)) => tree.require(parent).map(|seq| Some(Some(seq))),
+        }
+    }
+
+    /// The line, without line feed.
+    pub(crate) fn line(
+        &self,
+        draft: &Draft,
+        altered: bool,
+        id: &str,
+        parent: Option<&str>,
+        time: Millis,
+    ) -> Vec<u8> {
+        let mut line = match (&self.verbatim, &self.timestamp) {
+            (Some(line), _) if !altered => line.clone(),
+            (_, None) => draft.line(id, parent, time),
+            (_, Some(timestamp)) => {
+                let line = draft.line(id, parent, time);
+                Raw::parse(&line)
+                    .map_or_else(|_| line.clone(), |line| with_field(line, "timestamp", timestamp))
+            }
+        };
+        // JSON has line feeds between its parts only, never inside a string.
+        for byte in line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
+            *byte = b' ';
+        }
+        line
+    }
+}
+
+/// Such a message is stored as `toolResult`, hence not as it is.
+fn says_tool(object: Raw<'_>) -> bool {
+    let role = object.get("message").and_then(|message| message.get("role"));
+    role.and_then(Raw::text).as_deref() == Some("tool")
+}

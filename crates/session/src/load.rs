@@ -1,0 +1,105 @@
+//! Opening: heads by pages, the few lines that the fold wants to see, and a tree of both. Writes nothing.
+
+use osier_store::{Opened, Store, StoreError, Version, each_line};
+use osier_tree::entry::{Entry, read_entry};
+use osier_tree::{Head, Seq, SessionTree};
+use rustc_hash::FxHashMap;
+
+/// Heads asked for at once.
+const PAGE: usize = 4032;
+
+/// How often to hope that nobody appends meanwhile.
+const TRIES: usize = 3;
+
+/// A session as it was found.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) opened: Opened,
+    pub(crate) tree: SessionTree,
+    pub(crate) version: Version,
+}
+
+/// Reads a session.
+///
+/// In a damaged log a new line may change what older heads say, so heads count only if the log did not grow while they were
+/// read. If it never stands still the tree is folded from the lines, which never change.
+pub(crate) async fn load(store: &dyn Store, id: &str) -> Result<Loaded, StoreError> {
+    let mut opened = store.open(id).await?;
+    for _ in 0..TRIES {
+        let version = opened.version;
+        let tree = from_heads(store, id, version).await;
+        opened = store.open(id).await?;
+        match tree {
+            Ok(tree) if opened.version == version => return Ok(Loaded { opened, tree, version }),
+            Ok(_) | Err(StoreError::Replaced) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let version = opened.version;
+    let tree = from_lines(store, id, version).await?;
+    Ok(Loaded { opened, tree, version })
+}
+
+async fn from_heads(store: &dyn Store, id: &str, version: Version) -> Result<SessionTree, StoreError> {
+    let mut heads: Vec<Head> = Vec::with_capacity(version.entries);
+    while heads.len() < version.entries {
+        let limit = PAGE.min(version.entries - heads.len());
+        let page = store.heads(id, version.generation, heads.len(), limit).await?;
+        if page.is_empty() {
+            return Err(StoreError::NoSuchEntry { seq: heads.len() });
+        }
+        heads.extend(page);
+    }
+    let wanted: Vec<Seq> =
+        heads.iter().enumerate().filter(|(_, head)| head.wants_line()).map(|(at, _)| Seq::new(at)).collect();
+    let mut seen: FxHashMap<Seq, Seen> = FxHashMap::default();
+    each_line(store, id, version.generation, &wanted, |seq, line| {
+        seen.insert(seq, Seen::read(line)?);
+        Ok::<_, StoreError>(())
+    })
+    .await?;
+    Ok(SessionTree::restore(heads, |seq| seen.get(&seq).and_then(Seen::entry)))
+}
+
+async fn from_lines(store: &dyn Store, id: &str, version: Version) -> Result<SessionTree, StoreError> {
+    let mut tree = SessionTree::default();
+    let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+    each_line(store, id, version.generation, &wanted, |_, line| {
+        let entry = read_entry(line).map_err(|_| StoreError::Replaced)?;
+        tree.append(&entry, 0, u32::try_from(line.len()).unwrap_or(u32::MAX));
+        Ok::<_, StoreError>(())
+    })
+    .await?;
+    Ok(tree)
+}
+
+/// A line that the fold wanted to see, as far as it will look. In a log with long ids that is every line, so bodies are
+/// kept of marks only.
+enum Seen {
+    Whole(Vec<u8>),
+    Facts(Entry<'static>),
+}
+
+impl Seen {
+    fn read(line: &[u8]) -> Result<Seen, StoreError> {
+        let entry = read_entry(line).map_err(|_| StoreError::Replaced)?;
+        if entry.kind.folds_body() {
+            return Ok(Seen::Whole(line.to_vec()));
+        }
+        let nothing = read_entry(br#"{"type":"","id":""}"#).map_err(|_| StoreError::Replaced)?;
+        Ok(Seen::Facts(Entry {
+            kind: entry.kind,
+            id: entry.id.into_owned().into(),
+            parent: entry.parent.map(|parent| parent.into_owned().into()),
+            target: entry.target.map(|target| target.into_owned().into()),
+            ..nothing
+        }))
+    }
+
+    fn entry(&self) -> Option<Entry<'_>> {
+        match self {
+            Seen::Whole(line) => read_entry(line).ok(),
+            Seen::Facts(entry) => Some(entry.clone()),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The one task that writes a session's log: it takes one mail after the other, so each is one moment of the session.
+
+mod append;
+mod resync;
+
+use std::sync::Arc;
+
+use osier_store::{Store, StoreError, Version, Watch};
+use osier_tree::{Place, Seq, SessionTree};
+use tokio::sync::{broadcast, mpsc, watch};
+
+use crate::attach::Attached;
+use crate::draft::Drafts;
+use crate::env::{Durability, Env};
+use crate::error::Error;
+use crate::event::{Event, Events};
+use crate::load::Loaded;
+use crate::mail::{Followed, Mail};
+use crate::standing::{CursorId, Cursors};
+use crate::state::State;
+
+/// How many events a slow client may be behind before it has to attach again.
+const EVENTS: usize = 1024;
+
+/// Ids to try before taking a longer one.
+const MINTS: usize = 100;
+
+/// See the module.
+pub(crate) struct Writer {
+    store: Arc<dyn Store>,
+    key: String,
+    env: Env,
+    tree: SessionTree,
+    version: Version,
+    cursors: Cursors,
+    drafts: Drafts,
+    published: watch::Sender<Arc<State>>,
+    events: broadcast::Sender<Event>,
+    /// Acknowledged entries that a power cut could take.
+    unsynced: bool,
+}
+
+impl Writer {
+    pub(crate) fn new(store: Arc<dyn Store>, key: String, env: Env, loaded: Loaded) -> Writer {
+        let cursors = Cursors::new(&loaded.tree);
+        let state = State::of(&loaded.tree, loaded.version, &cursors);
+        Writer {
+            store,
+            key,
+            env,
+            tree: loaded.tree,
+            version: loaded.version,
+            cursors,
+            drafts: Drafts::default(),
+            published: watch::Sender::new(Arc::new(state)),
+            events: broadcast::Sender::new(EVENTS),
+            unsynced: false,
+        }
+    }
+
+    pub(crate) fn state(&self) -> watch::Receiver<Arc<State>> {
+        self.published.subscribe()
+    }
+
+    /// Runs until the last handle is gone.
+    pub(crate) async fn run(mut self, mut mailbox: mpsc::UnboundedReceiver<Mail>, mut watch: Option<Watch>) {
+        loop {
+            let mail = tokio::select! {
+                mail = mailbox.recv() => mail,
+                () = changed(&mut watch) => Some(Mail::Changed),
+            };
+            match mail {
+                Some(mail) => self.open(mail).await,
+                None => break,
+            }
+        }
+        // Nobody is left to hear of a failure; what was acknowledged is with the operating system.
+        let _ = self.sync(false).await;
+    }
+
+    /// A reply that nobody waits for any more is no error, so `send` is not looked at.
+    async fn open(&mut self, mail: Mail) {
+        match mail {
+            Mail::Append { job, reply } => drop(reply.send(self.append(*job).await)),
+            Mail::Attach { after, reply } => drop(reply.send(Ok(self.attach(after)))),
+            // Whoever needs the store next hears what is wrong with it.
+            Mail::Changed => drop(self.read_on().await),
+            Mail::ReadOn { reply } => drop(reply.send(self.read_on().await.map(|()| self.version))),
+            Mail::Sync { whatever_the_setting, reply } => {
+                drop(reply.send(self.sync(whatever_the_setting).await.map_err(Error::from)));
+            }
+            Mail::NewCursor { at, reply } => drop(reply.send(Ok(self.new_cursor(at)))),
+            Mail::DropCursor { cursor } => self.drop_cursor(cursor),
+            Mail::Follow { cursor, reply } => drop(reply.send(self.follow(cursor))),
+            Mail::BeginTurn { cursor, reply } => drop(reply.send(self.begin_turn(cursor))),
+            Mail::EndTurn { cursor, reply } => self.end_turn(cursor, reply).await,
+            Mail::BeginDraft { cursor, reply } => drop(reply.send(Ok(self.begin_draft(cursor)))),
+            Mail::PushDraft { id, delta } => {
+                let event = self.drafts.push(&id, delta);
+                self.announce(event);
+            }
+            Mail::DropDraft { id } => self.drop_draft(&id),
+        }
+    }
+
+    /// Lets readers see the current state. Always before anything about it is announced.
+    fn publish(&self) {
+        self.published.send_replace(Arc::new(State::of(&self.tree, self.version, &self.cursors)));
+    }
+
+    fn announce(&self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            // An error means that nobody listens.
+            let _ = self.events.send(event);
+        }
+    }
+
+    /// Decides what cursors do after entries came in.
+    fn settle_cursors(&mut self) {
+        let events = self.cursors.settle(&self.tree);
+        if !events.is_empty() {
+            self.publish();
+            self.announce(events);
+        }
+    }
+
+    fn attach(&self, after: Option<Version>) -> Attached {
+        let state = self.published.borrow().clone();
+        Attached::new(state, after, self.drafts.all(), Events::new(self.events.subscribe()))
+    }
+
+    async fn sync(&mut self, whatever_the_setting: bool) -> Result<(), StoreError> {
+        if self.unsynced && (whatever_the_setting || self.env.durability != Durability::Os) {
+            self.store.sync(&self.key).await?;
+            self.unsynced = false;
+        }
+        Ok(())
+    }
+
+    fn new_cursor(&mut self, at: Place) -> CursorId {
+        let at = at.filter(|seq| seq.index() < self.tree.len());
+        let id = self.cursors.add(&self.tree, at);
+        self.publish();
+        id
+    }
+
+    fn drop_cursor(&mut self, cursor: CursorId) {
+        self.cursors.remove(cursor);
+        self.publish();
+    }
+
+    fn follow(&mut self, cursor: CursorId) -> Result<Followed, Error> {
+        let standing = self.cursors.get(cursor).ok_or(Error::Closed)?;
+        let (place, busy, elsewhere) = (standing.place, standing.busy, standing.elsewhere);
+        let Some(tip) = elsewhere.map(|elsewhere| elsewhere.tip) else { return Ok(Followed::Stands(place)) };
+        if busy {
+            return Err(Error::Busy { at: self.name(place) });
+        }
+        if !self.tree.same_place(Some(tip), self.tree.leaf()) {
+            return Ok(Followed::Move(Some(tip)));
+        }
+        let place = self.cursors.follow(&self.tree, cursor);
+        self.publish();
+        self.announce([Event::CursorMoved { cursor, place }]);
+        Ok(Followed::Stands(place))
+    }
+
+    fn begin_turn(&mut self, cursor: CursorId) -> Result<(), Error> {
+        let standing = self.cursors.change(cursor).ok_or(Error::Closed)?;
+        let (place, busy) = (standing.place, std::mem::replace(&mut standing.busy, true));
+        if busy {
+            return Err(Error::Busy { at: self.name(place) });
+        }
+        self.publish();
+        Ok(())
+    }
+
+    async fn end_turn(&mut self, cursor: CursorId, reply: Option<crate::mail::Reply<()>>) {
+        if let Some(standing) = self.cursors.change(cursor) {
+            standing.busy = false;
+            self.publish();
+            self.settle_cursors();
+        }
+        let synced = self.sync(false).await.map_err(Error::from);
+        if let Some(reply) = reply {
+            let _ = reply.send(synced);
+        }
+    }
+
+    fn begin_draft(&mut self, cursor: CursorId) -> Arc<str> {
+        let id = self.mint();
+        let event = self.drafts.begin(id.clone(), cursor);
+        self.announce([event]);
+        id
+    }
+
+    fn drop_draft(&mut self, id: &Arc<str>) {
+        if self.drafts.end(id) {
+            self.announce([Event::DraftDropped { id: id.clone() }]);
+        }
+    }
+
+    /// An id that neither an entry nor an open draft has.
+    fn mint(&self) -> Arc<str> {
+        let is_free = |id: &String| self.tree.find(id).is_none() && !self.drafts.has(id);
+        let short = std::iter::repeat_with(|| self.env.ids.entry()).take(MINTS).find(is_free);
+        short.unwrap_or_else(|| self.env.ids.session()).into()
+    }
+
+    fn name(&self, place: Place) -> Option<String> {
+        place.map(|seq: Seq| self.tree.id(seq).to_string())
+    }
+}
+
+async fn changed(watch: &mut Option<Watch>) {
+    match watch {
+        Some(watch) => watch.changed().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,85 @@
+//! Reading on: what other processes appended, and starting over when the log was replaced.
+
+use std::sync::Arc;
+
+use osier_store::{Batch, StoreError};
+use osier_tree::Seq;
+use osier_tree::entry::read_entry;
+
+use super::Writer;
+use crate::error::Error;
+use crate::event::Event;
+use crate::load::load;
+
+/// Lines asked for at once.
+const PAGE: usize = 1024;
+
+impl Writer {
+    /// Takes in whatever the log has and memory has not.
+    pub(super) async fn read_on(&mut self) -> Result<(), Error> {
+        let read = match self.read_pages().await {
+            Err(StoreError::Replaced) => self.start_over().await,
+            read => read,
+        };
+        Ok(read?)
+    }
+
+    async fn read_pages(&mut self) -> Result<(), StoreError> {
+        let now = self.store.open(&self.key).await?.version;
+        if now.generation != self.version.generation || now.entries < self.tree.len() {
+            return Err(StoreError::Replaced);
+        }
+        while self.tree.len() < now.entries {
+            let after = self.tree.len();
+            let wanted: Vec<Seq> = (after..now.entries.min(after + PAGE)).map(Seq::new).collect();
+            self.read_lines(&wanted).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes in the lines of a page, a batch at a time: readers see a batch at once.
+    async fn read_lines(&mut self, wanted: &[Seq]) -> Result<(), StoreError> {
+        let mut batch = Batch::default();
+        let mut rest = wanted;
+        while !rest.is_empty() {
+            self.store.lines(&self.key, self.version.generation, rest, &mut batch).await?;
+            if batch.is_empty() {
+                return Err(StoreError::NoSuchEntry { seq: rest[0].index() });
+            }
+            let mut events = Vec::with_capacity(batch.len());
+            let taken = batch.iter().try_for_each(|line| {
+                events.push(self.take_in(line)?);
+                Ok(())
+            });
+            self.publish();
+            self.announce(events);
+            taken?;
+            rest = &rest[batch.len()..];
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, line: &[u8]) -> Result<Event, StoreError> {
+        // A line that was an entry and is none now means that this is not the log that was opened.
+        let entry = read_entry(line).map_err(|_| StoreError::Replaced)?;
+        let seq = self.fold(&entry, None);
+        let id = Arc::from(&*entry.id);
+        Ok(Event::Committed { seq, id, draft_id: None, foreign: true, cursor: None, line: line.into() })
+    }
+
+    async fn start_over(&mut self) -> Result<(), StoreError> {
+        let loaded = load(&*self.store, &self.key).await?;
+        self.cursors.reset(&self.tree, &loaded.tree);
+        self.tree = loaded.tree;
+        self.version = loaded.version;
+        self.publish();
+        self.announce([Event::Reset { version: self.version }]);
+        Ok(())
+    }
+
+    pub(super) async fn line_of(&self, seq: Seq) -> Result<Vec<u8>, StoreError> {
+        let mut batch = Batch::default();
+        self.store.lines(&self.key, self.version.generation, &[seq], &mut batch).await?;
+        batch.get(0).map(<[u8]>::to_vec).ok_or(StoreError::NoSuchEntry { seq: seq.index() })
+    }
+}

@@ -1,0 +1,185 @@
+//! Who follows whom.
+
+use expect_test::expect;
+use osier_session::{Error, Event};
+
+use crate::support::{drain, draw, empty, env, exchange, id, memory, open, say, says, stale, stands, stored};
+
+#[tokio::test]
+async fn an_idle_cursor_follows_once_the_other_is_done() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    exchange(&one.main(), "hello").await;
+    let two = open(&store, stale("b")).await;
+    let mut events = two.attach(None).await.unwrap().events;
+    for (role, text) in [("user", "more"), ("calls", "grep"), ("toolResult", "found")] {
+        say(&one.main(), role, text).await;
+        two.refresh().await.unwrap();
+        assert_eq!(stands(&two.main()).await, "assistant: HELLO", "{text}");
+    }
+    let told = drain(&mut events)
+        .into_iter()
+        .filter(|event| matches!(event, Event::ContinuedElsewhere { .. }))
+        .count();
+    assert_eq!(told, 1);
+    say(&one.main(), "assistant", "here it is").await;
+    two.refresh().await.unwrap();
+    assert_eq!(stands(&two.main()).await, "assistant: here it is");
+    assert!(matches!(&drain(&mut events)[..], [Event::Committed { .. }, Event::CursorMoved { .. }]));
+    assert_eq!(two.main().standing().elsewhere, None);
+}
+
+#[tokio::test]
+async fn what_is_complete_when_it_arrives_is_followed_without_a_word() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    let two = open(&store, stale("b")).await;
+    exchange(&one.main(), "hello").await;
+    let mut events = two.attach(None).await.unwrap().events;
+    two.refresh().await.unwrap();
+    let told = drain(&mut events);
+    assert!(
+        matches!(told[..], [Event::Committed { .. }, Event::Committed { .. }, Event::CursorMoved { .. }]),
+        "{told:?}"
+    );
+    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
+}
+
+#[tokio::test]
+async fn a_cursor_with_a_running_turn_stays_and_follows_after_it() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    let two = open(&store, stale("b")).await;
+    let turn = two.main().begin_turn().await.unwrap();
+    exchange(&one.main(), "hello").await;
+    two.refresh().await.unwrap();
+    assert_eq!(two.main().place(), None);
+    assert!(two.main().standing().elsewhere.is_some());
+    turn.end().await.unwrap();
+    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
+}
+
+#[tokio::test]
+async fn a_cursor_that_went_on_itself_stays_on_its_branch_and_may_follow() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    exchange(&one.main(), "hello").await;
+    let two = open(&store, stale("b")).await;
+    say(&one.main(), "user", "from one").await;
+    two.refresh().await.unwrap();
+    exchange(&two.main(), "from two").await;
+    one.refresh().await.unwrap();
+    say(&one.main(), "assistant", "to one").await;
+    two.refresh().await.unwrap();
+    assert_eq!(stands(&two.main()).await, "assistant: FROM TWO");
+    let entries = two.version().entries;
+    let place = two.main().follow().await.unwrap();
+    assert_eq!((place, two.version().entries), (two.tree().leaf(), entries), "the log stands there already");
+    assert_eq!(stands(&two.main()).await, "assistant: to one");
+    two.main().undo().await.unwrap();
+    assert_eq!(stands(&two.main()).await, "assistant: FROM TWO");
+}
+
+#[tokio::test]
+async fn following_to_where_the_log_does_not_stand_is_a_move() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    exchange(&one.main(), "hello").await;
+    let two = open(&store, stale("b")).await;
+    say(&one.main(), "user", "unanswered").await;
+    one.main().move_to(one.tree().find("a0000001")).await.unwrap();
+    two.refresh().await.unwrap();
+    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
+    two.main().follow().await.unwrap();
+    assert_eq!(stands(&two.main()).await, "user: unanswered");
+    assert_eq!(stands(&open(&store, env("c")).await.main()).await, "user: unanswered");
+    assert_eq!(two.main().follow().await.unwrap(), two.main().place(), "nothing more to follow");
+}
+
+#[tokio::test]
+async fn a_foreign_mark_below_a_cursor_takes_it_along_even_in_a_turn() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    let (_, reply) = exchange(&one.main(), "hello").await;
+    let two = open(&store, stale("b")).await;
+    let _turn = one.main().begin_turn().await.unwrap();
+    let mark = stored(two.label(&reply.id, Some("x")).await);
+    one.refresh().await.unwrap();
+    assert_eq!(id(&one, one.main().place()), *mark.id);
+    assert_eq!(one.main().standing().elsewhere, None);
+}
+
+#[tokio::test]
+async fn a_foreign_move_is_nobody_elses() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    exchange(&one.main(), "hello").await;
+    let two = open(&store, stale("b")).await;
+    one.main().move_to(None).await.unwrap();
+    two.refresh().await.unwrap();
+    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
+    exchange(&one.main(), "anew").await;
+    two.refresh().await.unwrap();
+    assert_eq!(stands(&two.main()).await, "assistant: HELLO", "that is another branch");
+}
+
+#[tokio::test]
+async fn cursors_of_one_process_go_their_own_ways() {
+    let session = empty(&memory(), env("a")).await;
+    exchange(&session.main(), "hello").await;
+    let side = session.cursor(session.main().place()).await.unwrap();
+    exchange(&side, "aside").await;
+    assert_eq!(stands(&session.main()).await, "assistant: HELLO");
+    exchange(&session.main(), "straight on").await;
+    expect![[r#"
+        user: hello
+        assistant: HELLO
+          user: aside
+          assistant: ASIDE
+          user: straight on
+          assistant: STRAIGHT ON  ← main
+    "#]]
+    .assert_eq(&draw(&session).await);
+    let number = side.id();
+    drop(side);
+    session.sync().await.unwrap();
+    assert!(session.state().standing(number).is_none(), "given up with its last copy");
+}
+
+#[tokio::test]
+async fn one_turn_at_a_time_runs_at_a_cursor() {
+    let session = empty(&memory(), env("a")).await;
+    let turn = session.main().begin_turn().await.unwrap();
+    assert!(matches!(session.main().begin_turn().await, Err(Error::Busy { at: None })));
+    drop(turn);
+    session.main().begin_turn().await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_moves_a_cursor_below_a_running_turn() {
+    let session = empty(&memory(), env("a")).await;
+    exchange(&session.main(), "hello").await;
+    let _turn = session.main().begin_turn().await.unwrap();
+    assert!(matches!(session.main().move_to(None).await, Err(Error::Busy { .. })));
+    assert_eq!(session.version().entries, 2);
+    let side = session.cursor(session.main().place()).await.unwrap();
+    side.move_to(None).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_entry_without_a_cursor_is_the_processs_own() {
+    let session = empty(&memory(), env("a")).await;
+    stored(session.commit(says("user", "hello")).await);
+    assert_eq!(stands(&session.main()).await, "user: hello");
+    let turn = session.main().begin_turn().await.unwrap();
+    stored(session.commit(says("user", "meanwhile")).await);
+    assert_eq!(stands(&session.main()).await, "user: hello", "not below a running turn");
+    say(&session.main(), "assistant", "reply").await;
+    drop(turn);
+    expect![[r#"
+        user: hello
+          user: meanwhile
+          assistant: reply  ← main
+    "#]]
+    .assert_eq(&draw(&session).await);
+}

@@ -1,0 +1,103 @@
+//! The same over real files, where other processes are told apart by the operating system.
+
+use std::sync::Arc;
+
+use osier_session::{Event, Session};
+use osier_store::{FileStore, Store};
+use osier_tree::Header;
+
+use crate::support::{empty, env, exchange, open, say, stale, stands};
+
+/// A store as another process would have it.
+fn files(folder: &tempfile::TempDir) -> Arc<dyn Store> {
+    Arc::new(FileStore::new(folder.path().join("sessions"), Some(folder.path().join("cache"))))
+}
+
+#[tokio::test]
+async fn a_process_sees_what_another_appends_to_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = empty(&files(&folder), env("a")).await;
+    let two = open(&files(&folder), env("b")).await;
+    let mut events = two.attach(None).await.unwrap().events;
+    exchange(&one.main(), "hello").await;
+    loop {
+        match events.next().await.unwrap() {
+            Event::CursorMoved { .. } => break,
+            Event::Committed { foreign, .. } => assert!(foreign),
+            Event::ContinuedElsewhere { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_on_one_file_make_branches_and_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = empty(&files(&folder), stale("a")).await;
+    exchange(&first.main(), "hello").await;
+    let mut sessions = Vec::new();
+    for letter in ["b", "c", "d"] {
+        let session = open(&files(&folder), env(letter)).await;
+        let turn = session.main().begin_turn().await.unwrap();
+        sessions.push((letter, session, turn));
+    }
+    let mut writers = tokio::task::JoinSet::new();
+    for (letter, session, turn) in sessions {
+        writers.spawn(async move {
+            for _ in 0..20 {
+                exchange(&session.main(), letter).await;
+                session.rename(letter).await.unwrap();
+            }
+            drop(turn);
+            let path = session.tree().path(session.main().place());
+            path.iter().filter(|seq| session.tree().head(**seq).kind.reaches_context()).count()
+        });
+    }
+    for length in writers.join_all().await {
+        assert_eq!(length, 2 + 40, "a running turn stays on its own path");
+    }
+    let all = open(&files(&folder), env("e")).await;
+    assert_eq!(all.version().entries, 2 + 3 * 60);
+    assert!(all.tree().heads().is_regular());
+}
+
+#[tokio::test]
+async fn a_file_of_an_old_version_goes_on_after_its_migration() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.jsonl");
+    let old = concat!(
+        r#"{"type":"session","id":"old","timestamp":"2025-01-01T00:00:00.000Z","cwd":"/here"}"#,
+        "\n",
+        r#"{"type":"message","timestamp":"2025-01-01T00:00:00.000Z","message":{"role":"user","content":"hello"}}"#,
+        "\n",
+        r#"{"type":"message","timestamp":"2025-01-01T00:00:01.000Z","message":{"role":"assistant","content":"HELLO"}}"#,
+        "\n",
+    );
+    std::fs::write(&path, old).unwrap();
+    let key = FileStore::id_of_path(&path).unwrap();
+    let session = Session::open(files(&folder), &key, env("a")).await.unwrap();
+    assert_eq!((session.id(), session.key()), ("old", &*key));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), old, "opening wrote nothing");
+    exchange(&session.main(), "more").await;
+    exchange(&session.main(), "and more").await;
+    session.refresh().await.unwrap();
+    assert_eq!(session.tree().path(session.main().place()).len(), 6);
+    let reopened = Session::open(files(&folder), &key, env("b")).await.unwrap();
+    assert_eq!(stands(&reopened.main()).await, "assistant: AND MORE");
+    assert_eq!(reopened.tree().path(reopened.main().place()).len(), 6);
+}
+
+#[tokio::test]
+async fn a_session_in_a_vanished_file_says_so_and_makes_no_new_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = files(&folder);
+    let session = Session::create(store, &Header::new("s", 0, "/here"), &[], stale("a")).await.unwrap();
+    say(&session.main(), "user", "hello").await;
+    let path = session.file().unwrap().to_owned();
+    std::fs::remove_file(&path).unwrap();
+    let failed = session.rename("x").await;
+    assert!(failed.is_err());
+    assert!(!path.exists());
+    assert_eq!(session.version().entries, 1);
+}

@@ -1,0 +1,16 @@
+//! The rules of a live session, over a store in memory with fixed time and ids.
+
+// Helpers of tests fail like tests.
+#![allow(clippy::unwrap_used)]
+
+mod attaching;
+mod broken_store;
+mod committing;
+mod cursors;
+mod drafts;
+mod entries;
+mod files;
+mod moves;
+mod opening;
+mod processes;
+mod support;

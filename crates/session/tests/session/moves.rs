@@ -1,0 +1,190 @@
+//! Moves, undo and redo, deleted branches.
+
+use expect_test::expect;
+use osier_session::{Error, Event, Outcome};
+use osier_tree::{PlanError, Seq};
+
+use crate::support::{drain, draw, empty, env, exchange, memory, open, say, stale, stands};
+
+#[tokio::test]
+async fn a_bare_move_survives_reopening() {
+    let store = memory();
+    let session = empty(&store, env("a")).await;
+    let (_, reply) = exchange(&session.main(), "a").await;
+    say(&session.main(), "user", "c").await;
+    session.main().move_to(Some(reply.seq)).await.unwrap();
+    expect![[r#"
+        user: a
+        assistant: A  ← main
+          user: c
+          leaf
+    "#]]
+    .assert_eq(&draw(&open(&store, env("b")).await).await);
+}
+
+#[tokio::test]
+async fn a_move_to_where_it_stands_writes_nothing() {
+    let session = empty(&memory(), env("a")).await;
+    let (said, reply) = exchange(&session.main(), "a").await;
+    session.label(&said.id, Some("x")).await.unwrap();
+    assert_eq!(session.main().move_to(Some(reply.seq)).await.unwrap(), Outcome::Nothing);
+    assert_eq!(session.version().entries, 3);
+}
+
+#[tokio::test]
+async fn undo_and_redo_walk_the_moves_of_their_cursor() {
+    let session = empty(&memory(), env("a")).await;
+    let main = session.main();
+    let (first, reply) = exchange(&main, "a").await;
+    exchange(&main, "b").await;
+    main.move_to(Some(reply.seq)).await.unwrap();
+    main.move_to(Some(first.seq)).await.unwrap();
+    main.undo().await.unwrap();
+    assert_eq!(stands(&main).await, "assistant: A");
+    main.undo().await.unwrap();
+    assert_eq!(stands(&main).await, "assistant: B");
+    assert!(matches!(main.undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
+    main.redo().await.unwrap();
+    main.redo().await.unwrap();
+    assert_eq!(stands(&main).await, "user: a");
+    assert!(matches!(main.redo().await, Err(Error::Plan(PlanError::NothingToRedo))));
+    main.undo().await.unwrap();
+    say(&main, "user", "another way").await;
+    assert!(
+        matches!(main.redo().await, Err(Error::Plan(PlanError::NothingToRedo))),
+        "going on clears what lay ahead"
+    );
+}
+
+#[tokio::test]
+async fn after_reopening_the_moves_of_the_log_are_undone() {
+    let store = memory();
+    let session = empty(&store, env("a")).await;
+    let (_, reply) = exchange(&session.main(), "a").await;
+    exchange(&session.main(), "b").await;
+    session.main().move_to(Some(reply.seq)).await.unwrap();
+    let reopened = open(&store, env("b")).await;
+    reopened.main().undo().await.unwrap();
+    assert_eq!(stands(&reopened.main()).await, "assistant: B");
+    reopened.main().redo().await.unwrap();
+    assert_eq!(stands(&reopened.main()).await, "assistant: A");
+}
+
+#[tokio::test]
+async fn a_window_does_not_undo_the_moves_of_another() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    exchange(&one.main(), "a").await;
+    let two = open(&store, stale("b")).await;
+    one.main().move_to(None).await.unwrap();
+    two.refresh().await.unwrap();
+    assert!(matches!(two.main().undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
+    two.main().move_to(Some(Seq::new(0))).await.unwrap();
+    two.main().undo().await.unwrap();
+    assert_eq!(stands(&two.main()).await, "assistant: A");
+}
+
+#[tokio::test]
+async fn a_move_with_a_label_is_two_entries_at_one_place() {
+    let session = empty(&memory(), env("a")).await;
+    let (said, _) = exchange(&session.main(), "a").await;
+    exchange(&session.main(), "b").await;
+    session.main().move_and_label(Some(said.seq), &said.id, "here").await.unwrap();
+    assert_eq!(session.version().entries, 6);
+    assert_eq!(stands(&session.main()).await, "user: a");
+    assert_eq!(session.tree().label(said.seq).map(|label| label.text.as_str()), Some("here"));
+    session.main().undo().await.unwrap();
+    assert_eq!(stands(&session.main()).await, "assistant: B");
+    let failed = session.main().move_and_label(None, "nobody", "x").await;
+    assert!(matches!(failed, Err(Error::Plan(PlanError::NotFound { .. }))));
+    assert_eq!((session.version().entries, &*stands(&session.main()).await), (7, "assistant: B"));
+}
+
+#[tokio::test]
+async fn deleting_the_branch_one_stands_in_moves_out_with_one_entry() {
+    let store = memory();
+    let session = empty(&store, env("a")).await;
+    exchange(&session.main(), "a").await;
+    let (first, _) = exchange(&session.main(), "b").await;
+    let side = session.cursor(session.main().place()).await.unwrap();
+    let mut events = session.attach(None).await.unwrap().events;
+    session.delete_branch(&first.id).await.unwrap();
+    assert_eq!(session.version().entries, 5);
+    assert_eq!(stands(&side).await, "assistant: A");
+    let moved =
+        drain(&mut events).into_iter().filter(|event| matches!(event, Event::CursorMoved { .. })).count();
+    assert_eq!(moved, 2);
+    expect![[r#"
+        user: a
+        assistant: A
+          user: b (deleted)
+          assistant: B (deleted)
+          delete_branch  ← main
+    "#]]
+    .assert_eq(&draw(&session).await);
+    assert_eq!(stands(&open(&store, env("b")).await.main()).await, "assistant: A");
+    session.restore_branch(&first.id).await.unwrap();
+    assert_eq!(stands(&session.main()).await, "assistant: A", "restoring moves nobody");
+    assert!(!session.tree().is_hidden(first.seq));
+}
+
+#[tokio::test]
+async fn a_branch_with_a_running_turn_cannot_be_deleted() {
+    let session = empty(&memory(), env("a")).await;
+    let (first, _) = exchange(&session.main(), "a").await;
+    let turn = session.main().begin_turn().await.unwrap();
+    let refused = session.delete_branch(&first.id).await;
+    assert!(matches!(refused, Err(Error::Busy { at: Some(at) }) if at == "a0000002"));
+    assert_eq!(session.version().entries, 2);
+    turn.end().await.unwrap();
+    session.delete_branch(&first.id).await.unwrap();
+    assert_eq!(stands(&session.main()).await, "root");
+}
+
+#[tokio::test]
+async fn a_turn_in_a_branch_that_others_delete_goes_on_and_leaves_it_at_its_end() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    let (first, _) = exchange(&one.main(), "a").await;
+    let two = open(&store, stale("b")).await;
+    let turn = one.main().begin_turn().await.unwrap();
+    two.delete_branch(&first.id).await.unwrap();
+    one.refresh().await.unwrap();
+    say(&one.main(), "assistant", "still here").await;
+    assert_eq!(stands(&one.main()).await, "assistant: still here");
+    turn.end().await.unwrap();
+    assert_eq!(stands(&one.main()).await, "root");
+}
+
+#[tokio::test]
+async fn undo_never_leads_into_a_deleted_branch() {
+    let session = empty(&memory(), env("a")).await;
+    let (_, reply) = exchange(&session.main(), "a").await;
+    let (second, _) = exchange(&session.main(), "b").await;
+    session.main().move_to(Some(reply.seq)).await.unwrap();
+    session.delete_branch(&second.id).await.unwrap();
+    assert!(matches!(session.main().undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
+}
+
+#[tokio::test]
+async fn an_undo_passes_over_places_where_it_stands_already() {
+    let session = empty(&memory(), env("a")).await;
+    let main = session.main();
+    let (_, a) = exchange(&main, "a").await;
+    main.move_to(None).await.unwrap();
+    main.move_to(Some(a.seq)).await.unwrap();
+    let (first, b) = exchange(&main, "b").await;
+    main.move_to(Some(a.seq)).await.unwrap();
+    main.move_to(Some(b.seq)).await.unwrap();
+    // The place left last is A, and that is where the deletion puts the cursor.
+    session.delete_branch(&first.id).await.unwrap();
+    assert_eq!(stands(&main).await, "assistant: A");
+    main.undo().await.unwrap();
+    assert_eq!(stands(&main).await, "root");
+    main.undo().await.unwrap();
+    assert_eq!(stands(&main).await, "assistant: A");
+    assert!(matches!(main.undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
+    main.redo().await.unwrap();
+    main.redo().await.unwrap();
+    assert_eq!(stands(&main).await, "assistant: A");
+}

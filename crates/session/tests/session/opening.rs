@@ -1,0 +1,101 @@
+//! Opening and closing.
+
+use std::sync::Arc;
+
+use osier_session::{Error, RandomIds, Session, chained};
+use osier_store::{MemoryStore, Store, StoreError};
+use osier_tree::scan::Raw;
+use osier_tree::{Header, SessionTree};
+
+use crate::support::{draw, empty, env, exchange, memory, open};
+
+#[tokio::test]
+async fn an_unknown_session_is_not_found() {
+    let opened = Session::open(memory(), "nobody", env("a")).await;
+    assert!(matches!(opened, Err(Error::Store(StoreError::NotFound { .. }))));
+}
+
+#[tokio::test]
+async fn the_tree_opened_is_the_tree_left() {
+    let store = memory();
+    let session = empty(&store, env("a")).await;
+    let (said, reply) = exchange(&session.main(), "hello").await;
+    session.label(&said.id, Some("x")).await.unwrap();
+    session.rename("name").await.unwrap();
+    session.config([("k".to_owned(), 1.into())].into_iter().collect(), vec![]).await.unwrap();
+    session.append_entry(br#"{"type":"custom","id":"an id that is long"}"#).await.unwrap();
+    session.main().move_to(Some(reply.seq)).await.unwrap();
+    session.delete_branch("an id that is long").await.unwrap();
+    let before = store.open("s").await.unwrap().version;
+    let reopened = open(&store, env("b")).await;
+    assert_eq!(draw(&reopened).await, draw(&session).await);
+    let (old, new) = (session.tree(), reopened.tree());
+    let heads = |tree: &SessionTree| {
+        tree.heads().iter().map(|(_, head)| osier_tree::Head { offset: 0, ..*head }).collect::<Vec<_>>()
+    };
+    assert_eq!(heads(&old), heads(&new));
+    assert_eq!(new.find("an id that is long"), old.find("an id that is long"));
+    assert_eq!((new.marks().name(), new.marks().settings()), (Some("name"), old.marks().settings()));
+    assert_eq!(new.label(said.seq), old.label(said.seq));
+    assert_eq!(store.open("s").await.unwrap().version, before, "opening wrote nothing");
+}
+
+#[tokio::test]
+async fn a_damaged_log_opens_as_its_fold_and_goes_on() {
+    let store = memory();
+    let lines: Vec<Vec<u8>> = [
+        r#"{"type":"message","id":"11111111","parentId":"nobody","message":{"role":"user","content":"a"}}"#,
+        r#"{"type":"message","id":"22222222","parentId":"33333333","message":{"role":"user","content":"b"}}"#,
+        r#"{"type":"message","id":"33333333","parentId":"22222222","message":{"role":"user","content":"c"}}"#,
+        r#"{"type":"message","id":"11111111","parentId":"33333333","message":{"role":"user","content":"a again"}}"#,
+    ]
+    .map(|line| line.as_bytes().to_vec())
+    .into();
+    let session =
+        Session::create(store.clone(), &Header::new("s", 0, "/here"), &lines, env("a")).await.unwrap();
+    // A late parent arrives from this process, and the tree stays what another process would read.
+    session.append_entry(br#"{"type":"custom","id":"nobody","parentId":null}"#).await.unwrap();
+    exchange(&session.main(), "on").await;
+    assert_eq!(draw(&open(&store, env("b")).await).await, draw(&session).await);
+}
+
+#[tokio::test]
+async fn a_session_can_begin_with_drafts() {
+    let store = memory();
+    let env = env("a");
+    let tree = SessionTree::default();
+    let say = |text: &str| {
+        let message = format!(r#"{{"role":"user","content":"{text}"}}"#);
+        tree.plan_message(None, Raw::parse(message.as_bytes()).unwrap()).unwrap()
+    };
+    let lines = chained(&[say("one"), say("two"), tree.plan_name("n")], &env);
+    let session = Session::create(store, &Header::new("s", 0, "/here"), &lines, env).await.unwrap();
+    assert_eq!(draw(&session).await, "user: one\nuser: two\nsession_info  ← main\n");
+}
+
+#[tokio::test]
+async fn two_sessions_with_random_ids_share_none() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let env = || osier_session::Env { ids: Arc::new(RandomIds), ..env("a") };
+    let one = empty(&store, env()).await;
+    let two = open(&store, env()).await;
+    for _ in 0..50 {
+        exchange(&one.main(), "one").await;
+        exchange(&two.main(), "two").await;
+    }
+    let tree = open(&store, env()).await.tree();
+    assert!(tree.heads().is_regular());
+    assert_eq!(tree.len(), 200);
+}
+
+#[tokio::test]
+async fn the_writer_ends_with_the_last_handle() {
+    let session = empty(&memory(), env("a")).await;
+    let mut events = session.attach(None).await.unwrap().events;
+    let copy = session.clone();
+    drop(session);
+    exchange(&copy.main(), "still open").await;
+    assert!(events.next().await.is_some() && events.next().await.is_some());
+    drop(copy);
+    assert_eq!(events.next().await, None);
+}

@@ -1,0 +1,180 @@
+//! Two programs on one session.
+
+use expect_test::expect;
+use osier_session::Event;
+
+use crate::support::{draw, empty, env, exchange, memory, open, say, says, stale, stands, stored};
+
+#[tokio::test]
+async fn two_processes_prompting_make_two_branches() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    exchange(&one.main(), "hello").await;
+    let two = open(&store, stale("b")).await;
+    say(&one.main(), "user", "from one").await;
+    say(&two.main(), "user", "from two").await;
+    say(&one.main(), "assistant", "to one").await;
+    say(&two.main(), "assistant", "to two").await;
+    one.refresh().await.unwrap();
+    expect![[r#"
+        user: hello
+        assistant: HELLO
+          user: from two
+          assistant: to two
+          user: from one
+          assistant: to one  ← main
+    "#]]
+    .assert_eq(&draw(&one).await);
+    assert_eq!(stands(&two.main()).await, "assistant: to two");
+}
+
+#[tokio::test]
+async fn a_label_from_a_stale_window_moves_nobody() {
+    let store = memory();
+    let busy = empty(&store, stale("a")).await;
+    exchange(&busy.main(), "hello").await;
+    let late = open(&store, stale("b")).await;
+    say(&busy.main(), "user", "more").await;
+    late.label("a0000001", Some("start")).await.unwrap();
+    late.rename("a name").await.unwrap();
+    let before = busy.main().place();
+    busy.refresh().await.unwrap();
+    assert!(busy.tree().same_place(before, busy.main().place()));
+    say(&busy.main(), "assistant", "done").await;
+    assert_eq!(busy.tree().marks().name(), Some("a name"));
+    let reopened = open(&store, env("c")).await;
+    expect![[r#"
+        user: hello
+        assistant: HELLO
+        user: more
+        label
+        session_info
+        assistant: done  ← main
+    "#]]
+    .assert_eq(&draw(&reopened).await);
+}
+
+#[tokio::test]
+async fn entries_of_others_are_read_announced_and_told_apart() {
+    let store = memory();
+    let one = empty(&store, env("a")).await;
+    let two = open(&store, stale("b")).await;
+    let mut events = one.attach(None).await.unwrap().events;
+    let said = say(&two.main(), "user", "from two").await;
+    let Some(Event::Committed { seq, id, foreign, line, cursor, .. }) = events.next().await else { panic!() };
+    assert_eq!((seq, &*id, foreign, line, cursor), (said.seq, "b0000001", true, said.line, None));
+    assert_eq!(one.tree().find("b0000001"), Some(seq));
+}
+
+#[tokio::test]
+async fn marks_cannot_starve() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    say(&one.main(), "user", "hello").await;
+    let mut writers = tokio::task::JoinSet::new();
+    for letter in ["b", "c", "d", "e", "f"] {
+        let other = open(&store, stale(letter)).await;
+        writers.spawn(async move {
+            for at in 0..100 {
+                other.label("a0000001", Some(&format!("{at}"))).await.unwrap();
+                other.rename(&format!("{at}")).await.unwrap();
+            }
+        });
+    }
+    writers.join_all().await;
+    let all = open(&store, env("g")).await;
+    assert_eq!(all.version().entries, 1 + 5 * 200);
+    assert_eq!(
+        all.tree().path(all.main().place()).len(),
+        1 + 5 * 200,
+        "each mark hangs below the one before"
+    );
+    assert_eq!(stands(&all.main()).await, "user: hello");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn processes_that_all_talk_at_once_lose_nothing() {
+    let store = memory();
+    let first = empty(&store, stale("a")).await;
+    exchange(&first.main(), "hello").await;
+    let mut sessions = Vec::new();
+    for letter in ["b", "c", "d", "e"] {
+        let session = open(&store, env(letter)).await;
+        let turn = session.main().begin_turn().await.unwrap();
+        sessions.push((letter, session, turn));
+    }
+    let mut writers = tokio::task::JoinSet::new();
+    for (letter, session, turn) in sessions {
+        writers.spawn(async move {
+            for _ in 0..50 {
+                exchange(&session.main(), letter).await;
+            }
+            drop(turn);
+            let tree = session.tree();
+            tree.path(session.main().place()).len()
+        });
+    }
+    for length in writers.join_all().await {
+        assert_eq!(length, 2 + 100, "a running turn stays on its own path");
+    }
+    assert_eq!(open(&store, env("f")).await.version().entries, 2 + 4 * 100);
+}
+
+#[tokio::test]
+async fn a_draft_whose_id_another_process_took_gets_another() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    let other = open(&store, stale("a")).await;
+    let mut events = one.attach(None).await.unwrap().events;
+    let draft = one.main().begin_draft().await.unwrap();
+    assert_eq!(draft.id(), "a0000001");
+    assert_eq!(&*say(&other.main(), "user", "other words").await.id, "a0000001");
+    let said = stored(one.main().commit(says("assistant", "reply").finishing(&draft)).await);
+    assert_eq!(&*said.id, "a0000002");
+    drop(draft);
+    one.sync().await.unwrap();
+    let told: Vec<Event> = std::iter::from_fn(|| events.try_next()).collect();
+    assert!(
+        matches!(&told[..], [
+        Event::DraftBegun { .. },
+        Event::Committed { foreign: true, .. },
+        Event::Committed { id, draft_id: Some(draft), foreign: false, .. },
+    ] | [
+        Event::DraftBegun { .. },
+        Event::Committed { foreign: true, .. },
+        Event::ContinuedElsewhere { .. },
+        Event::Committed { id, draft_id: Some(draft), foreign: false, .. },
+    ] if (&**id, &**draft) == ("a0000002", "a0000001")),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_replaced_log_is_read_anew() {
+    let store = memory();
+    let one = empty(&store, env("a")).await;
+    let (said, _) = exchange(&one.main(), "hello").await;
+    let side = one.cursor(one.tree().find("a0000001")).await.unwrap();
+    let mut attached = one.attach(None).await.unwrap();
+    let old = one.version();
+    let kept = [&b"{\"type\":\"custom\",\"id\":\"new\"}"[..], &said.line].map(<[u8]>::to_vec);
+    let new = store.rewrite("s", one.version(), &kept).await.unwrap();
+    loop {
+        match attached.events.next().await.unwrap() {
+            Event::Reset { version } => break assert_eq!(version, new),
+            Event::Committed { .. } | Event::CursorMoved { .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(one.version(), new);
+    assert_eq!(stands(&side).await, "user: hello", "found again by its id");
+    assert_eq!(
+        stands(&one.main()).await,
+        "user: hello",
+        "its entry is gone, so it stands where the log stands"
+    );
+    let again = one.attach(Some(old)).await.unwrap();
+    assert!(again.reset);
+    assert_eq!(again.entries().count(), 2);
+    say(&one.main(), "assistant", "goes on").await;
+}

@@ -1,0 +1,154 @@
+//! What the tests share: fixed time and ids, people who talk, and a drawing of the tree.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use osier_session::{
+    Clock, Commit, Cursor, Durability, Env, Error, Event, Events, Ids, Outcome, Session, Stored,
+};
+use osier_store::{MemoryStore, Store};
+use osier_tree::entry::read_entry;
+use osier_tree::projection::card::text_of;
+use osier_tree::scan::Raw;
+use osier_tree::time::Millis;
+use osier_tree::{Header, Kind, Place, Seq, SessionTree};
+
+/// One second later each time it is asked.
+#[derive(Debug, Default)]
+pub(crate) struct Ticks(AtomicI64);
+
+impl Clock for Ticks {
+    fn now(&self) -> Millis {
+        1_767_225_600_000 + self.0.fetch_add(1000, Ordering::Relaxed)
+    }
+}
+
+/// `a0000001`, `a0000002`, …
+#[derive(Debug)]
+pub(crate) struct Counted(pub(crate) &'static str, AtomicUsize);
+
+impl Ids for Counted {
+    fn entry(&self) -> String {
+        format!("{}{:07}", self.0, self.1.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn session(&self) -> String {
+        format!("session-{}", self.entry())
+    }
+}
+
+/// A process whose ids begin with `letter`.
+pub(crate) fn env(letter: &'static str) -> Env {
+    Env {
+        clock: Arc::new(Ticks::default()),
+        ids: Arc::new(Counted(letter, AtomicUsize::new(0))),
+        gate: None,
+        durability: Durability::Os,
+        watch: true,
+    }
+}
+
+/// A process that notices others only when it appends.
+pub(crate) fn stale(letter: &'static str) -> Env {
+    Env { watch: false, ..env(letter) }
+}
+
+pub(crate) fn memory() -> Arc<dyn Store> {
+    Arc::new(MemoryStore::default())
+}
+
+/// A new session with nothing in it.
+pub(crate) async fn empty(store: &Arc<dyn Store>, env: Env) -> Session {
+    Session::create(store.clone(), &Header::new("s", 0, "/here"), &[], env).await.unwrap()
+}
+
+/// The same session in another process.
+pub(crate) async fn open(store: &Arc<dyn Store>, env: Env) -> Session {
+    Session::open(store.clone(), "s", env).await.unwrap()
+}
+
+pub(crate) fn says(role: &str, text: &str) -> Commit {
+    let message = match role {
+        "calls" => {
+            format!(r#"{{"role":"assistant","content":[{{"type":"toolCall","id":"t","name":"{text}"}}]}}"#)
+        }
+        _ => format!(r#"{{"role":"{role}","content":"{text}"}}"#),
+    };
+    Commit::new(move |tree, at| {
+        tree.plan_message(at, Raw::parse(message.as_bytes()).expect("the test's own JSON"))
+    })
+}
+
+pub(crate) async fn say(cursor: &Cursor, role: &str, text: &str) -> Stored {
+    stored(cursor.commit(says(role, text)).await)
+}
+
+/// A user's words and the answer to them.
+pub(crate) async fn exchange(cursor: &Cursor, text: &str) -> (Stored, Stored) {
+    let said = say(cursor, "user", text).await;
+    (said, say(cursor, "assistant", &text.to_uppercase()).await)
+}
+
+pub(crate) fn stored(outcome: Result<Outcome, Error>) -> Stored {
+    outcome.unwrap().stored().expect("an entry was stored")
+}
+
+pub(crate) fn id(session: &Session, place: Place) -> String {
+    place.map_or_else(|| "root".to_owned(), |seq| session.tree().id(seq).to_string())
+}
+
+/// Where a cursor stands, by what is said there.
+pub(crate) async fn stands(cursor: &Cursor) -> String {
+    let session = cursor.session();
+    let tree = session.tree();
+    match tree.heads().anchor(cursor.place()) {
+        None => "root".to_owned(),
+        Some(seq) => text(session, &tree, seq).await,
+    }
+}
+
+/// All events that are there.
+pub(crate) fn drain(events: &mut Events) -> Vec<Event> {
+    std::iter::from_fn(|| events.try_next()).collect()
+}
+
+async fn text(session: &Session, tree: &SessionTree, seq: Seq) -> String {
+    let (mut text, wanted) = (String::new(), [seq]);
+    let read = session.each_line(session.version(), &wanted, |_, line| {
+        let entry = read_entry(line).unwrap();
+        text = match (entry.kind, entry.message) {
+            (Kind::Message, Some(message)) if tree.head(seq).calls > 0 => {
+                let call = message
+                    .get("content")
+                    .map(|content| String::from_utf8_lossy(content.bytes()).into_owned());
+                let name = call
+                    .and_then(|call| call.split("\"name\":\"").nth(1)?.split('"').next().map(str::to_owned));
+                format!("calls: {}", name.unwrap_or_default())
+            }
+            (Kind::Message, Some(message)) => format!("{}: {}", entry.role.name(), text_of(message)),
+            (kind, _) => kind.name().to_owned(),
+        };
+        Ok::<_, Error>(())
+    });
+    read.await.unwrap();
+    text
+}
+
+/// The tree of a session with the main cursor, a level of indentation per branch.
+pub(crate) async fn draw(session: &Session) -> String {
+    let state = session.state();
+    let tree = &state.tree;
+    let mut out = String::new();
+    let mut open: Vec<(Seq, usize)> = tree.children().roots().iter().rev().map(|seq| (*seq, 0)).collect();
+    while let Some((seq, depth)) = open.pop() {
+        let mark = if state.main() == Some(seq) { "  ← main" } else { "" };
+        let hidden = if tree.is_hidden(seq) { " (deleted)" } else { "" };
+        let said = text(session, tree, seq).await;
+        writeln!(out, "{:indent$}{said}{hidden}{mark}", "", indent = depth * 2).unwrap();
+        let children = tree.children().of_entry(seq);
+        let deeper = depth + usize::from(children.len() > 1);
+        open.extend(children.iter().rev().map(|child| (*child, deeper)));
+    }
+    out
+}

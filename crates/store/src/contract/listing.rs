@@ -1,0 +1,110 @@
+//! Rules of lists, cards and finding.
+
+use std::path::PathBuf;
+
+use osier_tree::projection::card::Card;
+
+use super::{Fixture, card, chain, created, header, message};
+use crate::{Filter, Page, Store};
+
+async fn list(store: &dyn Store, filter: Filter) -> Page {
+    let page = store.list(&filter).await.expect("a list");
+    assert_eq!(page.unreadable, [] as [&str; 0]);
+    page
+}
+
+fn ids(page: &Page) -> Vec<&str> {
+    page.cards.iter().map(|card| card.id.as_str()).collect()
+}
+
+pub async fn the_session_used_last_is_listed_first(fixture: &dyn Fixture) {
+    let store = fixture.store().await;
+    created(&*store, "b", &[message("11111111", None, 20, "x")]).await;
+    let version = created(&*store, "a", &[message("11111111", None, 10, "x")]).await.version;
+    created(&*store, "c", &[message("11111111", None, 30, "x")]).await;
+    created(&*store, "empty", &[]).await;
+    assert_eq!(ids(&list(&*store, Filter::default()).await), ["c", "b", "a", "empty"]);
+    store.append("a", version, &[message("22222222", Some("11111111"), 40, "y")]).await.expect("an append");
+    for store in [store, fixture.reopened().await] {
+        assert_eq!(ids(&list(&*store, Filter::default()).await), ["a", "c", "b", "empty"]);
+    }
+}
+
+pub async fn a_list_can_be_of_one_directory(fixture: &dyn Fixture) {
+    let store = fixture.store().await;
+    for (id, cwd) in [("one", "/here"), ("two", "/here/below"), ("three", "/hére"), ("four", "/here")] {
+        let header = osier_tree::Header { cwd: cwd.into(), ..header(id) };
+        store.create(&header, &chain(1)).await.expect("a new session");
+    }
+    let of = |cwd: &str| Filter { cwd: Some(PathBuf::from(cwd)), ..Filter::default() };
+    for (cwd, expected) in [
+        ("/here", vec!["four", "one"]),
+        ("/here/below", vec!["two"]),
+        ("/hére", vec!["three"]),
+        ("/", vec![]),
+    ] {
+        let page = list(&*store, of(cwd)).await;
+        assert_eq!((ids(&page), page.total), (expected.clone(), expected.len()), "{cwd}");
+    }
+}
+
+pub async fn a_list_comes_by_pages(fixture: &dyn Fixture) {
+    let store = fixture.store().await;
+    for at in 0..7 {
+        created(&*store, &format!("s{at}"), &[message("11111111", None, at, "x")]).await;
+    }
+    let page = |skip, limit| Filter { skip, limit: Some(limit), ..Filter::default() };
+    let first = list(&*store, page(0, 3)).await;
+    assert_eq!((ids(&first), first.total), (vec!["s6", "s5", "s4"], 7));
+    assert_eq!(ids(&list(&*store, page(3, 3)).await), ["s3", "s2", "s1"]);
+    assert_eq!(ids(&list(&*store, page(6, 3)).await), ["s0"]);
+    let beyond = list(&*store, page(9, 3)).await;
+    assert_eq!((ids(&beyond), beyond.total), (vec![], 7));
+}
+
+pub async fn cards_are_the_fold_of_all_lines(fixture: &dyn Fixture) {
+    let store = fixture.store().await;
+    let header = header("one");
+    let mut lines = chain(3);
+    let more: [&[u8]; 6] = [
+        br#"{"type":"message","id":"aaaaaaaa","parentId":"00000002","timestamp":"2026-01-02T00:00:00.000Z","message":{"role":"assistant","content":[],"usage":{"input":5,"output":7,"totalTokens":12,"cost":{"total":0.25}}}}"#,
+        br#"{"type":"session_info","id":"bbbbbbbb","parentId":"aaaaaaaa","name":" a name "}"#,
+        br#"{"type":"message","id":"cccccccc","parentId":"00000001","timestamp":"2026-01-03T00:00:00.000Z","message":{"role":"user","content":"a branch"}}"#,
+        br#"{"type":"custom","id":"dddddddd","parentId":"cccccccc","customType":"osier.config","data":{"set":{"summary":"a summary"},"unset":[]}}"#,
+        br#"{"type":"usage","id":"eeeeeeee","parentId":"dddddddd","usage":{"input":1,"output":1,"cost":{"total":0.5}}}"#,
+        br#"{"type":"custom","id":"ffffffff","parentId":"00000000","customType":"osier.leaf","data":{"why":"move"}}"#,
+    ];
+    lines.extend(more.map(<[u8]>::to_vec));
+    let mut version = store.create(&header, &lines[..2]).await.expect("a new session").version;
+    for end in 2..=lines.len() {
+        if end > 2 {
+            version = store.append("one", version, &lines[end - 1..end]).await.expect("an append");
+        }
+        let expected = card(&header, &*store, &lines[..end]);
+        for store in [store.clone(), fixture.reopened().await] {
+            let told = store.card("one").await.expect("a card");
+            // Where the log lies is the store's own business.
+            assert_eq!(Card { file: None, ..told.clone() }, expected, "after {end} lines");
+            assert_eq!(list(&*store, Filter::default()).await.cards, [told]);
+        }
+    }
+}
+
+pub async fn sessions_are_found_by_the_beginning_of_their_ids(fixture: &dyn Fixture) {
+    let store = fixture.store().await;
+    for id in ["abc-1", "abc-2", "abd", "b_1", "bx1"] {
+        created(&*store, id, &[]).await;
+    }
+    for (prefix, expected) in [
+        ("ab", vec!["abc-1", "abc-2", "abd"]),
+        ("abc-1", vec!["abc-1"]),
+        ("b_", vec!["b_1"]),
+        ("%", vec![]),
+        ("B", vec![]),
+        ("abc-11", vec![]),
+    ] {
+        let mut found = store.find(prefix).await.expect("finds");
+        found.sort();
+        assert_eq!(found, expected, "{prefix}");
+    }
+}

@@ -1,0 +1,167 @@
+//! Rules of appending, of being told, and of the two ways in which lines go away.
+
+use std::time::Duration;
+
+use osier_tree::Seq;
+
+use super::{Fixture, all_lines, chain, created, message, one_line};
+use crate::{Batch, Counts, StoreError, Version};
+
+pub async fn an_append_is_seen_by_every_instance(fixture: &dyn Fixture) {
+    let (store, other) = (fixture.store().await, fixture.reopened().await);
+    let lines = chain(5);
+    let made = created(&*store, "one", &lines[..1]).await.version;
+    assert_eq!(other.open("one").await.expect("opens").version, made);
+    let version = store.append("one", made, &lines[1..3]).await.expect("an append");
+    assert_eq!(version, Version { entries: 3, ..made });
+    let version = other.open("one").await.map(|opened| opened.version).expect("opens");
+    assert_eq!(version.entries, 3);
+    other.append("one", version, &lines[3..]).await.expect("an append by the other");
+    for store in [store, other, fixture.reopened().await] {
+        assert_eq!(all_lines(&*store, "one").await, lines);
+    }
+}
+
+pub async fn an_append_to_another_state_tells_the_state(fixture: &dyn Fixture) {
+    let (store, other) = (fixture.store().await, fixture.reopened().await);
+    let lines = chain(3);
+    let made = created(&*store, "one", &lines[..1]).await.version;
+    other.open("one").await.expect("opens");
+    let now = store.append("one", made, &lines[1..2]).await.expect("an append");
+    for store in [&store, &other] {
+        let late = store.append("one", made, &lines[2..]).await;
+        assert!(matches!(late, Err(StoreError::Conflict { now: told }) if told == now), "{late:?}");
+        assert_eq!(all_lines(&**store, "one").await, lines[..2]);
+    }
+    other.append("one", now, &lines[2..]).await.expect("an append to the state told");
+    assert_eq!(all_lines(&*store, "one").await, lines);
+}
+
+pub async fn an_append_is_all_or_nothing(fixture: &dyn Fixture) {
+    let store = fixture.store().await;
+    let lines = chain(20);
+    let made = created(&*store, "one", &lines[..2]).await.version;
+    let wrong = Version { entries: 1, ..made };
+    assert!(store.append("one", wrong, &lines[2..]).await.is_err());
+    assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines[..2]);
+    let version = store.append("one", made, &lines[2..]).await.expect("an append of many");
+    assert_eq!(version.entries, 20);
+    assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
+}
+
+pub async fn many_writers_lose_nothing(fixture: &dyn Fixture) {
+    const WRITERS: usize = 8;
+    const EACH: usize = 100;
+    let made = created(&*fixture.store().await, "one", &[]).await.version;
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..WRITERS {
+        let store = fixture.reopened().await;
+        writers.spawn(async move {
+            let mut expected = made;
+            for at in 0..EACH {
+                let line = message(&format!("{writer:04}{at:04}"), None, at, "said");
+                loop {
+                    match store.append("one", expected, std::slice::from_ref(&line)).await {
+                        Ok(version) => break expected = version,
+                        Err(StoreError::Conflict { now }) => expected = now,
+                        Err(error) => panic!("{error}"),
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+    }
+    writers.join_all().await;
+    let lines = all_lines(&*fixture.reopened().await, "one").await;
+    assert_eq!(lines.len(), WRITERS * EACH);
+    for writer in 0..WRITERS {
+        let own = format!("\"id\":\"{writer:04}");
+        let own: Vec<&Vec<u8>> =
+            lines.iter().filter(|line| String::from_utf8_lossy(line).contains(&own)).collect();
+        let expected: Vec<Vec<u8>> =
+            (0..EACH).map(|at| message(&format!("{writer:04}{at:04}"), None, at, "said")).collect();
+        assert!(own.into_iter().eq(&expected), "the lines of writer {writer} changed or their order did");
+    }
+}
+
+pub async fn a_watch_tells_of_other_instances(fixture: &dyn Fixture) {
+    let (store, other) = (fixture.store().await, fixture.reopened().await);
+    let lines = chain(4);
+    let mut version = created(&*store, "one", &lines[..1]).await.version;
+    let mut watch = store.watch("one").await.expect("a watch");
+    other.open("one").await.expect("opens");
+    for line in &lines[1..] {
+        version = other.append("one", version, std::slice::from_ref(line)).await.expect("an append");
+        let seen = async {
+            while store.open("one").await.expect("opens").version.entries < version.entries {
+                watch.changed().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), seen).await.expect("a hint within half a minute");
+    }
+}
+
+pub async fn what_is_synced_is_still_there(fixture: &dyn Fixture) {
+    let store = fixture.store().await;
+    let lines = chain(2);
+    let made = created(&*store, "one", &lines[..1]).await.version;
+    store.append("one", made, &lines[1..]).await.expect("an append");
+    store.sync("one").await.expect("syncs");
+    store.sync("one").await.expect("syncs again");
+    assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
+}
+
+pub async fn a_rewrite_begins_a_new_generation(fixture: &dyn Fixture) {
+    let (store, other) = (fixture.store().await, fixture.reopened().await);
+    let lines = chain(6);
+    let old = created(&*store, "one", &lines).await.version;
+    other.open("one").await.expect("opens");
+    let new = store.rewrite("one", old, &lines[..3]).await.expect("a rewrite");
+    assert_ne!(new.generation, old.generation);
+    assert_eq!(new.entries, 3);
+    for store in [&store, &other] {
+        let appended = store.append("one", old, &lines[3..]).await;
+        assert!(matches!(appended, Err(StoreError::Replaced)), "{appended:?}");
+        assert_eq!(store.open("one").await.expect("opens").version, new);
+        let heads = store.heads("one", old.generation, 0, 10).await;
+        assert!(matches!(heads, Err(StoreError::Replaced)), "{heads:?}");
+        assert!(matches!(one_line(&**store, "one", old, 0).await, Err(StoreError::Replaced)));
+        assert_eq!(all_lines(&**store, "one").await, lines[..3]);
+    }
+    other.append("one", new, &lines[3..]).await.expect("an append to the new generation");
+    assert_eq!(all_lines(&*store, "one").await, lines);
+}
+
+pub async fn a_rewrite_of_another_state_changes_nothing(fixture: &dyn Fixture) {
+    let store = fixture.store().await;
+    let lines = chain(3);
+    let made = created(&*store, "one", &lines[..1]).await.version;
+    let now = store.append("one", made, &lines[1..]).await.expect("an append");
+    let late = store.rewrite("one", made, &lines[..1]).await;
+    assert!(matches!(late, Err(StoreError::Conflict { now: told }) if told == now), "{late:?}");
+    assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
+}
+
+pub async fn deleting_counts_and_can_be_repeated(fixture: &dyn Fixture) {
+    let (store, other) = (fixture.store().await, fixture.reopened().await);
+    created(&*store, "one", &chain(3)).await;
+    let version = created(&*store, "two", &chain(1)).await.version;
+    other.open("one").await.expect("opens");
+    let gone = store.delete("one").await.expect("deletes");
+    assert_eq!(
+        (gone.deleted, &*gone.store, gone.counts),
+        (true, store.name(), Counts { sessions: 1, entries: 3 })
+    );
+    let again = store.delete("one").await.expect("deletes nothing");
+    assert_eq!((again.deleted, again.counts), (false, Counts::default()));
+    let opened = store.open("one").await;
+    assert!(matches!(opened, Err(StoreError::NotFound { .. })), "{opened:?}");
+    let appended = other.append("one", version, &chain(1)).await;
+    assert!(appended.is_err(), "an append made a session of nothing");
+    let mut batch = Batch::default();
+    store
+        .lines("two", version.generation, &[Seq::new(0)], &mut batch)
+        .await
+        .expect("the other session stays");
+    assert_eq!(fixture.reopened().await.find("").await.expect("finds"), ["two"]);
+}

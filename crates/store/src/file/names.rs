@@ -1,0 +1,96 @@
+//! Where a session's file lies: `<sessions>/<directory>/<time>_<id>.jsonl`.
+
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use osier_tree::{Header, time};
+
+/// How much of a directory's path its folder name shows.
+const SHOWN: usize = 60;
+
+/// The folder name for a working directory: readable, and different for every directory, because a hash of the whole path
+/// ends it.
+pub fn folder_of(cwd: &Path) -> String {
+    let text = cwd.to_string_lossy();
+    let shown: String = text.chars().map(|ch| if ch.is_alphanumeric() { ch } else { '-' }).collect();
+    let shown = shown.trim_matches('-');
+    let skip = shown.chars().count().saturating_sub(SHOWN);
+    let tail: String = shown.chars().skip(skip).collect();
+    let hash = blake3::hash(cwd.as_os_str().as_bytes()).to_hex();
+    format!("{}-{}", if tail.is_empty() { "root" } else { tail.trim_start_matches('-') }, &hash[..10])
+}
+
+/// The file name of a session.
+pub(super) fn file_of(header: &Header) -> String {
+    let created = time::format(header.created.unwrap_or_default()).replace([':', '.'], "-");
+    format!("{created}_{}.jsonl", header.id)
+}
+
+/// The session id that a file's name carries.
+pub(super) fn id_in(name: &OsStr) -> Option<&str> {
+    let stem = name.to_str()?.strip_suffix(".jsonl")?;
+    Some(stem.split_once('_').map_or(stem, |(_, id)| id))
+}
+
+/// The session files of a folder, in no order. A folder that is not there has none.
+pub(super) fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry?.path();
+        if path.extension() == Some(OsStr::new("jsonl")) {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+/// The folders below the store's own.
+pub(super) fn folders_in(root: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(root) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    entries
+        .filter_map(|entry| entry.map(|entry| Some(entry.path()).filter(|path| path.is_dir())).transpose())
+        .collect()
+}
+
+/// Makes a folder that only its owner may enter.
+pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_that_look_alike_have_different_folders() {
+        let names: Vec<String> = ["/a/b", "/a-b", "/a/b/", "/", "/project/一/二"]
+            .iter()
+            .map(|cwd| folder_of(Path::new(cwd)))
+            .collect();
+        assert!(
+            names[0].starts_with("a-b-") && names[1].starts_with("a-b-") && names[3].starts_with("root-")
+        );
+        assert!(names[4].starts_with("project-一-二-"));
+        let different: std::collections::HashSet<_> = names.iter().collect();
+        assert_eq!(different.len(), names.len());
+    }
+
+    #[test]
+    fn a_file_name_carries_time_and_id() {
+        let header = Header::new("4f89da11-5e7b", 1_767_323_045_137, "/x");
+        let name = file_of(&header);
+        assert_eq!(name, "2026-01-02T03-04-05-137Z_4f89da11-5e7b.jsonl");
+        assert_eq!(id_in(OsStr::new(&name)), Some("4f89da11-5e7b"));
+    }
+}

@@ -1,0 +1,94 @@
+//! Reads the lines of a file in large chunks. Never holds more than a chunk, or the longest line.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+const CHUNK: usize = 1 << 20;
+
+/// One line of a file, without its line feed.
+#[derive(Debug)]
+pub(super) struct Line<'a> {
+    pub(super) offset: u64,
+    pub(super) bytes: &'a [u8],
+    /// A line feed follows. Only the last line of a file may lack it.
+    pub(super) ended: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct LineReader<'f> {
+    file: &'f File,
+    buffer: Vec<u8>,
+    /// What is read and not handed out yet.
+    start: usize,
+    end: usize,
+    /// Where in the file `buffer[start]` lies.
+    offset: u64,
+    at_end: bool,
+}
+
+impl<'f> LineReader<'f> {
+    pub(super) fn new(file: &'f File, from: u64) -> LineReader<'f> {
+        LineReader { file, buffer: vec![0; CHUNK], start: 0, end: 0, offset: from, at_end: false }
+    }
+
+    pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+        let mut searched = 0;
+        loop {
+            if let Some(found) = memchr::memchr(b'\n', &self.buffer[self.start + searched..self.end]) {
+                return Ok(Some(self.take(searched + found, true)));
+            }
+            searched = self.end - self.start;
+            if self.at_end {
+                return Ok((searched > 0).then(|| self.take(searched, false)));
+            }
+            self.read_on()?;
+        }
+    }
+
+    fn take(&mut self, len: usize, ended: bool) -> Line<'_> {
+        let (start, offset) = (self.start, self.offset);
+        let used = len + usize::from(ended);
+        self.start += used;
+        self.offset += used as u64;
+        Line { offset, bytes: &self.buffer[start..start + len], ended }
+    }
+
+    fn read_on(&mut self) -> io::Result<()> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.end == self.buffer.len() {
+            self.buffer.resize(self.buffer.len() * 2, 0);
+        }
+        let at = self.offset + self.end as u64;
+        match self.file.read_at(&mut self.buffer[self.end..], at) {
+            Ok(0) => self.at_end = true,
+            Ok(read) => self.end += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn lines_of_any_length_come_out_with_their_places() {
+        let mut file = tempfile::tempfile().unwrap();
+        let long = "x".repeat(3 * CHUNK + 5);
+        write!(file, "a\n\n{long}\nlast").unwrap();
+        let mut reader = LineReader::new(&file, 0);
+        let mut seen = Vec::new();
+        while let Some(line) = reader.next().unwrap() {
+            seen.push((line.offset, line.bytes.len(), line.ended));
+        }
+        let end = 3 + long.len() as u64;
+        assert_eq!(seen, [(0, 1, true), (2, 0, true), (3, long.len(), true), (end + 1, 4, false)]);
+    }
+}

@@ -1,0 +1,30 @@
+//! Which file this is: a name can come to mean another file, and caches must notice.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::time::UNIX_EPOCH;
+
+/// A file's identity. Inode numbers are used again, hence the time of birth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) born: u64,
+}
+
+impl Stamp {
+    pub(super) fn of(metadata: &Metadata) -> Stamp {
+        let born = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Stamp {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            born: born.map_or(0, |time| time.as_nanos() as u64),
+        }
+    }
+
+    /// A number that differs between a file and what replaced it.
+    pub(super) fn generation(self) -> u64 {
+        let mixed = self.inode ^ self.device.rotate_left(32) ^ self.born.rotate_left(17);
+        mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    }
+}

@@ -1,0 +1,192 @@
+//! Reads a file without any cache and tells everything about it that is not as it should be.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use osier_tree::entry::{Odd, Read, flag, read, read_entry};
+use osier_tree::{Header, Kind, Seq, SessionTree, header, migrate};
+use serde::Serialize;
+
+use super::log::find_header;
+use super::reader::LineReader;
+use crate::error::StoreError;
+
+/// Something about a file that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Oddity {
+    /// Counted from 1.
+    pub line: usize,
+    /// Something is lost or contradicts itself. Otherwise it is worth knowing, and harmless.
+    pub damage: bool,
+    pub what: String,
+}
+
+/// What a file turned out to hold.
+#[derive(Debug)]
+pub struct Verified {
+    pub header: Header,
+    pub tree: SessionTree,
+    pub oddities: Vec<Oddity>,
+}
+
+impl Verified {
+    pub fn is_sound(&self) -> bool {
+        !self.oddities.iter().any(|oddity| oddity.damage)
+    }
+}
+
+/// See the module.
+pub fn verify(path: &Path) -> Result<Verified, StoreError> {
+    let file = File::open(path).map_err(StoreError::io("open", path))?;
+    let header = find_header(path, &file)?;
+    let mut found = Finding::default();
+    if header.version < header::VERSION {
+        found.migrated(path, &file, &header)?;
+    } else {
+        found.lines(path, &file)?;
+        found.structure(&file);
+    }
+    found.oddities.sort_by_key(|oddity| oddity.line);
+    Ok(Verified { header, tree: found.tree, oddities: found.oddities })
+}
+
+#[derive(Default)]
+struct Finding {
+    tree: SessionTree,
+    /// The numbers of the entries' lines.
+    places: Vec<usize>,
+    oddities: Vec<Oddity>,
+}
+
+impl Finding {
+    fn note(&mut self, line: usize, damage: bool, what: impl Into<String>) {
+        self.oddities.push(Oddity { line, damage, what: what.into() });
+    }
+
+    fn lines(&mut self, path: &Path, file: &File) -> Result<(), StoreError> {
+        let (mut number, mut headers) = (0, 0);
+        let mut heads = Vec::new();
+        let mut reader = LineReader::new(file, 0);
+        while let Some(line) = reader.next().map_err(StoreError::io("read", path))? {
+            number += 1;
+            match read(line.bytes) {
+                Read::Entry(entry) => {
+                    self.places.push(number);
+                    self.tree.append_unsettled(&entry, line.offset, line.bytes.len() as u32);
+                    if !line.ended {
+                        self.note(
+                            number,
+                            false,
+                            "the last line has no line feed; it gets one before the next append",
+                        );
+                    }
+                }
+                Read::Header(_) => {
+                    headers += 1;
+                    heads.push(number);
+                }
+                Read::Blank => self.note(number, false, "an empty line"),
+                Read::Odd(odd) => self.odd(number, odd, line.ended),
+            }
+        }
+        self.tree.settle();
+        for number in heads.into_iter().skip(1) {
+            self.note(number, false, format!("another header ({headers} in all); only the first counts"));
+        }
+        Ok(())
+    }
+
+    fn odd(&mut self, number: usize, odd: Odd, ended: bool) {
+        let what = match odd {
+            Odd::NotJson if !ended => "a torn line at the end; the next append starts below it",
+            Odd::NotJson => "not JSON: torn or damaged",
+            Odd::NotAnObject => "JSON, but not an object",
+            Odd::NoId => "an object without an id",
+        };
+        self.note(number, true, what);
+    }
+
+    fn migrated(&mut self, path: &Path, file: &File, header: &Header) -> Result<(), StoreError> {
+        let mut lines = Vec::new();
+        let mut reader = LineReader::new(file, 0);
+        while let Some(line) = reader.next().map_err(StoreError::io("read", path))? {
+            lines.push(line.bytes.to_vec());
+        }
+        let borrowed: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
+        let what = format!(
+            "version {}: read as version 3, and replaced by it before the first append",
+            header.version
+        );
+        self.note(1, false, what);
+        for (at, line) in migrate::migrate(header, &borrowed).iter().enumerate() {
+            match read(line) {
+                Read::Entry(entry) => drop(self.tree.append(&entry, 0, 0)),
+                Read::Odd(odd) => self.odd(at + 1, odd, true),
+                Read::Header(_) | Read::Blank => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Lines that contradict each other, or name what is not there.
+    fn structure(&mut self, file: &File) {
+        let tree = self.tree.clone();
+        for (seq, head) in tree.heads().iter() {
+            let line = self.places[seq.index()];
+            let id = tree.id(seq);
+            if head.has(flag::SUPERSEDED) {
+                self.note(line, true, format!("entry {id} is repeated below; the last one counts"));
+            }
+            if head.has(flag::ORPHAN) {
+                self.note(
+                    line,
+                    true,
+                    format!("entry {id} names a parent that is not in the file; it is shown as a root"),
+                );
+            }
+            if head.has(flag::CUT) {
+                self.note(
+                    line,
+                    true,
+                    format!("the parents of entry {id} run in a circle; it is shown as a root"),
+                );
+            }
+            if head.parent.is_some_and(|parent| parent > seq) {
+                self.note(line, false, format!("entry {id} comes before its parent"));
+            }
+            if head.kind.has_target() && head.target.is_none() && names_target(file, head) {
+                self.note(line, true, format!("entry {id} points at an entry that is not in the file"));
+            }
+            if keeps_nothing(&tree, seq) {
+                self.note(
+                    line,
+                    true,
+                    format!("compaction {id} keeps from an entry that is not above it, hence nothing"),
+                );
+            }
+            if head.kind == Kind::Unknown {
+                self.note(
+                    line,
+                    false,
+                    format!("entry {id} is of a kind not known here; it is kept as it is"),
+                );
+            }
+            if head.time().is_none() {
+                self.note(line, false, format!("entry {id} has no readable time"));
+            }
+        }
+    }
+}
+
+fn names_target(file: &File, head: &osier_tree::Head) -> bool {
+    let mut line = vec![0; head.len as usize];
+    file.read_exact_at(&mut line, head.offset).is_ok()
+        && read_entry(&line).is_ok_and(|entry| entry.target.is_some())
+}
+
+fn keeps_nothing(tree: &SessionTree, seq: Seq) -> bool {
+    let head = tree.head(seq);
+    let kept = head.target.filter(|kept| head.kind == Kind::Compaction && *kept != seq);
+    kept.is_some_and(|kept| !tree.heads().is_ancestor(kept, head.parent))
+}

@@ -1,0 +1,90 @@
+//! Drawings of a session.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use expect_test::Expect;
+use osier_tree::entry::read_entry;
+use osier_tree::projection::Lines;
+use osier_tree::projection::context::messages;
+use osier_tree::projection::outline::{Glyphs, Options, Outline};
+use osier_tree::projection::preview::{Previews, one_line, search_text};
+use osier_tree::scan::Raw;
+use osier_tree::{Role, Seq};
+
+use crate::Script;
+
+/// Plays a script and compares the drawing of its tree.
+#[track_caller]
+pub fn check(script: &str, expected: Expect) {
+    expected.assert_eq(&draw(&Script::run(script)));
+}
+
+/// The tree as `sessions tree` draws it.
+pub fn draw(script: &Script) -> String {
+    draw_with(script, &Options::default(), Glyphs::Plain)
+}
+
+/// The tree as the options want it, a line per row.
+pub fn draw_with(script: &Script, options: &Options, glyphs: Glyphs) -> String {
+    let previews = previews(script);
+    let outline = outline(script, options);
+    let mut drawing = String::new();
+    for (at, row) in outline.rows.iter().enumerate() {
+        let pieces = outline.pieces(at, &previews[row.seq.index()], glyphs);
+        writeln!(drawing, "{pieces}").expect("a String takes every text");
+    }
+    drawing
+}
+
+/// The previews of all entries, by place.
+pub fn previews(script: &Script) -> Vec<String> {
+    let mut previews = Previews::new(None);
+    script.lines.iter().map(|line| previews.preview(&read(line))).collect()
+}
+
+/// The rows of the tree as the options want it.
+pub fn outline(script: &Script, options: &Options) -> Outline {
+    let previews = previews(script);
+    let texts = |seq: Seq| {
+        let entry = read(&script.lines[seq.index()]);
+        let shown = if entry.role == Role::ToolResult { &*previews[seq.index()] } else { "" };
+        Cow::Owned(format!("{} {shown}", search_text(&entry)))
+    };
+    Outline::new(&script.tree, script.tree.leaf(), options, &texts)
+}
+
+fn read(line: &[u8]) -> osier_tree::Entry<'_> {
+    read_entry(line).expect("a script writes entries")
+}
+
+/// What the model sees at the leaf, a line per message.
+pub fn context_text(script: &Script) -> String {
+    let mut seen = String::new();
+    for item in script.tree.context_entries(script.tree.leaf()).items {
+        let entry = read(&script.lines[item.seq.index()]);
+        let edit = item.edit.and_then(|edit| script.lines.entry(edit));
+        messages(&entry, edit.as_ref(), &mut |message| {
+            writeln!(seen, "{}", message_text(message)).expect("a String takes every text");
+        });
+    }
+    seen
+}
+
+fn message_text(message: &[u8]) -> String {
+    let Ok(message) = Raw::parse(message) else { return "?".to_owned() };
+    let word = |key| message.get(key).and_then(Raw::text);
+    let mut said = word("summary").or_else(|| word("command")).map(Cow::into_owned).unwrap_or_default();
+    if let Some(content) = message.get("content") {
+        said.push_str(&content.text().unwrap_or_default());
+        content.each_item(|block| {
+            if let Some(text) = block.get("text").and_then(Raw::text) {
+                said.push_str(&text);
+            }
+            if let Some(name) = block.get("name").and_then(Raw::text) {
+                write!(said, " [calls {name}]").expect("a String takes every text");
+            }
+        });
+    }
+    format!("{}: {}", word("role").unwrap_or_default(), one_line(&said, 200))
+}

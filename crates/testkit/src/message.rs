@@ -1,0 +1,58 @@
+//! Messages as pi writes them.
+
+use serde_json::{Value, json};
+
+pub(crate) fn text(text: &str) -> Value {
+    json!([{ "type": "text", "text": text }])
+}
+
+pub(crate) fn user(said: &str, now: i64) -> Value {
+    json!({ "role": "user", "content": text(said), "timestamp": now })
+}
+
+pub(crate) fn assistant(content: &Value, stop: &str, now: i64) -> Value {
+    json!({
+        "role": "assistant",
+        "content": content,
+        "api": "anthropic-messages",
+        "provider": "anthropic",
+        "model": "claude",
+        "usage": usage(100, 10),
+        "stopReason": stop,
+        "timestamp": now,
+    })
+}
+
+/// A dollar per thousand tokens, so that sums are easy to check.
+pub(crate) fn usage(input: u64, output: u64) -> Value {
+    let cost = |tokens: u64| tokens as f64 / 1000.0;
+    json!({
+        "input": input,
+        "output": output,
+        "cacheRead": 0,
+        "cacheWrite": 0,
+        "totalTokens": input + output,
+        "cost": {
+            "input": cost(input), "output": cost(output), "cacheRead": 0, "cacheWrite": 0, "total": cost(input + output),
+        },
+    })
+}
+
+/// The content of a reply: its text, if any, and its calls, given as `read a.txt, bash ls`.
+pub(crate) fn reply(said: &str, calls: &str, number: usize) -> Value {
+    let mut content = Vec::new();
+    if !said.is_empty() {
+        content.push(json!({ "type": "text", "text": said }));
+    }
+    for (at, call) in calls.split(',').map(str::trim).filter(|call| !call.is_empty()).enumerate() {
+        let (name, argument) = call.split_once(' ').unwrap_or((call, ""));
+        let key = match name {
+            "bash" => "command",
+            "grep" | "find" => "pattern",
+            _ => "path",
+        };
+        let id = format!("call_{}_{at}", number + 1);
+        content.push(json!({ "type": "toolCall", "id": id, "name": name, "arguments": { key: argument } }));
+    }
+    Value::Array(content)
+}

@@ -1,0 +1,145 @@
+//! A session made by a script.
+
+use std::collections::HashMap;
+
+use osier_tree::entry::read_entry;
+use osier_tree::time::Millis;
+use osier_tree::{Draft, Place, Seq, SessionTree, Under};
+
+use crate::step;
+
+/// 2026-01-01T00:00:00.000Z
+const START: Millis = 1_767_225_600_000;
+
+/// A session and the log it is the fold of.
+///
+/// Steps are separated by `;` or line ends, and an entry is named by its text: see [`Script::run`].
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    pub tree: SessionTree,
+    /// The entries' lines, by place, without line feeds.
+    pub lines: Vec<Vec<u8>>,
+    names: HashMap<String, String>,
+    /// Where the next entry of the conversation hangs, if not below the leaf.
+    below: Option<Place>,
+}
+
+impl Script {
+    /// Plays the steps of a script.
+    ///
+    /// | step | what it appends |
+    /// |---|---|
+    /// | `say TEXT` · `system TEXT` · `bash COMMAND` | a message of the user, the system, a command the user ran |
+    /// | `reply TEXT` · `reply TEXT calls TOOL ARG, TOOL ARG` · `fail TEXT` · `abort` | a message of the assistant |
+    /// | `result TEXT` · `error TEXT` | the result of the oldest open call on the path |
+    /// | `note TYPE TEXT` · `hidden TYPE TEXT` · `custom TYPE` | a custom message, one not shown, extension state |
+    /// | `model PROVIDER/ID` · `thinking LEVEL` · `omit X` · `edit X TEXT` | what they say |
+    /// | `label NAME` · `label NAME on X` · `unlabel X` · `name TEXT` · `config KEY=VALUE` | a mark |
+    /// | `move X` · `root` · `undo` · `redo` · `backtrack N NOTE` | a jump |
+    /// | `summarize TEXT` · `summarize TEXT at X` | a branch summary here, or at X about the branch left |
+    /// | `compact keep X TEXT` | a compaction |
+    /// | `delete X` · `restore X` · `batch TASK, TASK` · `update X STATUS` · `spend TOKENS` | what they say |
+    /// | `entry {…}` | any object; id, parent and time are filled in |
+    /// | `below X` | nothing: the next entry hangs below X, as if another window had written it |
+    /// | `reopen` | nothing: the log is folded anew |
+    pub fn run(script: &str) -> Script {
+        let mut played = Script::default();
+        played.play(script);
+        played
+    }
+
+    /// A session with these lines, all of them entries.
+    pub fn of_lines<L: AsRef<[u8]>>(lines: impl IntoIterator<Item = L>) -> Script {
+        let lines: Vec<Vec<u8>> = lines.into_iter().map(|line| line.as_ref().to_vec()).collect();
+        Script { tree: fold(&lines), lines, ..Script::default() }
+    }
+
+    /// Plays more steps.
+    pub fn play(&mut self, script: &str) {
+        for step in steps(script) {
+            step::play(self, step);
+        }
+    }
+
+    /// The id of the last entry with this text.
+    pub fn id(&self, name: &str) -> &str {
+        self.names.get(name).unwrap_or_else(|| panic!("the script has no entry {name:?}"))
+    }
+
+    pub fn seq(&self, name: &str) -> Seq {
+        self.tree.find(self.id(name)).expect("a script's entries are in its tree")
+    }
+
+    /// The whole file: header and lines.
+    pub fn file(&self) -> Vec<u8> {
+        let header = br#"{"type":"session","version":3,"id":"5e551011-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work"}"#;
+        let mut file = header.to_vec();
+        for line in &self.lines {
+            file.push(b'\n');
+            file.extend_from_slice(line);
+        }
+        file.push(b'\n');
+        file
+    }
+
+    /// Writes an entry the way a session does.
+    pub fn append(&mut self, draft: &Draft, name: &str) -> Seq {
+        let parent = match draft.under {
+            Under::Log => self.tree.leaf(),
+            Under::Place(place) => place,
+        };
+        let number = self.lines.len();
+        let id = format!("{:08x}", number + 1);
+        let parent = parent.map(|seq| self.tree.id(seq).to_string());
+        let line = draft.line(&id, parent.as_deref(), START + 1000 * number as Millis);
+        let entry =
+            read_entry(&line).unwrap_or_else(|odd| panic!("{odd:?} in {}", String::from_utf8_lossy(&line)));
+        let seq = self.tree.append(&entry, 0, line.len() as u32);
+        self.lines.push(line);
+        self.names.insert(name.to_owned(), id);
+        seq
+    }
+
+    /// Where the next entry of the conversation hangs.
+    pub(crate) fn here(&mut self) -> Place {
+        self.below.take().unwrap_or_else(|| self.tree.leaf())
+    }
+
+    pub(crate) fn stand_below(&mut self, place: Place) {
+        self.below = Some(place);
+    }
+
+    pub(crate) fn now(&self) -> Millis {
+        START + 1000 * self.lines.len() as Millis
+    }
+
+    pub(crate) fn reopen(&mut self) {
+        self.tree = fold(&self.lines);
+    }
+}
+
+/// Folds the lines that are entries, one by one.
+pub fn fold(lines: &[Vec<u8>]) -> SessionTree {
+    let mut tree = SessionTree::default();
+    for line in lines {
+        if let Ok(entry) = read_entry(line) {
+            tree.append(&entry, 0, line.len() as u32);
+        }
+    }
+    tree
+}
+
+/// The steps of a script; a separator inside quotes or braces separates nothing.
+fn steps(script: &str) -> Vec<&str> {
+    let (mut quoted, mut depth) = (false, 0);
+    let ends = |ch: char| {
+        match ch {
+            '"' => quoted = !quoted,
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        matches!(ch, ';' | '\n') && !quoted && depth == 0
+    };
+    script.split(ends).map(str::trim).filter(|step| !step.is_empty()).collect()
+}

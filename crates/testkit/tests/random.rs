@@ -1,0 +1,62 @@
+//! Random logs hold every kind of entry and every kind of damage.
+
+use std::collections::BTreeSet;
+
+use osier_testkit::{RandomLog, fold};
+use osier_tree::entry::{flag, read_entry};
+use osier_tree::{Kind, Role};
+
+#[test]
+fn a_longer_log_begins_with_the_shorter_one() {
+    for damaged in [false, true] {
+        let (short, long) = (RandomLog::new(7, 50, damaged), RandomLog::new(7, 90, damaged));
+        assert_eq!(short.lines, long.lines[..50]);
+    }
+}
+
+#[test]
+fn healthy_logs_hold_all_kinds_and_no_damage() {
+    let mut kinds = BTreeSet::new();
+    for seed in 0..40 {
+        let log = RandomLog::new(seed, 100, false);
+        assert_eq!(log.lines, log.entries);
+        let tree = fold(&log.lines);
+        assert!(
+            tree.heads()
+                .iter()
+                .all(|(_, head)| head.flags & (flag::ORPHAN | flag::CUT | flag::SUPERSEDED) == 0)
+        );
+        kinds.extend(tree.heads().iter().map(|(_, head)| head.kind.name()));
+    }
+    let never = [Kind::Unknown, Kind::SubagentResult];
+    let all: BTreeSet<_> =
+        Kind::ALL.into_iter().filter(|kind| !never.contains(kind)).map(Kind::name).collect();
+    assert_eq!(kinds, all);
+}
+
+#[test]
+fn damaged_logs_hold_all_damage() {
+    let (mut flags, mut bad_lines, mut late_parents, mut long_circles, mut strangers) = (0, 0, 0, 0, 0);
+    for seed in 0..40 {
+        let log = RandomLog::new(seed, 100, true);
+        let tree = fold(&log.lines);
+        bad_lines += log.lines.len() - log.entries.len();
+        for (seq, head) in tree.heads().iter() {
+            flags |= head.flags;
+            late_parents += usize::from(head.parent.is_some_and(|parent| parent > seq));
+            strangers += usize::from(head.kind == Kind::Unknown || head.role == Role::Unknown);
+            let entry = read_entry(&log.entries[seq.index()]).expect("the log says that it is an entry");
+            long_circles += usize::from(head.has(flag::CUT) && entry.parent != Some(entry.id));
+        }
+    }
+    let damage = flag::ORPHAN | flag::CUT | flag::SUPERSEDED | flag::LONG_ID | flag::NO_CONTENT;
+    assert_eq!(flags & damage, damage);
+    for (what, seen) in [
+        ("bad lines", bad_lines),
+        ("late parents", late_parents),
+        ("circles", long_circles),
+        ("strangers", strangers),
+    ] {
+        assert!(seen >= 20, "only {seen} {what}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Rows as text.
+
+use std::fmt;
+
+use super::{Connector, Outline};
+use crate::projection::preview::one_line;
+
+/// Columns of one level.
+const WIDTH: usize = 3;
+
+/// More levels than this are not drawn: of a row further in, only the nearest are. So a hostile tree costs no more to
+/// draw than its rows, and a deep one stays readable.
+const LEVELS: usize = 32;
+
+/// The characters of the lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Glyphs {
+    #[default]
+    Plain,
+    /// Show what can be folded.
+    Folding,
+}
+
+/// One drawn row, in parts that can be coloured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pieces<'a> {
+    /// Lines and connector.
+    pub prefix: String,
+    /// For a folded row without a connector.
+    pub fold: &'static str,
+    /// For a row on the path to the leaf. Plain drawings do without.
+    pub path: &'static str,
+    pub label: String,
+    pub text: &'a str,
+    pub active: &'static str,
+}
+
+impl fmt::Display for Pieces<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Pieces { prefix, fold, path: _, label, text, active } = self;
+        write!(f, "{prefix}{fold}{label}{text}{active}")
+    }
+}
+
+impl Outline {
+    /// The parts of a row. `text` is the entry's preview.
+    pub fn pieces<'t>(&self, at: usize, text: &'t str, glyphs: Glyphs) -> Pieces<'t> {
+        let row = &self.rows[at];
+        let label = row.label.as_deref().map(|label| one_line(label, 80));
+        Pieces {
+            prefix: self.prefix(at, glyphs),
+            fold: if row.folded && row.connector() == Connector::None { "⊞ " } else { "" },
+            path: if row.on_path { "• " } else { "" },
+            label: label.map_or_else(String::new, |label| format!("[{label}] ")),
+            text,
+            active: if row.is_leaf { "  ← active" } else { "" },
+        }
+    }
+
+    /// A row as plain text.
+    pub fn draw(&self, at: usize, text: &str) -> String {
+        self.pieces(at, text, Glyphs::Plain).to_string()
+    }
+
+    fn prefix(&self, at: usize, glyphs: Glyphs) -> String {
+        let row = &self.rows[at];
+        let level = row.level() as usize;
+        let skipped = level.saturating_sub(LEVELS);
+        let mut columns = vec![' '; (level - skipped) * WIDTH];
+        let mut put = |level: u32, offset: usize, glyph: char| {
+            if let Some(column) = (level as usize).checked_sub(skipped + 1) {
+                columns[column * WIDTH + offset] = glyph;
+            }
+        };
+        if row.connector() != Connector::None {
+            put(row.level(), 0, if row.connector() == Connector::Tee { '├' } else { '└' });
+            put(row.level(), 1, self.stroke(at, glyphs));
+        }
+        let mut next = row.gutter();
+        while let Some(above) = next.map(|above| &self.rows[above as usize]) {
+            if above.level() as usize <= skipped {
+                break;
+            }
+            if above.connector() == Connector::Tee {
+                put(above.level(), 0, '│');
+            }
+            next = above.gutter();
+        }
+        if skipped > 0 {
+            columns[0] = '⋯';
+        }
+        columns.into_iter().collect()
+    }
+
+    fn stroke(&self, at: usize, glyphs: Glyphs) -> char {
+        let row = &self.rows[at];
+        match glyphs {
+            _ if row.folded => '⊞',
+            Glyphs::Folding if row.is_foldable() => '⊟',
+            _ => '─',
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Which entries a tree view shows.
+
+use std::borrow::Cow;
+
+use crate::entry::{Kind, Role, Why, flag};
+use crate::fold::{Place, SessionTree};
+use crate::heads::{Head, Seq};
+
+/// The five filters of the tree view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Filter {
+    /// Everything but bookkeeping.
+    #[default]
+    Default,
+    /// The same without tool results.
+    NoTools,
+    UserOnly,
+    LabeledOnly,
+    All,
+}
+
+impl Filter {
+    pub const ALL: [Filter; 5] =
+        [Filter::Default, Filter::NoTools, Filter::UserOnly, Filter::LabeledOnly, Filter::All];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Filter::Default => "default",
+            Filter::NoTools => "no-tools",
+            Filter::UserOnly => "user-only",
+            Filter::LabeledOnly => "labeled-only",
+            Filter::All => "all",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Filter> {
+        Filter::ALL.into_iter().find(|filter| filter.name() == name)
+    }
+
+    pub fn next(self) -> Filter {
+        Filter::ALL[(self as usize + 1) % Filter::ALL.len()]
+    }
+
+    pub fn previous(self) -> Filter {
+        Filter::ALL[(self as usize + Filter::ALL.len() - 1) % Filter::ALL.len()]
+    }
+
+    /// What a key for `wanted` switches to: there, or back.
+    pub fn toggled(self, wanted: Filter) -> Filter {
+        if self == wanted { Filter::Default } else { wanted }
+    }
+}
+
+/// Decides for each entry whether it is shown, whatever is folded or deleted above it.
+pub(super) struct Sieve<'a, 't> {
+    tree: &'a SessionTree,
+    leaf: Place,
+    /// The leaf's nearest entry that is part of the conversation.
+    anchor: Place,
+    filter: Filter,
+    tokens: Vec<String>,
+    texts: &'a dyn Fn(Seq) -> Cow<'t, str>,
+}
+
+impl<'a, 't> Sieve<'a, 't> {
+    pub(super) fn new(
+        tree: &'a SessionTree,
+        leaf: Place,
+        filter: Filter,
+        search: &str,
+        texts: &'a dyn Fn(Seq) -> Cow<'t, str>,
+    ) -> Self {
+        let tokens = search.split_whitespace().map(str::to_lowercase).collect();
+        Sieve { tree, leaf, anchor: tree.heads().anchor(leaf), filter, tokens, texts }
+    }
+
+    pub(super) fn shows(&self, seq: Seq) -> bool {
+        let head = self.tree.head(seq);
+        head.kind != Kind::Usage && !self.is_silent(seq, head) && self.passes(seq, head) && self.is_found(seq)
+    }
+
+    /// A reply that only calls tools says nothing; its results are shown instead. Where one stands it is shown.
+    fn is_silent(&self, seq: Seq, head: &Head) -> bool {
+        head.role == Role::Assistant
+            && !head.has(flag::HAS_TEXT)
+            && matches!(head.why, Why::None | Why::Stop | Why::ToolUse)
+            && self.leaf != Some(seq)
+            && self.anchor != Some(seq)
+    }
+
+    fn passes(&self, seq: Seq, head: &Head) -> bool {
+        let drawn = !(head.has(flag::NOT_SHOWN) && head.kind == Kind::CustomMessage);
+        match self.filter {
+            Filter::All => true,
+            Filter::Default => drawn && !is_bookkeeping(head.kind),
+            Filter::NoTools => drawn && !is_bookkeeping(head.kind) && head.role != Role::ToolResult,
+            Filter::UserOnly => head.role == Role::User,
+            Filter::LabeledOnly => drawn && !is_own_mark(head.kind) && self.tree.label(seq).is_some(),
+        }
+    }
+
+    fn is_found(&self, seq: Seq) -> bool {
+        if self.tokens.is_empty() {
+            return true;
+        }
+        let label = self.tree.label(seq).map_or("", |label| &label.text);
+        let text = format!("{label} {}", (self.texts)(seq)).to_lowercase();
+        self.tokens.iter().all(|token| text.contains(&**token))
+    }
+}
+
+/// Changes of settings and notes of the program about the session.
+fn is_bookkeeping(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Label
+            | Kind::ContextEdit
+            | Kind::Custom
+            | Kind::ModelChange
+            | Kind::ThinkingLevelChange
+            | Kind::SessionInfo
+    ) || is_own_mark(kind)
+}
+
+fn is_own_mark(kind: Kind) -> bool {
+    matches!(kind, Kind::Leaf | Kind::Config | Kind::DeleteBranch | Kind::RestoreBranch | Kind::EntryUpdate)
+}

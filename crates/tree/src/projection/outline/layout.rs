@@ -1,0 +1,45 @@
+//! Indentation and connectors of the rows.
+//!
+//! A chain stays flat. Only the children of a branch point are set in by one level and get a connector; what follows
+//! such a child stands below its text. Of several roots none has a connector, and what follows a root is set in.
+
+use super::{Connector, Row};
+
+/// Works out `children`, `level`, `connector`, `gutter` and `foldable` from the rows' parents.
+pub(super) fn lay_out(rows: &mut [Row]) {
+    let last = count_children(rows);
+    let several_roots = rows.iter().filter(|row| row.parent.is_none()).take(2).count() == 2;
+    for at in 0..rows.len() {
+        let mut row = std::mem::take(&mut rows[at].placed);
+        row.foldable = rows[at].children > 0;
+        if let Some(parent) = rows[at].parent {
+            let above = &rows[parent as usize];
+            let below_a_root = above.parent.is_none() && several_roots;
+            let branches = above.children > 1;
+            row.level = above.level() + u32::from(branches || below_a_root);
+            row.foldable &= branches;
+            row.gutter = match above.placed.connector {
+                Connector::None => above.placed.gutter,
+                _ => Some(parent),
+            };
+            row.connector = match last[parent as usize] as usize == at {
+                _ if !branches => Connector::None,
+                true => Connector::Corner,
+                false => Connector::Tee,
+            };
+        }
+        rows[at].placed = row;
+    }
+}
+
+/// Counts the shown children of each row, and tells the last one of each.
+fn count_children(rows: &mut [Row]) -> Vec<u32> {
+    let mut last = vec![0; rows.len()];
+    for at in 0..rows.len() {
+        if let Some(parent) = rows[at].parent {
+            rows[parent as usize].children += 1;
+            last[parent as usize] = at as u32;
+        }
+    }
+    last
+}

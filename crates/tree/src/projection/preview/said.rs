@@ -1,0 +1,97 @@
+//! What an entry says, as plain text.
+
+use std::borrow::Cow;
+
+use crate::entry::{Entry, Kind, Role};
+use crate::scan::Raw;
+
+use super::call::Call;
+
+/// A field of an entry's line.
+pub(crate) fn field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
+    Raw::parse(entry.line).ok()?.get(key)
+}
+
+/// A field of the message, or of the entry itself if it has none.
+pub(crate) fn said_field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
+    match entry.message {
+        Some(message) => message.get(key),
+        None => field(entry, key),
+    }
+}
+
+/// The whole text of an entry: its text blocks joined, a command, a summary. As it was written, not made inert.
+pub fn full_text(entry: &Entry<'_>) -> String {
+    let text = |key| said_field(entry, key).and_then(Raw::text).unwrap_or_default().into_owned();
+    match (entry.kind, entry.role) {
+        (Kind::Message, Role::BashExecution) => text("command"),
+        (Kind::Message, role) => {
+            let said = text_of(said_field(entry, "content"), "");
+            if said.is_empty() && role == Role::Assistant { text("errorMessage") } else { said }
+        }
+        (Kind::CustomMessage | Kind::Backtrack, _) => text_of(said_field(entry, "content"), ""),
+        (Kind::Compaction | Kind::BranchSummary, _) => text("summary"),
+        _ => String::new(),
+    }
+}
+
+/// The text that returns to the editor when an entry is chosen to be said again.
+pub fn editor_text(entry: &Entry<'_>) -> Option<String> {
+    let says_again = entry.role == Role::User || entry.kind == Kind::CustomMessage;
+    says_again.then(|| full_text(entry))
+}
+
+/// The text to show for a user's message, where it differs from what the model gets.
+pub fn display_text<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
+    if entry.role != Role::User {
+        return None;
+    }
+    let of_message = entry.message.and_then(|message| message.get("uiContent"));
+    of_message.or_else(|| field(entry, "uiContent")).and_then(Raw::text)
+}
+
+/// The text blocks of a content, or the content itself if it is a string.
+pub(crate) fn text_of(content: Option<Raw<'_>>, between: &str) -> String {
+    let Some(content) = content else { return String::new() };
+    if let Some(text) = content.text() {
+        return text.into_owned();
+    }
+    let mut said = String::new();
+    each_block(content, |kind, block| {
+        if let ("text", Some(text)) = (kind, block.get("text").and_then(Raw::text)) {
+            if !said.is_empty() && !text.is_empty() {
+                said.push_str(between);
+            }
+            said.push_str(&text);
+        }
+    });
+    said
+}
+
+/// Calls `f` for each block of a content with its type.
+pub(crate) fn each_block<'a>(content: Raw<'a>, mut f: impl FnMut(&str, Raw<'a>)) {
+    content.each_item(|block| {
+        if let Some(kind) = block.get("type").and_then(Raw::text) {
+            f(&kind, block);
+        }
+    });
+}
+
+pub(crate) fn images_in(content: Option<Raw<'_>>) -> usize {
+    let mut images = 0;
+    if let Some(content) = content {
+        each_block(content, |kind, _| images += usize::from(kind == "image"));
+    }
+    images
+}
+
+/// The tool calls of an assistant's message with their ids.
+pub fn calls_of<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Call<'a>)> {
+    let mut calls = Vec::new();
+    if entry.calls > 0
+        && let Some(content) = entry.message.and_then(|message| message.get("content"))
+    {
+        content.each_item(|block| calls.extend(Call::read(block)));
+    }
+    calls
+}

@@ -1,0 +1,210 @@
+//! Usage: the tokens, requests and cost of a session, of its branches and of each model.
+//!
+//! Money spent stays spent: what lies on other branches and in deleted ones counts for the session. A line that a later
+//! one with the same id replaced does not.
+
+mod branches;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::entry::{Entry, Kind, Role, flag};
+use crate::fold::{Place, SessionTree};
+use crate::heads::{Head, Seq};
+use crate::scan::Raw;
+
+use super::preview::{field, said_field};
+
+pub use branches::BranchUsage;
+
+/// What some requests took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub total_tokens: u64,
+    pub requests: u64,
+    /// In dollars.
+    pub cost: f64,
+}
+
+impl Usage {
+    /// Reads a `usage` object, which stands for one request.
+    pub fn read(usage: Raw<'_>) -> Option<Usage> {
+        if !usage.is_object() {
+            return None;
+        }
+        let number = |value: Raw<'_>| value.number().filter(|number| number.is_finite() && *number > 0.0);
+        let (mut read, mut total, mut cost) = (Usage { requests: 1, ..Usage::default() }, None, None);
+        usage.each_field(|key, value| {
+            let tokens = || number(value).unwrap_or_default() as u64;
+            match key {
+                "input" => read.input = tokens(),
+                "output" => read.output = tokens(),
+                "cacheRead" => read.cache_read = tokens(),
+                "cacheWrite" => read.cache_write = tokens(),
+                "totalTokens" => total = number(value),
+                "cost" => cost = Some(value),
+                _ => {}
+            }
+        });
+        read.total_tokens = total.map_or_else(|| read.sum(), |total| total as u64);
+        read.cost = cost.map_or(0.0, |cost| {
+            let part = |key| cost.get(key).and_then(number);
+            let parts = || ["input", "output", "cacheRead", "cacheWrite"].into_iter().filter_map(part).sum();
+            number(cost).or_else(|| part("total")).unwrap_or_else(parts)
+        });
+        Some(read)
+    }
+
+    fn sum(&self) -> u64 {
+        [self.output, self.cache_read, self.cache_write].into_iter().fold(self.input, u64::saturating_add)
+    }
+
+    pub fn add(&mut self, other: &Usage) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.cache_read, other.cache_read);
+        add(&mut self.cache_write, other.cache_write);
+        add(&mut self.total_tokens, other.total_tokens);
+        add(&mut self.requests, other.requests);
+        self.cost += other.cost;
+    }
+}
+
+impl<'a> std::iter::Sum<&'a Usage> for Usage {
+    fn sum<I: Iterator<Item = &'a Usage>>(usages: I) -> Usage {
+        usages.fold(Usage::default(), |mut sum, usage| {
+            sum.add(usage);
+            sum
+        })
+    }
+}
+
+/// What one model took; without a model, what tools and summaries took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelUsage {
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    #[serde(flatten)]
+    pub usage: Usage,
+}
+
+/// The usage of a session.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageReport {
+    /// All branches.
+    pub session: Usage,
+    /// The path to the leaf.
+    pub path: Usage,
+    /// The dearest first.
+    pub models: Vec<ModelUsage>,
+    pub branches: Vec<BranchUsage>,
+}
+
+/// The entries whose lines a [`Meter`] wants to see.
+pub fn usage_entries(tree: &SessionTree) -> impl Iterator<Item = Seq> + '_ {
+    tree.heads().iter().filter(|(_, head)| may_cost(head)).map(|(seq, _)| seq)
+}
+
+fn may_cost(head: &Head) -> bool {
+    let kind = matches!(head.kind, Kind::Usage | Kind::Compaction | Kind::BranchSummary);
+    let role = matches!(head.role, Role::Assistant | Role::ToolResult);
+    (kind || role) && !head.has(flag::SUPERSEDED)
+}
+
+/// Adds up the usage of a log's lines, given in any order; a line given twice counts once.
+#[derive(Debug, Default)]
+pub struct Meter {
+    spent: BTreeMap<Seq, (Usage, Arc<Model>)>,
+    models: BTreeSet<Arc<Model>>,
+}
+
+/// Provider and model, as far as the line names them.
+type Model = (Option<String>, Option<String>);
+
+impl Meter {
+    pub fn take(&mut self, seq: Seq, entry: &Entry<'_>) {
+        let Some(usage) = said_field(entry, "usage").and_then(Usage::read) else { return };
+        let model = model_of(entry);
+        let model = self.models.get(&model).cloned().unwrap_or_else(|| Arc::new(model));
+        self.models.insert(Arc::clone(&model));
+        self.spent.insert(seq, (usage, model));
+    }
+
+    /// The totals, `leaf` being the end of the active path. Lines that a later one replaced are left out.
+    pub fn report(&self, tree: &SessionTree, leaf: Place) -> UsageReport {
+        let mut spent = BTreeMap::new();
+        let mut models: BTreeMap<&Model, Usage> = BTreeMap::new();
+        for (seq, (usage, model)) in &self.spent {
+            if !tree.head(*seq).has(flag::SUPERSEDED) {
+                spent.insert(*seq, *usage);
+                models.entry(model).or_default().add(usage);
+            }
+        }
+        UsageReport {
+            session: spent.values().sum(),
+            path: tree.path(leaf).iter().filter_map(|seq| spent.get(seq)).sum(),
+            models: dearest_first(models),
+            branches: branches::branches(tree, leaf, &spent),
+        }
+    }
+}
+
+fn dearest_first(models: BTreeMap<&Model, Usage>) -> Vec<ModelUsage> {
+    let mut models: Vec<ModelUsage> = models
+        .into_iter()
+        .map(|((provider, model), usage)| ModelUsage {
+            provider: provider.clone(),
+            model: model.clone(),
+            usage,
+        })
+        .collect();
+    models.sort_by(|a, b| {
+        b.usage.cost.total_cmp(&a.usage.cost).then(b.usage.total_tokens.cmp(&a.usage.total_tokens))
+    });
+    models
+}
+
+fn model_of(entry: &Entry<'_>) -> Model {
+    let text = |value: Option<Raw<'_>>| value.and_then(Raw::text).map(Into::into);
+    match entry.role {
+        Role::ToolResult => (None, None),
+        Role::Assistant => {
+            let model = said_field(entry, "responseModel").filter(|model| model.is_string());
+            (text(said_field(entry, "provider")), text(model.or_else(|| said_field(entry, "model"))))
+        }
+        _ => (text(field(entry, "provider")), text(field(entry, "model"))),
+    }
+}
+
+/// A sum of money, with as many decimals as it needs to say something.
+pub fn format_cost(dollars: f64) -> String {
+    match dollars {
+        d if d <= 0.0 => "$0".to_owned(),
+        d if d < 0.01 => format!("${d:.4}"),
+        d if d < 1.0 => format!("${d:.3}"),
+        d => format!("${d:.2}"),
+    }
+}
+
+/// A number of tokens in a few characters: `999`, `1.2k`, `12k`, `1.2M`.
+pub fn format_tokens(tokens: u64) -> String {
+    let in_units = |unit: f64, sign: &str| {
+        let count = tokens as f64 / unit;
+        if count < 9.95 { format!("{count:.1}{sign}") } else { format!("{count:.0}{sign}") }
+    };
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..999_500 => in_units(1e3, "k"),
+        _ => in_units(1e6, "M"),
+    }
+}

@@ -1,0 +1,107 @@
+//! What a model sees of a script, a line per message.
+
+use expect_test::{Expect, expect};
+use osier_testkit::{Script, context_text};
+
+fn check(script: &str, expected: Expect) {
+    expected.assert_eq(&context_text(&Script::run(script)));
+}
+
+#[test]
+fn the_path_to_the_leaf_is_seen_and_nothing_beside_it() {
+    check(
+        "say a; reply b calls read x; result r; reply c; move b; say d",
+        expect![[r#"
+            user: a
+            assistant: b [calls read]
+            user: d
+        "#]],
+    );
+}
+
+#[test]
+fn marks_moves_and_extension_state_are_not_seen() {
+    check(
+        "say a; label x; name n; custom state; config a=b; spend 3; reply b; move a; undo; redo",
+        expect![[r#"
+            user: a
+        "#]],
+    );
+}
+
+#[test]
+fn a_compaction_stands_for_what_it_does_not_keep() {
+    check(
+        r#"say a; reply b; say c; reply d; compact keep c "sum"; say e"#,
+        expect![[r#"
+            compactionSummary: sum
+            user: c
+            assistant: d
+            user: e
+        "#]],
+    );
+    check(
+        r#"say a; reply b; compact keep b "one"; say c; compact keep c "two"; say d"#,
+        expect![[r#"
+            compactionSummary: two
+            user: c
+            user: d
+        "#]],
+    );
+    check(
+        r#"say a; reply b; compact keep b "sum"; say c; move b; say d"#,
+        expect![[r#"
+            user: a
+            assistant: b
+            user: d
+        "#]],
+    );
+}
+
+#[test]
+fn summaries_notes_and_edits_are_seen_on_their_branch_only() {
+    check(
+        "say a; reply b; say c; summarize left at b; say d",
+        expect![[r#"
+            user: a
+            assistant: b
+            branchSummary: left
+            user: d
+        "#]],
+    );
+    check(
+        "say a; reply b; edit a A; omit b; say c",
+        expect![[r#"
+            user: A
+            user: c
+        "#]],
+    );
+    check(
+        "say a; reply b; say c; omit a; move b; say d",
+        expect![[r#"
+            user: a
+            assistant: b
+            user: d
+        "#]],
+    );
+    check(
+        "say a; reply b; hidden t secret; note t shown; backtrack 0 other way",
+        expect![[r#"
+            user: a
+            custom: <system>Note from your future self: other way</system>
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_not_for_the_model_is_not_seen() {
+    check(
+        r#"say a; batch one, two
+           entry {"type":"custom_message","customType":"t","content":"x","display":true,"inContext":false}
+           entry {"type":"branch_summary","summary":"x","fromId":"root","inContext":false}
+           entry {"type":"brand new","message":{"role":"user","content":"x"}}"#,
+        expect![[r#"
+            user: a
+        "#]],
+    );
+}

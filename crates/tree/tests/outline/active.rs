@@ -1,0 +1,82 @@
+//! Where the leaf is marked, and which branch comes first.
+
+use super::*;
+
+#[test]
+fn a_bare_move_survives_reopening() {
+    check(
+        "say a; reply b; say c; move b; reopen",
+        expect![[r#"
+            user: "a"
+            assistant: "b"  ← active
+            user: "c"
+        "#]],
+    );
+}
+
+#[test]
+fn a_leaf_that_is_not_shown_is_marked_on_its_nearest_shown_ancestor() {
+    check(
+        "say a; reply b; thinking high; label here; name n",
+        expect![[r#"
+            user: "a"
+            assistant: "b"  ← active
+        "#]],
+    );
+}
+
+#[test]
+fn before_the_first_entry_nothing_is_marked() {
+    check(
+        "say a; reply b; root",
+        expect![[r#"
+            user: "a"
+            assistant: "b"
+        "#]],
+    );
+}
+
+#[test]
+fn undo_and_redo_walk_the_mark_back_and_forth() {
+    check(
+        "say a; reply b; move a; say c; move b; undo",
+        expect![[r#"
+            user: "a"
+            ├─ assistant: "b"
+            └─ user: "c"  ← active
+        "#]],
+    );
+    check(
+        "say a; reply b; move a; say c; move b; undo; redo",
+        expect![[r#"
+            user: "a"
+            ├─ assistant: "b"  ← active
+            └─ user: "c"
+        "#]],
+    );
+}
+
+#[test]
+fn the_active_branch_can_come_first() {
+    with(Options { order: Order::ActiveFirst, ..Options::default() })(
+        "say a; say b; reply c; move a; say d; move a; say e; move d; root; say f; move d; say g",
+        expect![[r#"
+            user: "a"
+            ├─ user: "d"
+            │  user: "g"  ← active
+            ├─ user: "b"
+            │  assistant: "c"
+            └─ user: "e"
+            user: "f"
+        "#]],
+    );
+}
+
+#[test]
+fn the_path_to_the_leaf_is_known_row_by_row() {
+    let script = Script::run("say a; reply b; say c; move b; say d");
+    let outline = osier_testkit::outline(&script, &Options::default());
+    let on_path: Vec<bool> = outline.rows.iter().map(|row| row.on_path).collect();
+    assert_eq!(on_path, [true, true, false, true]);
+    assert_eq!(outline.pieces(0, "x", Glyphs::Plain).path, "• ");
+}

@@ -1,0 +1,145 @@
+//! Folding, and the keys of a selector.
+
+use super::*;
+use osier_testkit::outline;
+use osier_tree::projection::outline::Leap;
+
+const TREE: &str = "say a; reply b; say c; reply d; say e; move d; say f; move b; say g; reply h; say i";
+
+fn folded(script: &Script, names: &[&str]) -> String {
+    let folded = names.iter().map(|name| script.seq(name)).collect();
+    draw_with(script, &Options { folded, ..Options::default() }, Glyphs::Folding)
+}
+
+#[test]
+fn what_can_be_folded_is_seen() {
+    expect![[r#"
+        user: "a"
+        assistant: "b"
+        ├⊟ user: "c"
+        │  assistant: "d"
+        │  ├─ user: "e"
+        │  └─ user: "f"
+        └⊟ user: "g"
+           assistant: "h"
+           user: "i"  ← active
+    "#]]
+    .assert_eq(&folded(&Script::run(TREE), &[]));
+}
+
+#[test]
+fn a_fold_hides_everything_below_it_and_stands_for_the_leaf() {
+    let script = Script::run(TREE);
+    expect![[r#"
+        user: "a"
+        assistant: "b"
+        ├⊞ user: "c"
+        └⊟ user: "g"
+           assistant: "h"
+           user: "i"  ← active
+    "#]]
+    .assert_eq(&folded(&script, &["c"]));
+    expect![[r#"
+        user: "a"
+        assistant: "b"
+        ├⊟ user: "c"
+        │  assistant: "d"
+        │  ├─ user: "e"
+        │  └─ user: "f"
+        └⊞ user: "g"  ← active
+    "#]]
+    .assert_eq(&folded(&script, &["g"]));
+}
+
+#[test]
+fn folds_inside_folds_survive() {
+    let script = Script::run(TREE);
+    expect![[r#"
+        ⊞ user: "a"  ← active
+    "#]]
+    .assert_eq(&folded(&script, &["a", "c"]));
+    expect![[r#"
+        user: "a"
+        assistant: "b"
+        ├⊞ user: "c"
+        └⊞ user: "g"  ← active
+    "#]]
+    .assert_eq(&folded(&script, &["c", "g"]));
+}
+
+#[test]
+fn a_fold_hides_descendants_of_entries_that_are_not_shown() {
+    let script = Script::run("say a; say b; thinking low; say c; move a; say d");
+    expect![[r#"
+        user: "a"
+        ├⊞ user: "b"
+        └─ user: "d"  ← active
+    "#]]
+    .assert_eq(&folded(&script, &["b"]));
+}
+
+#[test]
+fn a_folded_root_among_several() {
+    let script = Script::run("say a; reply b; root; say c; reply d");
+    expect![[r#"
+        ⊞ user: "a"
+        user: "c"
+           assistant: "d"  ← active
+    "#]]
+    .assert_eq(&folded(&script, &["a"]));
+    let options = Options { folded: [script.seq("a")].into_iter().collect(), ..Options::default() };
+    assert_eq!(outline(&script, &options).leap_left(0), Some(Leap::To(0)));
+}
+
+#[test]
+fn another_filter_or_search_opens_all_folds() {
+    let script = Script::run(TREE);
+    let mut options = Options { folded: [script.seq("c")].into_iter().collect(), ..Options::default() };
+    options.set_filter(Filter::All);
+    assert!(options.folded.is_empty());
+    options.folded.insert(script.seq("c"));
+    options.set_search("x");
+    assert!(options.folded.is_empty());
+}
+
+/// Follows the keys `<` and `>` from a row and tells where the cursor ends.
+fn keys(script: &Script, from: &str, keys: &str) -> String {
+    let mut options = Options::default();
+    let mut at = outline(script, &options).row_of(script.seq(from)).unwrap();
+    for key in keys.chars() {
+        let shown = outline(script, &options);
+        let leap = if key == '<' { shown.leap_left(at) } else { shown.leap_right(at) };
+        let seq = shown.rows[at].seq;
+        at = match options.leap(leap.unwrap()) {
+            Some(row) => row,
+            None => outline(script, &options).cursor(Some(seq)).unwrap(),
+        };
+    }
+    let shown = outline(script, &options);
+    format!("{} of {}", shown.rows[at].seq.index(), shown.rows.len())
+}
+
+#[test]
+fn keys_jump_by_branches_and_fold_on_the_way() {
+    let script = Script::run(TREE);
+    // Entries 0..=8 of the conversation; the moves in between have places too.
+    assert_eq!(keys(&script, "d", "<"), format!("{} of 9", script.seq("c").index()));
+    assert_eq!(keys(&script, "c", "<"), format!("{} of 6", script.seq("c").index()), "the first press folds");
+    assert_eq!(keys(&script, "c", "<<"), format!("{} of 6", script.seq("a").index()));
+    assert_eq!(keys(&script, "c", "<>"), format!("{} of 9", script.seq("c").index()));
+    assert_eq!(keys(&script, "a", ">"), format!("{} of 9", script.seq("c").index()));
+    assert_eq!(keys(&script, "c", ">"), format!("{} of 9", script.seq("e").index()));
+    assert_eq!(keys(&script, "g", ">"), format!("{} of 9", script.seq("i").index()));
+    assert_eq!(keys(&script, "i", ">"), format!("{} of 9", script.seq("i").index()));
+}
+
+#[test]
+fn the_cursor_falls_back_to_the_nearest_ancestor_then_to_the_last_row() {
+    let script = Script::run("thinking low; say a; reply b; thinking high");
+    let shown = outline(&script, &Options::default());
+    assert_eq!(shown.cursor(Some(script.seq("high"))), Some(1));
+    assert_eq!(shown.cursor(Some(script.seq("low"))), Some(1), "nothing above it is shown");
+    assert_eq!(shown.cursor(None), Some(1));
+    let none = Options { filter: Filter::LabeledOnly, ..Options::default() };
+    assert_eq!(outline(&script, &none).cursor(Some(script.seq("a"))), None);
+}

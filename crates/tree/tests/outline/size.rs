@@ -1,0 +1,73 @@
+//! Large trees of every shape cost no more than their rows.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use super::*;
+use osier_tree::entry::read_entry;
+use osier_tree::projection::outline::Outline;
+use osier_tree::{Entry, Seq, SessionTree};
+
+fn tree(entries: usize, parent_of: impl Fn(usize) -> Option<usize>) -> SessionTree {
+    let line = br#"{"type":"message","id":"","message":{"role":"user"}}"#;
+    let template = read_entry(line).unwrap();
+    let id = |at: usize| Cow::Owned(format!("{at:08x}"));
+    let entry = |at| Entry { id: id(at), parent: parent_of(at).map(id), ..template.clone() };
+    let mut tree = SessionTree::default();
+    tree.extend((0..entries).map(|at| (entry(at), 0, 0)));
+    tree
+}
+
+fn outlined(tree: &SessionTree) -> (Outline, Duration) {
+    let texts = |_: Seq| Cow::Borrowed("text");
+    let options = Options { search: "text".to_owned(), order: Order::ActiveFirst, ..Options::default() };
+    tree.children();
+    let start = Instant::now();
+    let outline = Outline::new(tree, tree.leaf(), &options, &texts);
+    let drawn: usize = (0..outline.rows.len()).map(|at| outline.draw(at, "text").len()).sum();
+    assert!(drawn > 0);
+    (outline, start.elapsed())
+}
+
+/// Generous: a quadratic walk over these takes minutes to hours.
+const SOON: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_chain_of_a_million_is_no_trouble() {
+    let (outline, took) = outlined(&tree(1_000_000, |at| at.checked_sub(1)));
+    assert_eq!((outline.rows.len(), outline.rows[999_999].level()), (1_000_000, 0));
+    assert_eq!((outline.branch_start(999_999), outline.branch_end(0)), (0, 999_999));
+    assert!(took < SOON, "{took:?}");
+}
+
+#[test]
+fn a_star_is_no_trouble() {
+    let (outline, took) = outlined(&tree(100_000, |at| (at > 0).then_some(0)));
+    assert_eq!((outline.rows.len(), outline.rows[99_999].level()), (100_000, 1));
+    assert!(took < SOON, "{took:?}");
+}
+
+#[test]
+fn a_hundred_thousand_branch_points_in_a_row_are_no_trouble() {
+    let (outline, took) = outlined(&tree(200_000, |at| at.checked_sub(if at % 2 == 0 { 2 } else { 1 })));
+    assert_eq!(outline.rows.len(), 200_000);
+    assert!(outline.rows.iter().any(|row| row.level() > 90_000));
+    assert!(took < SOON, "{took:?}");
+}
+
+#[test]
+fn a_hundred_thousand_roots_are_no_trouble() {
+    let (outline, took) = outlined(&tree(100_000, |_| None));
+    assert_eq!(outline.rows.len(), 100_000);
+    assert!(took < SOON, "{took:?}");
+}
+
+#[test]
+fn far_in_only_the_nearest_levels_are_drawn() {
+    let tree = tree(101, |at| at.checked_sub(if at % 2 == 0 { 2 } else { 1 }));
+    let (outline, _) = outlined(&tree);
+    let far = outline.rows.iter().position(|row| row.level() == 50).unwrap();
+    let drawn = outline.draw(far, "text");
+    assert!(drawn.starts_with('⋯'), "{drawn}");
+    assert!(drawn.chars().count() < 32 * 3 + 20, "{drawn}");
+}

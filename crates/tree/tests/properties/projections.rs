@@ -1,0 +1,110 @@
+//! Laws of the projections.
+
+use super::*;
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn appending_never_changes_what_was_sent_before(log in random_logs(false, 0..80)) {
+        let mut tree = SessionTree::default();
+        for entry in entries(&log) {
+            let before = tree.leaf();
+            let plan = tree.context_entries(before);
+            let seq = tree.append(&entry, 0, 0);
+            let goes_on = tree.head(seq).parent == before;
+            if goes_on && !matches!(entry.kind, Kind::Compaction | Kind::ContextEdit | Kind::Leaf) {
+                let after = tree.context_entries(tree.leaf());
+                prop_assert!(after.items.starts_with(&plan.items), "{:?} then {:?}", plan, after);
+                prop_assert!(entry.kind.reaches_context() || after.items == plan.items);
+            }
+        }
+    }
+
+    #[test]
+    fn a_context_holds_entries_of_the_path_in_order(log in random_logs(true, 0..80)) {
+        let tree = folded(&log);
+        for (seq, _) in tree.heads().iter() {
+            let plan = tree.context_entries(Some(seq));
+            let path = tree.path(Some(seq));
+            let rest = &plan.items[usize::from(plan.compaction.is_some())..];
+            let places: Vec<_> = rest.iter().map(|item| path.iter().position(|seq| *seq == item.seq)).collect();
+            prop_assert!(places.iter().all(Option::is_some));
+            prop_assert!(places.is_sorted());
+            let last = path.iter().rev().find(|seq| tree.head(**seq).kind == Kind::Compaction);
+            prop_assert_eq!(plan.compaction, last.copied());
+        }
+    }
+
+    #[test]
+    fn the_outline_of_all_has_every_entry_once_but_what_is_never_shown(log in random_logs(true, 0..80), deleted: bool) {
+        let tree = folded(&log);
+        let options = Options { filter: Filter::All, deleted, ..Options::default() };
+        let outline = outlined(&tree, &log, &options);
+        let shown: Vec<Seq> = outline.rows.iter().map(|row| row.seq).collect();
+        let hidden = tree.hidden();
+        let leaf = tree.leaf();
+        let is_shown = |seq: Seq, head: &Head| {
+            let silent = head.role == Role::Assistant && !head.has(flag::HAS_TEXT)
+                && !matches!(head.why, Why::Error | Why::Aborted | Why::Length)
+                && leaf != Some(seq) && tree.heads().anchor(leaf) != Some(seq);
+            !head.has(flag::SUPERSEDED) && head.kind != Kind::Usage && !silent && (deleted || !hidden.contains(&seq))
+        };
+        let expected: HashSet<Seq> = tree.heads().iter().filter(|(seq, head)| is_shown(*seq, head)).map(|(seq, _)| seq).collect();
+        prop_assert_eq!(shown.len(), expected.len());
+        prop_assert_eq!(shown.into_iter().collect::<HashSet<_>>(), expected);
+    }
+
+    #[test]
+    fn an_outline_is_a_tree_of_its_rows(log in random_logs(true, 0..80), filter in 0usize..5, active: bool, words in "(text 1)?", fold_at in 0usize..80) {
+        let tree = folded(&log);
+        let options = Options {
+            filter: Filter::ALL[filter],
+            search: words,
+            order: if active { Order::ActiveFirst } else { Order::OldestFirst },
+            folded: (fold_at < tree.len()).then(|| Seq::new(fold_at)).into_iter().collect(),
+            deleted: false,
+        };
+        let outline = outlined(&tree, &log, &options);
+        for (at, row) in outline.rows.iter().enumerate() {
+            let nearest = tree.heads().up(tree.head(row.seq).parent).find_map(|seq| outline.rows.iter().position(|row| row.seq == seq));
+            prop_assert_eq!(row.parent.map(|parent| parent as usize), nearest);
+            prop_assert!(nearest.is_none_or(|parent| parent < at));
+            prop_assert_eq!(row.children as usize, outline.rows.iter().filter(|child| child.parent == Some(at as u32)).count());
+            prop_assert_eq!(outline.row_of(row.seq), Some(at));
+            let drawn = outline.pieces(at, "", Default::default());
+            prop_assert_eq!(drawn.prefix.chars().count(), row.level() as usize * 3);
+            prop_assert!(outline.branch_start(at) <= at && outline.branch_end(at) >= at);
+        }
+        prop_assert!(outline.rows.iter().filter(|row| row.is_leaf).count() <= 1);
+    }
+
+    #[test]
+    fn nothing_panics_on_damage(log in random_logs(true, 0..80)) {
+        let tree = folded(&log);
+        let mut previews = Previews::new(Some("/home/u"));
+        let mut meter = Meter::default();
+        for entry in entries(&log) {
+            let preview = previews.preview(&entry);
+            prop_assert!(!preview.contains(char::is_control));
+        }
+        for seq in usage_entries(&tree) {
+            meter.take(seq, &read_entry(&log.entries[seq.index()]).unwrap());
+        }
+        for place in std::iter::once(None).chain(tree.heads().iter().map(|(seq, _)| Some(seq))) {
+            let report = meter.report(&tree, place);
+            prop_assert!(report.path.total_tokens <= report.session.total_tokens);
+            let branches: u64 = report.branches.iter().map(|branch| branch.usage.total_tokens).sum();
+            prop_assert!(branches <= report.session.total_tokens);
+            let models: u64 = report.models.iter().map(|model| model.usage.total_tokens).sum();
+            prop_assert_eq!(models, report.session.total_tokens);
+            let items = transcript(&tree, place, &log.entries);
+            prop_assert!(items.len() <= transcript_entries(&tree, place).len());
+            let page = markdown(&items, "x");
+            prop_assert!(!page.contains(|ch: char| ch.is_control() && ch != '\n'));
+            tree.checkpoints(place);
+            tree.is_waiting(place);
+        }
+        tree.history();
+    }
+}

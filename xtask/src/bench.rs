@@ -1,0 +1,93 @@
+//! Measures one osier process per case, cold and warm, beside pi on the same files. Prints a table with the targets;
+//! a miss is printed, never asserted, because machines differ.
+
+mod cases;
+mod filling;
+mod generate;
+mod measure;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+
+use crate::args::Args;
+use crate::osier::Osier;
+use crate::peer::Peer;
+use crate::place;
+
+use generate::Shape;
+
+/// Everything a case needs.
+struct Bench {
+    osier: Osier,
+    peer: Option<Peer>,
+    files: Files,
+    dir: PathBuf,
+    rounds: usize,
+}
+
+/// The generated sessions.
+struct Files {
+    /// As `bench_pi.mjs` makes it: turns of eight, a branch every 50 entries.
+    plain: PathBuf,
+    /// With a compaction every 2,000 entries and equal kept parts, smallest first.
+    compacted: Vec<PathBuf>,
+    /// Session of 200 entries, copied before anything is appended.
+    small: PathBuf,
+    /// The directory whose sessions are listed, where they lie, and how many there are.
+    project: PathBuf,
+    listed: PathBuf,
+    count: usize,
+}
+
+pub(crate) fn run(mut args: Args) -> Result<()> {
+    let quick = args.flag("--quick");
+    let with_peer = args.flag("--peer");
+    let dir = args.value("--dir")?;
+    let given = args.value("--osier")?;
+    args.finish()?;
+
+    let dir = dir.map_or_else(|| Ok(place::target()?.join("bench")), |dir| anyhow::Ok(PathBuf::from(dir)))?;
+    std::fs::create_dir_all(&dir)?;
+    let dir = dir.canonicalize().with_context(|| format!("no folder {}", dir.display()))?;
+    let osier = Osier::new(given.as_deref(), dir.join("home"))?;
+    let peer = if with_peer { Some(Peer::install()?) } else { None };
+    println!("== generating sessions in {}", dir.display());
+    let files = Files::generate(&osier, &dir, quick)?;
+    let bench = Bench { osier, peer, files, dir, rounds: if quick { 3 } else { 5 } };
+    println!("== measuring, least of {} rounds", bench.rounds);
+    let rows = cases::all(&bench);
+    table::print(&rows, bench.peer.is_some());
+    Ok(())
+}
+
+impl Files {
+    fn generate(osier: &Osier, dir: &Path, quick: bool) -> Result<Self> {
+        let (entries, count) = if quick { (10_000, 50) } else { (100_000, 500) };
+        let project = dir.join("project");
+        std::fs::create_dir_all(&project)?;
+        let listed = osier.sessions_of(&project)?;
+        let plain = dir.join(format!("plain-{entries}.jsonl"));
+        Shape { entries, compacted: false, seed: 1 }.write(&plain, &project)?;
+        let small = dir.join("small.jsonl");
+        Shape { entries: 200, compacted: false, seed: 2 }.write(&small, &project)?;
+        let mut compacted = Vec::new();
+        for entries in compacted_sizes(quick) {
+            let file = dir.join(format!("compacted-{entries}.jsonl"));
+            Shape { entries, compacted: true, seed: 3 }.write(&file, &project)?;
+            compacted.push(file);
+        }
+        generate::folder(&listed, count, &project)?;
+        Ok(Self { plain, compacted, small, project, listed, count })
+    }
+}
+
+/// About 10 MB, 148 MB and 1 GB.
+fn compacted_sizes(quick: bool) -> Vec<usize> {
+    if quick { vec![7_000, 20_000] } else { vec![7_000, 100_000, 700_000] }
+}
+
+fn megabytes(file: &Path) -> Result<String> {
+    Ok(format!("{} MB", std::fs::metadata(file)?.len() / 1_000_000))
+}

@@ -1,0 +1,256 @@
+//! What is measured and what is hoped for. A case that fails is a row that says so; the others still run.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::Bench;
+use super::measure::{Cost, cost};
+use super::table::Row;
+
+/// Peak memory in MB without and with index files.
+const PEAK_COLD: f64 = 80.0;
+const PEAK_WARM: f64 = 32.0;
+/// How far case (d) may spread.
+const SPREAD: f64 = 1.5;
+
+/// At least so many times less CPU than pi, without and with index files.
+#[derive(Clone, Copy, Default)]
+struct Target {
+    cold: Option<f64>,
+    warm: Option<f64>,
+}
+
+const NONE: Target = Target { cold: None, warm: None };
+
+pub(super) fn all(bench: &Bench) -> Vec<Row> {
+    let files = &bench.files;
+    let target = |cold, warm| Target { cold, warm };
+    let mut rows = vec![
+        bench.open("(a) context", &files.plain, "context", target(Some(5.0), Some(12.0))),
+        bench.open("(c) leaf and path", &files.plain, "path", target(None, Some(150.0))),
+        bench.open("outline", &files.plain, "outline", NONE),
+    ];
+    rows.extend(bench.compacted());
+    rows.extend(["os", "turn", "always"].map(|durability| bench.append(durability)));
+    rows.push(bench.list());
+    rows.push(bench.latest());
+    rows.extend(bench.starts());
+    rows
+}
+
+impl Bench {
+    fn open(&self, case: &str, file: &Path, what: &str, target: Target) -> Row {
+        let mut row = Row::new(case, &super::megabytes(file).unwrap_or_default());
+        let result = self.fill_open(&mut row, file, what, target);
+        row.unless_failed(result)
+    }
+
+    fn fill_open(&self, row: &mut Row, file: &Path, what: &str, target: Target) -> Result<()> {
+        let command = || self.osier.bench_open(file, what);
+        self.cold_and_warm(row, &command)?;
+        // A gigabyte is beyond what pi should be asked to hold.
+        if file.metadata()?.len() < 500_000_000 {
+            let path = file.to_string_lossy();
+            self.ask_pi(row, &[what, "--file", &path, "--iterations", "2"])?;
+            if what == "context" {
+                same_count(row)?;
+            }
+        }
+        judge(row, target);
+        Ok(())
+    }
+
+    /// Cases (b) and (d): the size of a log must not matter when the kept part is the same.
+    fn compacted(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (n, file) in self.files.compacted.iter().enumerate() {
+            let (case, target) = match n {
+                1 => ("(b) compacted", Target { cold: Some(6.0), warm: Some(100.0) }),
+                _ => ("(d) compacted", NONE),
+            };
+            rows.push(self.open(case, file, "context", target));
+        }
+        let warm: Vec<f64> = rows.iter().filter_map(|row| Some(row.warm.as_ref()?.cpu_ms)).collect();
+        let mut spread = Row::new("(d) most over least, warm", "all sizes");
+        let (most, least) =
+            (warm.iter().copied().fold(0.0, f64::max), warm.iter().copied().fold(f64::INFINITY, f64::min));
+        if warm.len() == self.files.compacted.len() && least > 0.0 {
+            spread.verdict(most / least <= SPREAD, &format!("{:.2}x, at most {SPREAD}x", most / least));
+        }
+        rows.push(spread);
+        rows
+    }
+
+    /// The cost of one more entry: many appends less one, so that opening is not counted.
+    fn append(&self, durability: &str) -> Row {
+        let mut row = Row::new(&format!("append, {durability}"), "us per entry");
+        let result = self.fill_append(&mut row, durability);
+        row.unless_failed(result)
+    }
+
+    fn fill_append(&self, row: &mut Row, durability: &str) -> Result<()> {
+        let many = if durability == "always" { 300 } else { 5_000 };
+        let copy = self.dir.join("append.jsonl");
+        let run = |count: usize| -> Result<(Cost, u64)> {
+            let before = std::fs::copy(&self.files.small, &copy)?;
+            let cost = self.cost(&mut self.osier.bench_append(&copy, count, durability))?;
+            Ok((cost, copy.metadata()?.len() - before))
+        };
+        let (mut per_entry, mut wall) = (f64::INFINITY, f64::INFINITY);
+        let mut bytes = 0;
+        for _ in 0..self.rounds {
+            let ((one, _), (all, grown)) = (run(1)?, run(many)?);
+            ensure!(grown > 0, "bench-append appended nothing");
+            bytes = grown / many as u64;
+            let us = |all: f64, one: f64| (all - one).max(0.0) * 1000.0 / (many - 1) as f64;
+            per_entry = per_entry.min(us(all.cpu_ms, one.cpu_ms));
+            wall = wall.min(us(all.wall_ms, one.wall_ms));
+            row.warm = Some(Cost { cpu_ms: per_entry, ..all });
+        }
+        if durability == "os" {
+            std::fs::copy(&self.files.small, &copy)?;
+            let path = copy.to_string_lossy();
+            self.ask_pi(
+                row,
+                &["append", "--file", &path, "--count", &many.to_string(), "--bytes", &bytes.to_string()],
+            )?;
+            row.pi_ms = row.pi_ms.map(|ms| ms * 1000.0 / many as f64);
+            judge(row, Target { cold: None, warm: Some(1.0) });
+        }
+        row.remark(&format!("{bytes} bytes per line, {wall:.0} us by the wall clock"));
+        Ok(())
+    }
+
+    fn list(&self) -> Row {
+        let mut row = Row::new("list", &format!("{} sessions", self.files.count));
+        let result = self.fill_list(&mut row);
+        row.unless_failed(result)
+    }
+
+    fn fill_list(&self, row: &mut Row) -> Result<()> {
+        self.cold_and_warm(row, &|| self.osier.list(&self.files.project))?;
+        let listed: Value = serde_json::from_str(&row.said()).context("list printed no JSON")?;
+        let listed = listed.as_array().map_or(0, Vec::len);
+        ensure!(listed == self.files.count, "list printed {listed} cards");
+        self.ask_pi_in_folder(row, "list")?;
+        judge(row, Target { cold: None, warm: Some(50.0) });
+        Ok(())
+    }
+
+    fn latest(&self) -> Row {
+        let mut row = Row::new("continue-latest", &format!("{} sessions", self.files.count));
+        let result = self.cold_and_warm(&mut row, &|| self.osier.bench_continue(&self.files.project));
+        let result = result.and_then(|()| self.ask_pi_in_folder(&mut row, "continue"));
+        judge(&mut row, NONE);
+        row.unless_failed(result)
+    }
+
+    /// What merely starting costs, beside a program that does nothing.
+    fn starts(&self) -> Vec<Row> {
+        let nothing = self.least(&|| Command::new("true"));
+        let mut rows = Vec::new();
+        for flag in ["--version", "--help"] {
+            let mut row = Row::new(&format!("osier {flag}"), "start");
+            let result = self.least(&|| {
+                let mut command = self.osier.command();
+                command.arg(flag);
+                command
+            });
+            let result = result.map(|cost| {
+                if let Ok(nothing) = &nothing {
+                    row.remark(&format!(
+                        "{:.1}x `true` ({:.1} ms)",
+                        cost.cpu_ms / nothing.cpu_ms,
+                        nothing.cpu_ms
+                    ));
+                }
+                row.warm = Some(cost);
+            });
+            rows.push(row.unless_failed(result));
+        }
+        rows
+    }
+
+    fn cold_and_warm(&self, row: &mut Row, command: &dyn Fn() -> Command) -> Result<()> {
+        for _ in 0..self.rounds {
+            self.osier.forget()?;
+            let cold = self.cost(&mut command())?;
+            let warm = self.cost(&mut command())?;
+            row.cold = Some(least(row.cold.take(), cold));
+            row.warm = Some(least(row.warm.take(), warm));
+        }
+        Ok(())
+    }
+
+    fn least(&self, command: &dyn Fn() -> Command) -> Result<Cost> {
+        let mut best = self.cost(&mut command())?;
+        for _ in 0..4 * self.rounds {
+            best = best.least(self.cost(&mut command())?);
+        }
+        Ok(best)
+    }
+
+    fn cost(&self, command: &mut Command) -> Result<Cost> {
+        cost(command, &self.dir.join("stdout"))
+    }
+
+    /// pi's number is what the operation takes inside its process; what the process takes is shown beside it.
+    fn ask_pi(&self, row: &mut Row, args: &[&str]) -> Result<()> {
+        let Some(peer) = &self.peer else { return Ok(()) };
+        for _ in 0..self.rounds.min(3) {
+            let process = self.cost(peer.script("bench.mjs").args(args))?;
+            let said: Value = serde_json::from_str(&process.stdout).context("bench.mjs printed no JSON")?;
+            let inside = said["cpuMs"].as_f64().context("bench.mjs gave no cpuMs")?;
+            row.pi_ms = Some(row.pi_ms.map_or(inside, |ms| ms.min(inside)));
+            row.pi_process = Some(least(row.pi_process.take(), process));
+        }
+        Ok(())
+    }
+
+    fn ask_pi_in_folder(&self, row: &mut Row, job: &str) -> Result<()> {
+        let (cwd, dir) = (self.files.project.to_string_lossy(), self.files.listed.to_string_lossy());
+        self.ask_pi(row, &[job, "--cwd", &cwd, "--dir", &dir, "--iterations", "3"])
+    }
+}
+
+fn least(best: Option<Cost>, new: Cost) -> Cost {
+    match best {
+        Some(best) => best.least(new),
+        None => new,
+    }
+}
+
+/// A ratio is worth nothing if the two did not read the same messages.
+fn same_count(row: &Row) -> Result<()> {
+    let Some(process) = &row.pi_process else { return Ok(()) };
+    let pi: Value = serde_json::from_str(&process.stdout)?;
+    let osier = row.said();
+    let counts = osier.split(|c: char| !c.is_ascii_digit()).filter_map(|word| word.parse::<u64>().ok());
+    ensure!(
+        counts.into_iter().any(|n| Some(n) == pi["result"].as_u64()),
+        "pi has {} messages, osier said {osier:?}",
+        pi["result"]
+    );
+    Ok(())
+}
+
+fn judge(row: &mut Row, target: Target) {
+    let sides = [("cold", row.cold_ratio(), target.cold), ("warm", row.warm_ratio(), target.warm)];
+    for (name, ratio, wanted) in sides {
+        if let (Some(ratio), Some(wanted)) = (ratio, wanted) {
+            row.verdict(ratio >= wanted, &format!("{name} {ratio:.1}x of {wanted}x"));
+        } else if let Some(wanted) = wanted {
+            row.remark(&format!("{name} wants {wanted}x"));
+        }
+    }
+    let peaks = [("cold", &row.cold, PEAK_COLD), ("warm", &row.warm, PEAK_WARM)];
+    let over = peaks.map(|(name, cost, most)| {
+        Some((name, cost.as_ref()?.peak_mb, most)).filter(|(_, mb, most)| mb >= most)
+    });
+    for (name, mb, most) in over.into_iter().flatten() {
+        row.verdict(false, &format!("{name} peak {mb:.0} of {most} MB"));
+    }
+}
