@@ -21,6 +21,7 @@ impl Writer {
             Err(StoreError::Replaced) => self.start_over().await,
             read => read,
         };
+        self.settle_cursors();
         Ok(read?)
     }
 
