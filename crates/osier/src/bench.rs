@@ -60,9 +60,9 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
         "outline" => {
             let session = target.session(home).await?;
             let tree = session.tree();
-            let texts = reading::previews(&session, &tree, None).await?;
+            let texts = reading::previews(&session).await?;
             let outline = Outline::new(&tree, tree.leaf(), &Options::default(), &|seq: Seq| {
-                texts[seq.index()].as_str().into()
+                texts.get(seq).into()
             });
             println!("{} rows", outline.rows.len());
         }

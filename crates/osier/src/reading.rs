@@ -1,10 +1,10 @@
 //! Fetching what projections need: lines by batches, previews, whole contexts.
 
+use std::borrow::Cow;
+
 use anyhow::Result;
 use osier_session::Session;
-use osier_store::StoreError;
-use osier_tree::entry::read_entry;
-use osier_tree::projection::preview::Previews;
+use osier_store::{StoreError, Texts};
 use osier_tree::{Place, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
@@ -22,22 +22,17 @@ pub(crate) async fn lines(session: &Session, wanted: &[Seq]) -> Result<Held> {
     Ok(held)
 }
 
-/// The one-line texts of all entries, in log order. A tool result is told by its call, which may be anywhere above it.
-pub(crate) async fn previews(
-    session: &Session,
-    tree: &SessionTree,
-    user_home: Option<&str>,
-) -> Result<Vec<String>> {
-    let all: Vec<Seq> = (0..tree.len()).map(Seq::new).collect();
-    let mut previews = Previews::new(user_home);
-    let mut texts = Vec::with_capacity(all.len());
-    session
-        .each_line(session.version(), &all, |_, line| {
-            texts.push(read_entry(line).map(|entry| previews.preview(&entry)).unwrap_or_default());
-            Ok::<_, StoreError>(())
-        })
-        .await?;
-    Ok(texts)
+/// The one-line texts of all entries, from the store's cache where it has them.
+pub(crate) async fn previews(session: &Session) -> Result<Texts> {
+    Ok(session.store().previews(session.key(), session.version()).await?)
+}
+
+/// A preview with the user's home folder written `~`.
+pub(crate) fn at_home<'a>(text: &'a str, home: Option<&str>) -> Cow<'a, str> {
+    match home.filter(|home| home.len() > 1 && text.starts_with('[') && text.contains(home)) {
+        Some(home) => Cow::Owned(text.replacen(home, "~", 1)),
+        None => Cow::Borrowed(text),
+    }
 }
 
 /// The entry a person names with `--at`; without it, where the log stands.

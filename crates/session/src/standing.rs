@@ -45,6 +45,14 @@ pub struct Elsewhere {
     told: bool,
 }
 
+impl Elsewhere {
+    /// Whether an entry with this parent belongs to the continuation.
+    fn goes_on_at(&self, tree: &SessionTree, parent: Place) -> bool {
+        // Nearly always it is the next one, and a long walk is spared.
+        parent == Some(self.tip) || tree.heads().is_ancestor(self.first, parent)
+    }
+}
+
 impl Standing {
     fn at(tree: &SessionTree, place: Place) -> Standing {
         let mut standing = Standing { place, ..Standing::default() };
@@ -98,9 +106,8 @@ impl Standing {
     fn noticed(&self, tree: &SessionTree, seq: Seq, by: Option<CursorId>) -> Option<Noticed> {
         let head = tree.head(seq);
         if let Some(elsewhere) = self.elsewhere
-            && head.parent.is_some()
             && head.kind != Kind::Leaf
-            && tree.heads().is_ancestor(elsewhere.first, head.parent)
+            && elsewhere.goes_on_at(tree, head.parent)
         {
             return Some(Noticed::Elsewhere(Elsewhere { tip: seq, ..elsewhere }));
         }
@@ -234,7 +241,8 @@ impl Cursors {
         if standing.elsewhere.is_some_and(|elsewhere| elsewhere.first == seq) {
             standing.elsewhere = None;
         }
-        if tree.same_place(standing.place, tree.head(seq).parent) {
+        let behind = !tree.heads().is_ancestor(seq, standing.place);
+        if behind && tree.same_place(standing.place, tree.head(seq).parent) {
             standing.go_on(tree, seq);
         }
     }

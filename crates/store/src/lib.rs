@@ -11,6 +11,7 @@ pub mod file;
 mod memory;
 mod paged;
 mod port;
+mod texts;
 
 pub use batch::Batch;
 pub use error::StoreError;
@@ -18,3 +19,4 @@ pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use paged::{PagedHeads, each_line};
 pub use port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
+pub use texts::Texts;

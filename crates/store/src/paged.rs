@@ -90,8 +90,8 @@ impl<'a> PagedHeads<'a> {
 }
 
 /// Fetches the lines of `wanted`, a batch at a time, and hands each to `each`.
-pub async fn each_line<E: From<StoreError>>(
-    store: &dyn Store,
+pub async fn each_line<E: From<StoreError>, S: Store + ?Sized>(
+    store: &S,
     id: &str,
     generation: u64,
     wanted: &[Seq],

@@ -5,12 +5,15 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
+use osier_tree::projection::preview::Previews;
 use osier_tree::{Head, Header, Seq};
 use serde::Serialize;
 use tokio::sync::watch;
 
 use crate::batch::Batch;
 use crate::error::StoreError;
+use crate::paged::each_line;
+use crate::texts::Texts;
 
 /// A state of a log. Within one generation a log only grows, so `entries` orders its states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -101,7 +104,7 @@ pub trait Store: Send + Sync + Debug {
     /// Looks at a session. Writes nothing but caches.
     async fn open(&self, id: &str) -> Result<Opened, StoreError>;
 
-    /// At most `limit` heads from place `after` on, references looked up in the whole log.
+    /// At most `limit` heads from place `after` on, references looked up in the log as `open` or `append` last saw it.
     async fn heads(
         &self,
         id: &str,
@@ -121,7 +124,8 @@ pub trait Store: Send + Sync + Debug {
     ) -> Result<(), StoreError>;
 
     /// Adds lines at the end, all or none, if the log still is in the state `expected`. Otherwise `Conflict` tells the
-    /// state it is in.
+    /// state it is in. The answer counts more entries than were given if a program that knows no locks wrote in the same
+    /// moment; then read on from `expected` to see where they lie.
     async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError>;
 
     /// Returns when everything acknowledged so far would survive a power cut.
@@ -133,6 +137,18 @@ pub trait Store: Send + Sync + Debug {
 
     /// The card of one session.
     async fn card(&self, id: &str) -> Result<Card, StoreError>;
+
+    /// The one-line texts of the entries of a log, at least of those that `version` counts. A tool's result is told by its call.
+    async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
+        let all: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+        let (mut previews, mut texts) = (Previews::new(None), Texts::default());
+        let take = |_, line: &[u8]| -> Result<(), StoreError> {
+            texts.push_line(&mut previews, line);
+            Ok(())
+        };
+        each_line(self, id, version.generation, &all, take).await?;
+        Ok(texts)
+    }
 
     /// Whole ids that start with `prefix`.
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError>;

@@ -92,5 +92,6 @@ fn push_member(members: &mut Vec<u8>, key: &str, value: &[u8]) {
     members.push(b',');
     quote(key, members);
     members.push(b':');
-    members.extend_from_slice(value);
+    // JSON has line feeds between its parts only, never inside a string, and an entry is one line.
+    members.extend(value.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
 }

@@ -4,6 +4,7 @@
 //! the writer goes on. Bodies are not here; a head tells the store where its line lies.
 
 mod ids;
+mod long_ids;
 
 use std::hash::BuildHasher;
 use std::num::NonZeroU32;
@@ -14,6 +15,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use crate::entry::{Entry, Kind, Role, Why, flag};
 use crate::time::Millis;
 use ids::Ids;
+use long_ids::LongIds;
 
 /// The place of an entry in its log, counted from 0. Bad lines and headers are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,7 +122,7 @@ pub struct Heads {
     full: Arc<Vec<Arc<[Head]>>>,
     last: Arc<Vec<Head>>,
     ids: Ids,
-    long_ids: Arc<FxHashMap<Seq, Box<str>>>,
+    long_ids: LongIds,
     /// Ids that lines name and no line has, so far.
     missing: Arc<Missing>,
     /// Parents that were taken away to break a circle.
@@ -200,14 +202,15 @@ impl Heads {
             let head = self.get(seq);
             head.id == key
                 && head.flags & (flag::LONG_ID | flag::SUPERSEDED) == long
-                && (long == 0 || self.long_ids.get(&seq).is_some_and(|text| &**text == id))
+                && (long == 0 || self.long_ids.get(seq) == Some(id))
         })
     }
 
     pub fn id(&self, seq: Seq) -> Id<'_> {
-        match self.long_ids.get(&seq) {
-            Some(text) => Id::Long(text),
-            None => Id::Short(self.get(seq).id.0.to_le_bytes()),
+        let head = self.get(seq);
+        match head.has(flag::LONG_ID) {
+            true => Id::Long(self.long_ids.get(seq).unwrap_or_default()),
+            false => Id::Short(head.id.0.to_le_bytes()),
         }
     }
 
@@ -270,7 +273,7 @@ impl Heads {
             body: entry.body,
         };
         if long != 0 {
-            Arc::make_mut(&mut self.long_ids).insert(seq, entry.id.as_ref().into());
+            self.long_ids.push(seq, &entry.id);
         }
         let earlier = self.find(&entry.id);
         self.link_parent(&mut head, seq, entry);
@@ -452,7 +455,7 @@ impl Heads {
         self.push(head);
         if let Some(entry) = entry {
             if head.has(flag::LONG_ID) {
-                Arc::make_mut(&mut self.long_ids).insert(seq, entry.id.as_ref().into());
+                self.long_ids.push(seq, &entry.id);
             }
             if let Some(parent) = entry.parent.as_ref().filter(|_| head.has(flag::ORPHAN)) {
                 self.miss(parent, seq, Link::Parent);

@@ -6,6 +6,7 @@ use crate::draft::{Draft, Under};
 use crate::entry::{Kind, Role, flag};
 use crate::fold::{Checkpoint, Place, SessionTree};
 use crate::heads::Seq;
+use crate::projection::context::with_field;
 use crate::scan::Raw;
 
 /// Why a request cannot be carried out.
@@ -63,38 +64,36 @@ impl SessionTree {
         if !message.is_object() {
             return Err(PlanError::NotAnEntry { why: "a message is a JSON object" });
         }
-        let draft = Draft::new(Kind::Message, Under::Place(at));
-        if message.get("role").and_then(Raw::text).as_deref() == Some("tool") {
-            let renamed = crate::projection::context::with_field(message, "role", b"\"toolResult\"");
-            return Ok(draft.with_raw("message", &renamed));
-        }
-        Ok(draft.with_raw("message", message.bytes()))
+        let renamed = renamed_tool(message);
+        let message = renamed.as_deref().unwrap_or(message.bytes());
+        Ok(Draft::new(Kind::Message, Under::Place(at)).with_raw("message", message))
     }
 
     /// Any entry, given as its JSON object. Ids in it are checked like those of the typed plans.
     pub fn plan_entry(&self, at: Option<Place>, object: Raw<'_>) -> Result<Draft, PlanError> {
-        let line = crate::projection::context::with_field(object, "id", b"\"0\"");
+        let line = with_field(object, "id", b"\"0\"");
         let entry = crate::entry::read_entry(&line)
             .map_err(|_| PlanError::NotAnEntry { why: "it must be a JSON object with a `type`" })?;
         if object.get("type").is_none_or(|kind| !kind.is_string()) {
             return Err(PlanError::NotAnEntry { why: "it has no `type`" });
         }
-        if entry.kind == Kind::Message {
-            let message = entry.message.ok_or(PlanError::NotAnEntry { why: "a message entry needs a `message`" })?;
-            if message.get("role").and_then(Raw::text).as_deref() == Some("tool") {
-                return self.plan_message(at.unwrap_or_else(|| self.leaf()), message);
-            }
+        if entry.kind == Kind::Message && entry.message.is_none() {
+            return Err(PlanError::NotAnEntry { why: "a message entry needs a `message`" });
         }
         if let (Kind::Label | Kind::ContextEdit | Kind::DeleteBranch | Kind::RestoreBranch, Some(target)) =
             (entry.kind, entry.target.as_deref())
         {
             self.require(target)?;
         }
-        let under = match at {
-            Some(place) => Under::Place(place),
-            None => Under::Log,
-        };
-        Ok(Draft::of_object(entry.kind, under, object))
+        let under = at.map_or(Under::Log, Under::Place);
+        let message = entry.message.and_then(renamed_tool);
+        match message.map(|message| with_field(object, "message", &message)) {
+            None => Ok(Draft::of_object(entry.kind, under, object)),
+            Some(renamed) => {
+                let renamed = Raw::parse(&renamed).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+                Ok(Draft::of_object(entry.kind, under, renamed))
+            }
+        }
     }
 
     pub fn plan_model_change(&self, at: Place, provider: &str, model: &str) -> Result<Draft, PlanError> {
@@ -273,6 +272,12 @@ impl SessionTree {
     pub fn can_hang_below(&self, at: Place) -> bool {
         at.is_none_or(|seq| !self.head(seq).has(flag::SUPERSEDED))
     }
+}
+
+/// A message that other programs give the role `tool`, with the role it has here.
+fn renamed_tool(message: Raw<'_>) -> Option<Vec<u8>> {
+    let is_tool = message.get("role").and_then(Raw::text).as_deref() == Some("tool");
+    is_tool.then(|| with_field(message, "role", b"\"toolResult\""))
 }
 
 fn with_all(draft: Draft, extra: &Map<String, Value>) -> Draft {

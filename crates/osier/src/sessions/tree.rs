@@ -68,13 +68,14 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     }
     let leaf = reading::place(&tree, args.at.as_deref())?;
     let user_home = home.folder.parent().map(|folder| folder.to_string_lossy().into_owned());
-    let texts = reading::previews(&session, &tree, user_home.as_deref()).await?;
+    let texts = reading::previews(&session).await?;
     let order = if args.active_first { Order::ActiveFirst } else { Order::OldestFirst };
     let options =
         Options { filter, search: args.search.clone(), order, deleted: args.deleted, ..Options::default() };
-    let outline = Outline::new(&tree, leaf, &options, &|seq: Seq| texts[seq.index()].as_str().into());
+    let outline = Outline::new(&tree, leaf, &options, &|seq: Seq| texts.get(seq).into());
     for (at, row) in outline.rows.iter().enumerate() {
-        let pieces = outline.pieces(at, &texts[row.seq.index()], Glyphs::Plain);
+        let text = reading::at_home(texts.get(row.seq), user_home.as_deref());
+        let pieces = outline.pieces(at, &text, Glyphs::Plain);
         let columns = home::width()
             .unwrap_or(100)
             .saturating_sub(pieces.prefix.chars().count() + pieces.label.chars().count());

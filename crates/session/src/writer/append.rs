@@ -39,7 +39,11 @@ impl Writer {
                 Ok(version) => {
                     // A file of an old version is replaced before its first append, and keeps its entries.
                     self.version.generation = version.generation;
-                    return self.apply(&job, &line, &entry).await.map(Answer::Stored);
+                    if version.entries == self.tree.len() + 1 {
+                        return self.apply(&job, &line, &entry).await.map(Answer::Stored);
+                    }
+                    // A program that takes no lock slipped in, and its lines may lie before this one.
+                    return self.find_again(&job).await;
                 }
                 Err(StoreError::Conflict { .. } | StoreError::Replaced) => self.read_on().await?,
                 Err(error) => return self.after_failure(&job, error).await,
@@ -49,6 +53,14 @@ impl Writer {
                 return Err(Error::Contended);
             }
         }
+    }
+
+    /// The entry was written among others: it is read back with them.
+    async fn find_again(&mut self, job: &Job) -> Result<Answer, Error> {
+        self.read_on().await?;
+        let seq = self.already_stored(job).await?.ok_or(Error::Store(StoreError::Replaced))?;
+        let stored = self.claim(job, seq).await?;
+        self.written(stored).await.map(Answer::Stored)
     }
 
     /// The entry with the id that the job asks for or was given, if it is this very one.
@@ -158,6 +170,11 @@ impl Writer {
             line: stored.line.clone(),
         }]);
         self.announce(moved);
+        self.written(stored).await
+    }
+
+    /// There is a new entry that a power cut could take.
+    async fn written(&mut self, stored: Stored) -> Result<Stored, Error> {
         self.unsynced = true;
         if self.env.durability == Durability::Always {
             let failed = |source| Error::NotDurable { id: stored.id.to_string(), source };
@@ -185,12 +202,7 @@ impl Writer {
 
     /// A write may fail after it reached the disk. Then it is read back here, and was a success after all.
     async fn after_failure(&mut self, job: &Job, error: StoreError) -> Result<Answer, Error> {
-        if self.read_on().await.is_ok()
-            && let Ok(Some(seq)) = self.already_stored(job).await
-        {
-            return Ok(Answer::Stored(self.claim(job, seq).await?));
-        }
-        Err(error.into())
+        self.find_again(job).await.map_err(|_| error.into())
     }
 
     /// The entry was stored before, and taken in as somebody else's.

@@ -148,7 +148,7 @@ async fn a_failed_append_leaves_memory_unchanged() {
 
 #[tokio::test]
 async fn a_write_that_fails_after_it_reached_the_log_is_a_success() {
-    let (store, session) = session(Durability::Os).await;
+    let (store, session) = session(Durability::Always).await;
     let mut events = session.attach(None).await.unwrap().events;
     let draft = session.main().begin_draft().await.unwrap();
     store.next(Trouble::Late);
@@ -158,6 +158,7 @@ async fn a_write_that_fails_after_it_reached_the_log_is_a_success() {
     assert!(drain(&mut events).iter().any(|event| matches!(event, Event::DraftDropped { .. })));
     let (_, reply) = exchange(&session.main(), "on").await;
     assert_eq!(session.tree().path(Some(reply.seq)).len(), 3, "one path, nothing twice");
+    assert_eq!(store.syncs(), 3, "and as durable as the setting asks");
 }
 
 #[tokio::test]

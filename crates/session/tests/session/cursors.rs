@@ -1,7 +1,7 @@
 //! Who follows whom.
 
 use expect_test::expect;
-use osier_session::{Error, Event};
+use osier_session::{Commit, Error, Event};
 
 use crate::support::{drain, draw, empty, env, exchange, id, memory, open, say, says, stale, stands, stored};
 
@@ -182,4 +182,17 @@ async fn an_entry_without_a_cursor_is_the_processs_own() {
           assistant: reply  ← main
     "#]]
     .assert_eq(&draw(&session).await);
+}
+
+#[tokio::test]
+async fn a_mark_made_at_a_cursor_hangs_where_the_log_stands() {
+    let session = empty(&memory(), env("a")).await;
+    let (said, reply) = exchange(&session.main(), "hello").await;
+    let side = session.cursor(Some(said.seq)).await.unwrap();
+    let label = |text: &'static str| Commit::new(move |tree, _| tree.plan_label("a0000001", Some(text)));
+    let mark = stored(side.commit(label("from the side")).await);
+    assert_eq!(session.tree().head(mark.seq).parent, Some(reply.seq));
+    assert_eq!((side.place(), session.main().place()), (Some(said.seq), Some(mark.seq)));
+    let mark = stored(session.main().commit(label("from the main one")).await);
+    assert_eq!(session.main().place(), Some(mark.seq));
 }

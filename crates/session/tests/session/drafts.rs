@@ -1,8 +1,11 @@
 //! Entries that are still being written.
 
-use osier_session::Event;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{drain, empty, env, memory, open, says, stored};
+use osier_session::{Env, Event, Ids};
+
+use crate::support::{Counted, drain, empty, env, memory, open, says, stored};
 
 #[tokio::test]
 async fn a_draft_is_shown_piece_by_piece_and_ends_with_its_entry() {
@@ -55,10 +58,47 @@ async fn a_draft_that_comes_to_nothing_is_taken_back() {
     assert_eq!(open(&store, env("b")).await.version().entries, 0, "never stored");
 }
 
+/// Gives every id twice.
+#[derive(Debug)]
+struct Twice(Counted, AtomicUsize);
+
+impl Ids for Twice {
+    fn entry(&self) -> String {
+        format!("{:08}", self.1.fetch_add(1, Ordering::Relaxed) / 2)
+    }
+
+    fn session(&self) -> String {
+        self.0.session()
+    }
+}
+
 #[tokio::test]
-async fn no_entry_takes_the_id_of_an_open_draft() {
-    let session = empty(&memory(), env("a")).await;
+async fn no_entry_or_draft_takes_an_id_that_is_in_use() {
+    let ids = Arc::new(Twice(Counted::new("a"), AtomicUsize::new(0)));
+    let session = empty(&memory(), Env { ids, ..env("a") }).await;
     let draft = session.main().begin_draft().await.unwrap();
     let said = stored(session.main().commit(says("user", "x")).await);
-    assert_ne!(&*said.id, draft.id());
+    let other = session.main().begin_draft().await.unwrap();
+    assert_eq!([draft.id(), &said.id, other.id()], ["00000000", "00000001", "00000002"]);
+}
+
+/// Knows one id only.
+#[derive(Debug)]
+struct Stuck;
+
+impl Ids for Stuck {
+    fn entry(&self) -> String {
+        "aaaaaaaa".to_owned()
+    }
+
+    fn session(&self) -> String {
+        "a longer one".to_owned()
+    }
+}
+
+#[tokio::test]
+async fn when_short_ids_run_out_an_entry_gets_a_longer_one() {
+    let session = empty(&memory(), Env { ids: Arc::new(Stuck), ..env("a") }).await;
+    assert_eq!(&*stored(session.main().commit(says("user", "x")).await).id, "aaaaaaaa");
+    assert_eq!(&*stored(session.main().commit(says("user", "y")).await).id, "a longer one");
 }

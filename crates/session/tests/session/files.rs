@@ -6,7 +6,7 @@ use osier_session::{Event, Session};
 use osier_store::{FileStore, Store};
 use osier_tree::Header;
 
-use crate::support::{empty, env, exchange, open, say, stale, stands};
+use crate::support::{drain, empty, env, exchange, open, say, stale, stands};
 
 /// A store as another process would have it.
 fn files(folder: &tempfile::TempDir) -> Arc<dyn Store> {
@@ -79,9 +79,13 @@ async fn a_file_of_an_old_version_goes_on_after_its_migration() {
     let session = Session::open(files(&folder), &key, env("a")).await.unwrap();
     assert_eq!((session.id(), session.key()), ("old", &*key));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), old, "opening wrote nothing");
+    let mut events = session.attach(None).await.unwrap().events;
     exchange(&session.main(), "more").await;
     exchange(&session.main(), "and more").await;
     session.refresh().await.unwrap();
+    let told = drain(&mut events);
+    assert!(told.iter().all(|event| matches!(event, Event::Committed { .. })), "{told:?}");
+    assert_eq!(told.len(), 4);
     assert_eq!(session.tree().path(session.main().place()).len(), 6);
     let reopened = Session::open(files(&folder), &key, env("b")).await.unwrap();
     assert_eq!(stands(&reopened.main()).await, "assistant: AND MORE");

@@ -26,7 +26,13 @@ impl Clock for Ticks {
 
 /// `a0000001`, `a0000002`, …
 #[derive(Debug)]
-pub(crate) struct Counted(pub(crate) &'static str, AtomicUsize);
+pub(crate) struct Counted(&'static str, AtomicUsize);
+
+impl Counted {
+    pub(crate) fn new(letter: &'static str) -> Counted {
+        Counted(letter, AtomicUsize::new(0))
+    }
+}
 
 impl Ids for Counted {
     fn entry(&self) -> String {
@@ -42,7 +48,7 @@ impl Ids for Counted {
 pub(crate) fn env(letter: &'static str) -> Env {
     Env {
         clock: Arc::new(Ticks::default()),
-        ids: Arc::new(Counted(letter, AtomicUsize::new(0))),
+        ids: Arc::new(Counted::new(letter)),
         gate: None,
         durability: Durability::Os,
         watch: true,

@@ -196,6 +196,11 @@ impl Log {
         Card { file, ..Card::new(&self.header, super::NAME) }
     }
 
+    /// Smaller logs are read faster than caches are kept.
+    pub(super) fn is_worth_caching(&self) -> bool {
+        self.index_path.is_some() && self.migrated.is_none()
+    }
+
     /// The header as it stands in the file.
     pub(super) fn header_line(&self) -> Result<Vec<u8>, StoreError> {
         let mut reader = LineReader::new(&self.file, 0);

@@ -5,6 +5,7 @@ mod cards;
 mod index;
 mod log;
 pub mod names;
+mod previews;
 mod reader;
 mod replace;
 mod stamp;
@@ -24,6 +25,7 @@ use rustc_hash::FxHashMap;
 
 use crate::batch::Batch;
 use crate::error::StoreError;
+use crate::texts::Texts;
 use crate::port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
 use cards::{Cards, Kept};
 use log::{Attempt, Log, WriteFn};
@@ -442,6 +444,12 @@ impl Store for FileStore {
         }
     }
 
+    async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
+        let log = self.of_generation(id, version.generation).await?;
+        let kept = self.cache_path(&locked(&log).path, "previews", "txt");
+        unblock(move || locked(&log).previews(kept.as_deref())).await
+    }
+
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let files = self.all_files()?;
         let ids = files.iter().filter_map(|path| names::id_in(path.file_name()?));
@@ -467,7 +475,8 @@ impl Store for FileStore {
         };
         self.forget(id);
         fs::remove_file(&path).map_err(StoreError::io("delete", &path))?;
-        for cache in [self.index_path(&path), self.cache_path(&path, "open", "lock")].into_iter().flatten() {
+        let previews = self.cache_path(&path, "previews", "txt");
+        for cache in [self.index_path(&path), self.cache_path(&path, "open", "lock"), previews].into_iter().flatten() {
             index::discard(&cache);
         }
         Ok(Deleted { deleted: true, counts: Counts { sessions: 1, entries }, ..nothing })

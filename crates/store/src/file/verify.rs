@@ -156,7 +156,7 @@ impl Finding {
                 self.note(line, false, format!("entry {id} comes before its parent"));
             }
             if head.kind.has_target() && head.target.is_none() && names_target(file, head) {
-                self.note(line, true, format!("entry {id} points at an entry that is not in the file"));
+                self.note(line, false, format!("entry {id} points at an entry that is not in the file"));
             }
             if keeps_nothing(&tree, seq) {
                 self.note(

@@ -1,0 +1,122 @@
+//! Previews kept between runs: the one-line text of each entry, below a line that says what they were made from. Read only
+//! when a tree is drawn or searched.
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use osier_tree::projection::preview::Previews;
+use osier_tree::{Heads, Role, Seq};
+use serde::{Deserialize, Serialize};
+
+use super::index::hash;
+use super::log::Log;
+use super::stamp::Stamp;
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::texts::Texts;
+
+/// Grows when previews of the same entry change.
+const FORM: u32 = 1;
+
+/// What kept previews were made from, and the checksum of them.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Cover {
+    form: u32,
+    device: u64,
+    inode: u64,
+    born: u64,
+    entries: usize,
+    /// The hash of the last entry's line.
+    last: u64,
+    sum: u64,
+}
+
+impl Log {
+    /// The previews of all entries: those kept at `path`, and what is missing made from the lines.
+    pub(super) fn previews(&mut self, path: Option<&Path>) -> Result<Texts, StoreError> {
+        let heads = self.folded()?.clone();
+        let path = path.filter(|_| heads.is_regular() && self.is_worth_caching());
+        let kept = path.and_then(|path| self.kept_previews(path, &heads));
+        let mut texts = kept.unwrap_or_default();
+        if texts.len() == heads.len() {
+            return Ok(texts);
+        }
+        self.preview_rest(&heads, &mut texts)?;
+        if let Some(path) = path {
+            // A cache: if it cannot be written, the next one makes them again.
+            let _ = self.keep_previews(path, &heads, &texts);
+        }
+        Ok(texts)
+    }
+
+    fn preview_rest(&mut self, heads: &Heads, texts: &mut Texts) -> Result<(), StoreError> {
+        let mut previews = Previews::new(None);
+        let from = texts.len();
+        self.each(&callers(heads, from), |line| {
+            Texts::default().push_line(&mut previews, line);
+        })?;
+        let rest: Vec<Seq> = (from..heads.len()).map(Seq::new).collect();
+        self.each(&rest, |line| texts.push_line(&mut previews, line))
+    }
+
+    fn each(&mut self, wanted: &[Seq], mut f: impl FnMut(&[u8])) -> Result<(), StoreError> {
+        let mut batch = Batch::default();
+        let mut rest = wanted;
+        while !rest.is_empty() {
+            self.lines(rest, &mut batch)?;
+            batch.iter().for_each(&mut f);
+            rest = &rest[batch.len().max(1)..];
+        }
+        Ok(())
+    }
+
+    fn last_hash(&self, heads: &Heads, entries: usize) -> Option<u64> {
+        let head = *heads.get(Seq::new(entries.checked_sub(1)?));
+        let mut line = vec![0; head.len as usize];
+        self.file.read_exact_at(&mut line, head.offset).ok()?;
+        Some(hash(&line))
+    }
+
+    fn kept_previews(&self, path: &Path, heads: &Heads) -> Option<Texts> {
+        let text = fs::read_to_string(path).ok()?;
+        let (first, rest) = text.split_once('\n')?;
+        let cover: Cover = serde_json::from_str(first).ok()?;
+        let whole = cover.entries <= heads.len() && cover.sum == hash(rest.as_bytes());
+        let same = cover.form == FORM && cover.stamp() == self.stamp && whole;
+        let texts = same.then(|| Texts::read(rest.to_owned()))?;
+        (texts.len() == cover.entries && self.last_hash(heads, cover.entries) == Some(cover.last)).then_some(texts)
+    }
+
+    fn keep_previews(&self, path: &Path, heads: &Heads, texts: &Texts) -> io::Result<()> {
+        let Some(last) = self.last_hash(heads, texts.len()) else { return Ok(()) };
+        let Stamp { device, inode, born } = self.stamp;
+        let sum = hash(texts.as_bytes());
+        let cover = Cover { form: FORM, device, inode, born, entries: texts.len(), last, sum };
+        let folder = path.parent().unwrap_or(Path::new("."));
+        super::names::make_folder(folder)?;
+        let mut file = tempfile::Builder::new().prefix(".previews-").tempfile_in(folder)?;
+        serde_json::to_writer(&mut file, &cover)?;
+        file.write_all(b"\n")?;
+        file.write_all(texts.as_bytes())?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+impl Cover {
+    fn stamp(&self) -> Stamp {
+        Stamp { device: self.device, inode: self.inode, born: self.born }
+    }
+}
+
+/// Messages before `from` whose calls are answered behind it: a result is shown as its call.
+fn callers(heads: &Heads, from: usize) -> Vec<Seq> {
+    let answers = heads.from(from).filter(|(_, head)| head.role == Role::ToolResult);
+    let caller = |(seq, _)| heads.up(Some(seq)).find(|above| heads.get(*above).role == Role::Assistant);
+    let mut callers: Vec<Seq> = answers.filter_map(caller).filter(|seq| seq.index() < from).collect();
+    callers.sort();
+    callers.dedup();
+    callers
+}
