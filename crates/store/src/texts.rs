@@ -8,19 +8,23 @@ use osier_tree::projection::preview::Previews;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Texts {
     text: String,
+    /// Where the first one begins.
+    start: usize,
     /// Where each text ends; the line feed behind it is not part of it.
     ends: Vec<u32>,
 }
 
 impl Texts {
-    /// Reads texts that lie below each other.
-    pub(crate) fn read(text: String) -> Texts {
-        let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|end| end as u32).collect();
-        Texts { text, ends }
+    /// Reads texts that lie below each other, from `start` on.
+    pub(crate) fn read(text: String, start: usize) -> Texts {
+        let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[start..]);
+        let mut ends = Vec::with_capacity(lines.clone().count());
+        ends.extend(lines.map(|end| (start + end) as u32));
+        Texts { text, start, ends }
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.text.as_bytes()
+        &self.text.as_bytes()[self.start..]
     }
 
     pub(crate) fn push(&mut self, text: &str) {
@@ -46,7 +50,7 @@ impl Texts {
     /// The text of an entry; empty if there is none.
     pub fn get(&self, seq: Seq) -> &str {
         let Some(end) = self.ends.get(seq.index()) else { return "" };
-        let start = seq.index().checked_sub(1).map_or(0, |before| self.ends[before] as usize + 1);
+        let start = seq.index().checked_sub(1).map_or(self.start, |before| self.ends[before] as usize + 1);
         &self.text[start..*end as usize]
     }
 }
@@ -61,8 +65,8 @@ mod tests {
         for text in ["user: \"a\"", "", "two\nlines"] {
             texts.push(text);
         }
-        let again = Texts::read(String::from_utf8(texts.as_bytes().to_vec()).unwrap());
-        assert_eq!(again, texts);
+        let again = Texts::read(format!("head\n{}", std::str::from_utf8(texts.as_bytes()).unwrap()), 5);
+        assert_eq!(again.as_bytes(), texts.as_bytes());
         assert_eq!((0..4).map(|at| again.get(Seq::new(at))).collect::<Vec<_>>(), ["user: \"a\"", "", "two lines", ""]);
     }
 }

@@ -3,6 +3,7 @@
 
 mod cards;
 mod index;
+mod listing;
 mod log;
 pub mod names;
 mod previews;
@@ -28,6 +29,7 @@ use crate::error::StoreError;
 use crate::texts::Texts;
 use crate::port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
 use cards::{Cards, Kept};
+use listing::Listing;
 use log::{Attempt, Log, WriteFn};
 pub use names::folder_of;
 pub use verify::{Oddity, Verified, verify};
@@ -247,25 +249,6 @@ impl FileStore {
             cards.save(usize::MAX / 8);
         }
     }
-
-    fn list_folder(
-        &self,
-        folder: &Path,
-        cards: &mut Vec<Card>,
-        unreadable: &mut Vec<String>,
-    ) -> Result<(), StoreError> {
-        let files = names::files_in(folder).map_err(StoreError::io("list", folder))?;
-        let mut kept = Cards::load(self.cards_path(folder));
-        for path in &files {
-            match self.card_of(path, &mut kept) {
-                Ok(card) => cards.push(card),
-                Err(error) => unreadable.push(error.to_string()),
-            }
-        }
-        kept.forget_others(&files);
-        kept.save(files.len());
-        Ok(())
-    }
 }
 
 fn feed_from(
@@ -420,11 +403,12 @@ impl Store for FileStore {
             Some(cwd) => vec![self.folder(cwd)],
             None => names::folders_in(&self.sessions).map_err(StoreError::io("list", &self.sessions))?,
         };
-        let (mut cards, mut unreadable) = (Vec::new(), Vec::new());
-        for folder in folders {
-            self.list_folder(&folder, &mut cards, &mut unreadable)?;
+        let mut listing = Listing::new(filter);
+        for folder in &folders {
+            listing.add(folder, self.cards_path(folder))?;
         }
-        Ok(filter.page(cards, unreadable))
+        listing.read(|path, cards| self.card_of(path, cards));
+        Ok(listing.page(filter))
     }
 
     async fn card(&self, id: &str) -> Result<Card, StoreError> {

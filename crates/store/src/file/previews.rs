@@ -36,17 +36,17 @@ struct Cover {
 impl Log {
     /// The previews of all entries: those kept at `path`, and what is missing made from the lines.
     pub(super) fn previews(&mut self, path: Option<&Path>) -> Result<Texts, StoreError> {
-        let heads = self.folded()?.clone();
-        let path = path.filter(|_| heads.is_regular() && self.is_worth_caching());
-        let kept = path.and_then(|path| self.kept_previews(path, &heads));
+        let path = path.filter(|_| self.is_worth_caching());
+        let kept = path.and_then(|path| self.kept_previews(path));
         let mut texts = kept.unwrap_or_default();
-        if texts.len() == heads.len() {
+        if texts.len() == self.version().entries {
             return Ok(texts);
         }
+        let heads = self.folded()?.clone();
         self.preview_rest(&heads, &mut texts)?;
-        if let Some(path) = path {
+        if let Some(path) = path.filter(|_| heads.is_regular()) {
             // A cache: if it cannot be written, the next one makes them again.
-            let _ = self.keep_previews(path, &heads, &texts);
+            let _ = self.keep_previews(path, &texts);
         }
         Ok(texts)
     }
@@ -72,25 +72,26 @@ impl Log {
         Ok(())
     }
 
-    fn last_hash(&self, heads: &Heads, entries: usize) -> Option<u64> {
-        let head = *heads.get(Seq::new(entries.checked_sub(1)?));
+    /// The hash of the line of the last of so many entries.
+    fn last_hash(&mut self, entries: usize) -> Option<u64> {
+        let head = *self.heads(entries.checked_sub(1)?, 1).ok()?.first()?;
         let mut line = vec![0; head.len as usize];
         self.file.read_exact_at(&mut line, head.offset).ok()?;
         Some(hash(&line))
     }
 
-    fn kept_previews(&self, path: &Path, heads: &Heads) -> Option<Texts> {
+    fn kept_previews(&mut self, path: &Path) -> Option<Texts> {
         let text = fs::read_to_string(path).ok()?;
-        let (first, rest) = text.split_once('\n')?;
-        let cover: Cover = serde_json::from_str(first).ok()?;
-        let whole = cover.entries <= heads.len() && cover.sum == hash(rest.as_bytes());
+        let start = text.find('\n')? + 1;
+        let cover: Cover = serde_json::from_str(&text[..start]).ok()?;
+        let whole = cover.entries <= self.version().entries && cover.sum == hash(&text.as_bytes()[start..]);
         let same = cover.form == FORM && cover.stamp() == self.stamp && whole;
-        let texts = same.then(|| Texts::read(rest.to_owned()))?;
-        (texts.len() == cover.entries && self.last_hash(heads, cover.entries) == Some(cover.last)).then_some(texts)
+        let texts = same.then(|| Texts::read(text, start))?;
+        (texts.len() == cover.entries && self.last_hash(cover.entries) == Some(cover.last)).then_some(texts)
     }
 
-    fn keep_previews(&self, path: &Path, heads: &Heads, texts: &Texts) -> io::Result<()> {
-        let Some(last) = self.last_hash(heads, texts.len()) else { return Ok(()) };
+    fn keep_previews(&mut self, path: &Path, texts: &Texts) -> io::Result<()> {
+        let Some(last) = self.last_hash(texts.len()) else { return Ok(()) };
         let Stamp { device, inode, born } = self.stamp;
         let sum = hash(texts.as_bytes());
         let cover = Cover { form: FORM, device, inode, born, entries: texts.len(), last, sum };
