@@ -4,6 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Error;
+use osier_tree::PlanError;
+use osier_tree::projection::preview::inert;
 
 /// The caller asked for something that cannot be meant.
 #[derive(Debug, thiserror::Error)]
@@ -21,20 +23,43 @@ pub(crate) fn report(error: &Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let _ = writeln!(std::io::stderr(), "osier: {}", told(error));
-    if error.downcast_ref::<Usage>().is_some() { ExitCode::from(2) } else { ExitCode::FAILURE }
+    if error.chain().any(is_usage) { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.downcast_ref::<std::io::Error>().is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
-/// The causes, each once: an error that only passes another on says nothing new.
+fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let plan = cause.downcast_ref::<PlanError>().or_else(|| match cause.downcast_ref() {
+        Some(osier_session::Error::Plan(plan)) => Some(plan),
+        _ => None,
+    });
+    cause.is::<Usage>() || matches!(plan, Some(PlanError::NotAnEntry { .. } | PlanError::Empty { .. }))
+}
+
+/// The causes, each once: an error that only passes another on says nothing new. Further lines are set in, so that none
+/// of them can pass for a message of its own.
 fn told(error: &Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
         if parts.last().is_none_or(|last| *last != cause) {
-            parts.push(osier_tree::projection::preview::inert(&cause).into_owned());
+            parts.push(cause);
         }
     }
-    parts.join(": ")
+    inert(&parts.join(": ")).trim_end().replace('\n', "\n  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::anyhow;
+
+    #[test]
+    fn an_error_says_each_thing_once_and_stays_below_its_own_name() {
+        let error = anyhow!("disk full").context("cannot write a\nosier: all is well").context("cannot save");
+        assert_eq!(told(&error), "cannot save: cannot write a\n  osier: all is well: disk full");
+        let passed_on = osier_session::Error::from(PlanError::NothingToUndo);
+        assert_eq!(told(&passed_on.into()), "there is no move to undo");
+    }
 }

@@ -1,19 +1,27 @@
 //! What Osier takes from its surroundings: folders, settings, the terminal. Nothing else reads the environment.
 
+use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
-use osier_session::{Durability, Env};
-use osier_store::FileStore;
+use osier_session::{Durability, Env, Ids};
+use osier_store::{FileStore, Filter, Store, StoreError};
+use osier_tree::Header;
+use osier_tree::projection::card::short_id;
+use osier_tree::time::Millis;
 use serde::Deserialize;
 
 /// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     pub(crate) folder: PathBuf,
+    /// The working directory as headers write it.
     pub(crate) cwd: PathBuf,
+    /// The user's home folder, which people write `~`.
+    pub(crate) user: Option<String>,
     settings: Settings,
 }
 
@@ -35,21 +43,29 @@ enum DurabilityName {
 impl Home {
     pub(crate) fn find() -> Result<Home> {
         let cwd = std::env::current_dir().context("the current directory is gone; change to another one")?;
-        let folder = match std::env::var_os("OSIER_HOME").filter(|home| !home.is_empty()) {
-            Some(folder) => std::path::absolute(folder)?,
-            None => etcetera::choose_base_strategy()
-                .context("no home folder; set OSIER_HOME")?
-                .home_dir()
-                .join(".osier"),
+        let user = etcetera::choose_base_strategy().ok().map(|user| user.home_dir().to_owned());
+        let folder = match (set("OSIER_HOME"), &user) {
+            (Some(folder), _) => std::path::absolute(folder)?,
+            (None, user) => user.as_ref().context("no home folder; set OSIER_HOME")?.join(".osier"),
         };
-        let user = read_settings(&folder.join("config.toml"))?;
-        let project = read_settings(&cwd.join(".osier").join("config.toml"))?;
-        let settings = Settings { durability: project.durability.or(user.durability) };
-        Ok(Home { folder, cwd, settings })
+        let of_user = read_settings(&folder.join("config.toml"))?;
+        let of_project = read_settings(&cwd.join(".osier").join("config.toml"))?;
+        let settings = Settings { durability: of_project.durability.or(of_user.durability) };
+        Ok(Home {
+            folder,
+            cwd: PathBuf::from(cwd.to_string_lossy().into_owned()),
+            user: user.map(|user| user.to_string_lossy().into_owned()),
+            settings,
+        })
     }
 
     pub(crate) fn store(&self) -> Arc<FileStore> {
         Arc::new(FileStore::new(self.folder.join("sessions"), Some(self.folder.join("cache"))))
+    }
+
+    /// The sessions of this directory, or all.
+    pub(crate) fn filter(&self, all: bool) -> Filter {
+        Filter { cwd: (!all).then(|| self.cwd.clone()), ..Filter::default() }
     }
 
     /// What a session of a command that ends soon needs from the world.
@@ -57,11 +73,31 @@ impl Home {
         Env { durability: self.durability(), watch: false, ..Env::default() }
     }
 
+    pub(crate) fn now(&self) -> Millis {
+        self.env().clock.now()
+    }
+
+    /// The header of a new session.
+    pub(crate) async fn header(&self, store: &dyn Store, cwd: &str) -> Result<Header> {
+        let env = self.env();
+        Ok(Header::new(fresh_id(&*env.ids, store).await?, env.clock.now(), cwd))
+    }
+
     fn durability(&self) -> Durability {
         match self.settings.durability {
             Some(DurabilityName::Os) => Durability::Os,
             Some(DurabilityName::Always) => Durability::Always,
             Some(DurabilityName::Turn) | None => Durability::Turn,
+        }
+    }
+}
+
+/// An id whose short form no session of the store has.
+async fn fresh_id(ids: &dyn Ids, store: &dyn Store) -> Result<String, StoreError> {
+    loop {
+        let id = ids.session();
+        if store.find(short_id(&id)).await?.is_empty() {
+            return Ok(id);
         }
     }
 }
@@ -76,14 +112,64 @@ fn read_settings(path: &Path) -> Result<Settings> {
     }
 }
 
-/// Whether to write colours: on a terminal, unless the user said no.
-pub(crate) fn wants_colour() -> bool {
-    use std::io::IsTerminal;
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    !refused && std::env::var_os("TERM").is_none_or(|term| term != "dumb") && std::io::stdout().is_terminal()
+/// A variable of the environment, if it says anything.
+fn set(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// How wide the terminal is; without one there is no limit.
-pub(crate) fn width() -> Option<usize> {
-    std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 20)
+fn is_dumb() -> bool {
+    set("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// Whether to write colours: on a terminal, unless the user said no.
+pub(crate) fn wants_colour() -> bool {
+    set("NO_COLOR").is_none() && !is_dumb() && std::io::stdout().is_terminal()
+}
+
+/// Whether somebody watches who would like to know that a thing takes long.
+pub(crate) fn wants_progress() -> bool {
+    !is_dumb() && std::io::stderr().is_terminal()
+}
+
+/// How many columns there are; without a terminal as many as one likes.
+pub(crate) fn columns() -> Option<usize> {
+    let told = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+    let real = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
+    told.or_else(real).filter(|columns| *columns > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use osier_store::MemoryStore;
+
+    use super::*;
+
+    /// Ids that differ late in every three of four.
+    #[derive(Debug, Default)]
+    struct Slow(AtomicUsize);
+
+    impl Ids for Slow {
+        fn entry(&self) -> String {
+            String::new()
+        }
+
+        fn session(&self) -> String {
+            let number = self.0.fetch_add(1, Ordering::Relaxed);
+            format!("{:08x}-{number}", number / 4)
+        }
+    }
+
+    #[tokio::test]
+    async fn a_short_id_is_never_given_twice() {
+        let (ids, store) = (Slow::default(), MemoryStore::default());
+        let mut given = Vec::new();
+        for _ in 0..3 {
+            let id = fresh_id(&ids, &store).await.unwrap();
+            store.create(&Header::new(id.clone(), 0, "/"), &[]).await.unwrap();
+            given.push(id);
+        }
+        assert_eq!(given, ["00000000-0", "00000001-4", "00000002-8"]);
+    }
 }

@@ -1,9 +1,11 @@
-//! Writing to standard output: buffered, coloured only on a terminal, and quiet when the reader has gone.
+//! Writing: standard output buffered, coloured only on a terminal, and quiet when the reader has gone; remarks to
+//! standard error.
 
 use std::io::{BufWriter, StdoutLock, Write};
+use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_tree::time::Millis;
+use osier_tree::projection::preview::inert;
 use serde::Serialize;
 
 use crate::home;
@@ -50,52 +52,27 @@ impl Out {
     }
 
     pub(crate) fn line(&mut self, text: &str) -> Result<()> {
-        self.writer.write_all(text.as_bytes())?;
-        self.writer.write_all(b"\n")?;
-        Ok(())
+        self.raw(text.as_bytes())?;
+        self.raw(b"\n")
     }
 
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
-        self.writer.write_all(bytes)?;
-        Ok(())
+        Ok(self.writer.write_all(bytes)?)
     }
 
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        serde_json::to_writer(&mut self.writer, value)?;
-        self.writer.write_all(b"\n")?;
-        Ok(())
+        // As an error of the writer, so that a reader who has gone is recognised.
+        serde_json::to_writer(&mut self.writer, value).map_err(std::io::Error::from)?;
+        self.raw(b"\n")
     }
 
-    pub(crate) fn done(mut self) -> Result<std::process::ExitCode> {
+    pub(crate) fn done(mut self) -> Result<ExitCode> {
         self.writer.flush()?;
-        Ok(std::process::ExitCode::SUCCESS)
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-/// How long ago, in one unit.
-pub(crate) fn age(then: Millis, now: Millis) -> String {
-    let minutes = (now - then).max(0) / 60_000;
-    match minutes {
-        0 => "now".to_owned(),
-        1..60 => format!("{minutes}m"),
-        60..1_440 => format!("{}h", minutes / 60),
-        1_440..20_160 => format!("{}d", minutes / 1_440),
-        20_160..86_400 => format!("{}w", minutes / 10_080),
-        86_400..525_600 => format!("{}mo", minutes / 43_200),
-        _ => format!("{}y", minutes / 525_600),
-    }
-}
-
-/// Text cut to a number of columns, with an ellipsis where something is missing.
-pub(crate) fn fit(text: &str, columns: usize) -> String {
-    use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-    if text.width() <= columns {
-        return text.to_owned();
-    }
-    let mut used = 0;
-    let kept = text.chars().take_while(|ch| {
-        used += ch.width().unwrap_or(0);
-        used < columns
-    });
-    kept.chain(['…']).collect()
+/// A remark for the person at the terminal. Whether it can be written changes nothing.
+pub(crate) fn remark(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", inert(text));
 }

@@ -1,12 +1,17 @@
-//! Fetching what projections need: lines by batches, previews, whole contexts.
+//! Fetching what projections need: lines by batches, previews, places by name, the card of one state.
 
 use std::borrow::Cow;
 
-use anyhow::Result;
-use osier_session::Session;
+use anyhow::{Result, bail};
+use osier_session::{Session, State};
 use osier_store::{StoreError, Texts};
+use osier_tree::entry::read_entry;
+use osier_tree::projection::card::{Card, CardFold};
 use osier_tree::{Place, Seq, SessionTree};
 use rustc_hash::FxHashMap;
+
+use crate::progress::waiting;
+use crate::target;
 
 /// The lines of some entries, in memory.
 pub(crate) type Held = FxHashMap<Seq, Vec<u8>>;
@@ -24,22 +29,75 @@ pub(crate) async fn lines(session: &Session, wanted: &[Seq]) -> Result<Held> {
 
 /// The one-line texts of all entries, from the store's cache where it has them.
 pub(crate) async fn previews(session: &Session) -> Result<Texts> {
+    let _waiting = waiting(&format!("reading {}", session.id()));
     Ok(session.store().previews(session.key(), session.version()).await?)
 }
 
 /// A preview with the user's home folder written `~`.
 pub(crate) fn at_home<'a>(text: &'a str, home: Option<&str>) -> Cow<'a, str> {
-    match home.filter(|home| home.len() > 1 && text.starts_with('[') && text.contains(home)) {
-        Some(home) => Cow::Owned(text.replacen(home, "~", 1)),
-        None => Cow::Borrowed(text),
+    let home = home.filter(|home| home.len() > 1 && text.starts_with('['));
+    let place = home.and_then(|home| Some((text.find(home)?, home.len())));
+    match place.map(|(start, len)| (&text[..start], &text[start + len..])) {
+        Some((before, behind)) if behind.starts_with(['/', ']', ' ', ':']) => {
+            Cow::Owned(format!("{before}~{behind}"))
+        }
+        _ => Cow::Borrowed(text),
     }
 }
 
-/// The entry a person names with `--at`; without it, where the log stands.
+/// The entry a person names.
+pub(crate) fn entry(tree: &SessionTree, id: &str) -> Result<Seq> {
+    match tree.find(id) {
+        Some(seq) => Ok(seq),
+        None => {
+            let ids: Vec<_> = tree.heads().iter().map(|(seq, _)| tree.id(seq)).collect();
+            let ids = ids.iter().map(|id| id.as_str());
+            bail!("no entry {id} in this session; {}", target::nearest_entries(ids, id))
+        }
+    }
+}
+
+/// The place a person names with `--at`; without it, where the log stands.
 pub(crate) fn place(tree: &SessionTree, at: Option<&str>) -> Result<Place> {
     match at {
         None => Ok(tree.leaf()),
         Some("root") => Ok(None),
-        Some(id) => Ok(Some(tree.require(id)?)),
+        Some(id) => entry(tree, id).map(Some),
+    }
+}
+
+/// The card of exactly this state: the store's, unless somebody appended meanwhile.
+pub(crate) async fn card_of(session: &Session, state: &State) -> Result<Card> {
+    let (store, key) = (session.store(), session.key());
+    let mut card = store.card(key).await?;
+    if store.open(key).await?.version == state.version {
+        return Ok(card);
+    }
+    card = Card { file: card.file, ..Card::new(session.header(), store.name()) };
+    let mut fold = CardFold::new(card);
+    let all: Vec<Seq> = (0..state.version.entries).map(Seq::new).collect();
+    session
+        .each_line(state.version, &all, |seq, line| {
+            if let Ok(entry) = read_entry(line) {
+                fold.feed(&entry, seq, state.tree.heads());
+            }
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+    Ok(fold.card().clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_home_folder_is_written_short_where_it_is_one() {
+        let home = Some("/home/dev");
+        assert_eq!(at_home("[read: /home/dev/a.rs:1-9]", home), "[read: ~/a.rs:1-9]");
+        assert_eq!(at_home("[ls: /home/dev]", home), "[ls: ~]");
+        assert_eq!(at_home("[ls: /home/device]", home), "[ls: /home/device]");
+        assert_eq!(at_home("user: \"/home/dev/a\"", home), "user: \"/home/dev/a\"");
+        assert_eq!(at_home("[ls: /]", Some("/")), "[ls: /]");
     }
 }

@@ -5,9 +5,15 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use osier_session::Session;
-use osier_store::{FileStore, Opened, PagedHeads, Store};
+use osier_store::{FileStore, Filter, Opened, PagedHeads, Store, StoreError};
+use osier_tree::Seq;
 
+use crate::failure::usage;
 use crate::home::Home;
+use crate::progress::waiting;
+
+/// How many ids an error names.
+const NAMED: usize = 5;
 
 /// A session that was found, and where.
 #[derive(Debug)]
@@ -25,6 +31,7 @@ pub(crate) fn is_path(word: &str) -> bool {
 
 impl Target {
     pub(crate) async fn find(home: &Home, word: &str) -> Result<Target> {
+        let _waiting = waiting(&format!("reading {word}"));
         let store = home.store();
         let key = key_of(&store, word).await?;
         let opened = store.open(&key).await?;
@@ -36,45 +43,118 @@ impl Target {
         PagedHeads::new(&*self.store, &self.key, self.opened.version)
     }
 
+    /// Fetches lines, a batch at a time, and hands each to `each`.
+    pub(crate) async fn each_line<E: From<StoreError>>(
+        &self,
+        wanted: &[Seq],
+        each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        osier_store::each_line(&*self.store, &self.key, self.opened.version.generation, wanted, each).await
+    }
+
+    /// The line of one entry.
+    pub(crate) async fn line(&self, seq: Seq) -> Result<Vec<u8>> {
+        let mut found = Vec::new();
+        self.each_line(&[seq], |_, line| {
+            found = line.to_vec();
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+        Ok(found)
+    }
+
     /// The session with its whole tree in memory, ready to be changed.
     pub(crate) async fn session(&self, home: &Home) -> Result<Session> {
+        let _waiting = waiting(&format!("reading {}", self.opened.header.id));
         Ok(Session::open(self.store.clone(), &self.key, home.env()).await?)
     }
+}
+
+/// A session, open to be changed.
+pub(crate) async fn session(home: &Home, word: &str) -> Result<Session> {
+    Target::find(home, word).await?.session(home).await
 }
 
 async fn key_of(store: &FileStore, word: &str) -> Result<String> {
     if is_path(word) {
         let path = Path::new(word);
-        if !path.exists() {
-            bail!("no file {word}");
-        }
-        return Ok(FileStore::id_of_path(path)?);
+        return match path.metadata() {
+            Ok(metadata) if metadata.is_dir() => bail!("{word} is a folder; name a .jsonl file in it"),
+            Ok(_) => Ok(FileStore::id_of_path(path)?),
+            Err(_) => bail!("no file {word}"),
+        };
     }
     if word.is_empty() {
-        bail!("name a session: the first digits of its id, or a .jsonl file");
+        return Err(usage("name a session: the first digits of its id, or a .jsonl file"));
     }
-    let found = store.find(word).await?;
+    let mut known = store.find("").await?;
+    let named = known.iter().filter(|id| id.starts_with(word)).cloned().collect();
+    match one(word, named)? {
+        Some(key) => Ok(key),
+        None => by_header(store, word, &mut known).await,
+    }
+}
+
+/// A file that somebody copied or renamed is still the session that its header names.
+async fn by_header(store: &FileStore, word: &str, known: &mut Vec<String>) -> Result<String> {
+    let cards = store.list(&Filter::default()).await?.cards;
+    let named = cards.iter().filter(|card| card.id.starts_with(word));
+    let files: Vec<String> = named.filter_map(|card| card.file.clone()).collect();
+    known.extend(cards.iter().map(|card| card.id.clone()));
+    match one(word, files)? {
+        Some(key) => Ok(key),
+        None => bail!("no session {word}{}", nearest(known, word)),
+    }
+}
+
+/// The only one of those found; none if there is none.
+fn one(word: &str, found: Vec<String>) -> Result<Option<String>> {
+    let exact = found.iter().any(|id| id == word);
     match found.as_slice() {
-        [one] => Ok(one.clone()),
-        [] => bail!("no session {word}{}", nearest(store, word).await),
-        many if many.iter().any(|id| id == word) => Ok(word.to_owned()),
-        many => bail!("{word} could mean {} sessions: {}; give more digits", many.len(), some(many)),
+        _ if exact => Ok(Some(word.to_owned())),
+        [] => Ok(None),
+        [one] => Ok(Some(one.clone())),
+        many => bail!("{word} could mean {} sessions: {}; say more of it", many.len(), some(many)),
     }
 }
 
 fn some(ids: &[String]) -> String {
-    let shown: Vec<&str> = ids.iter().take(5).map(|id| id.get(..13).unwrap_or(id)).collect();
-    format!("{}{}", shown.join(", "), if ids.len() > 5 { ", …" } else { "" })
+    let shown: Vec<&str> = ids.iter().take(NAMED).map(String::as_str).collect();
+    format!("{}{}", shown.join(", "), if ids.len() > NAMED { ", …" } else { "" })
 }
 
-/// The sessions whose ids begin most like `word`.
-async fn nearest(store: &FileStore, word: &str) -> String {
-    let all = store.find("").await.unwrap_or_default();
-    let alike = |id: &String| id.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
-    let best = all.iter().map(&alike).max().unwrap_or(0);
-    let near: Vec<String> = all.iter().filter(|id| best > 0 && alike(id) == best).cloned().collect();
+/// Of all ids those that begin most like `word`.
+pub(crate) fn alike<'a>(ids: impl Iterator<Item = &'a str>, word: &str) -> Vec<String> {
+    let mut best = 1;
+    let mut near: Vec<String> = Vec::new();
+    for id in ids {
+        let shared = id.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
+        if shared > best {
+            near.clear();
+            best = shared;
+        }
+        if shared == best && near.len() <= NAMED {
+            near.push(id.to_owned());
+        }
+    }
+    near.sort();
+    near.dedup();
+    near
+}
+
+fn nearest(known: &[String], word: &str) -> String {
+    let near = alike(known.iter().map(String::as_str), word);
     match near.is_empty() {
         true => "; `osier sessions list --all` shows what there is".to_owned(),
         false => format!("; the nearest: {}", some(&near)),
+    }
+}
+
+/// What an error says about an entry that is not there.
+pub(crate) fn nearest_entries<'a>(ids: impl Iterator<Item = &'a str>, word: &str) -> String {
+    let near = alike(ids, word);
+    match near.is_empty() {
+        true => "`osier sessions tree --ids` shows what there is".to_owned(),
+        false => format!("the nearest: {}", some(&near)),
     }
 }

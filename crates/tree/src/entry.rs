@@ -323,6 +323,18 @@ pub struct Entry<'a> {
     pub body: u16,
 }
 
+impl<'a> Entry<'a> {
+    /// The line as JSON.
+    pub fn object(&self) -> Raw<'a> {
+        Raw::checked(self.line)
+    }
+
+    /// A member of the line.
+    pub fn get(&self, key: &str) -> Option<Raw<'a>> {
+        self.object().get(key)
+    }
+}
+
 /// Looks at a line. `line` has no line feed at its end.
 pub fn read(line: &[u8]) -> Read<'_> {
     if line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {

@@ -32,7 +32,7 @@ pub struct Marks {
 
 impl Marks {
     pub(crate) fn apply(&mut self, seq: Seq, entry: &Entry<'_>) {
-        let Ok(body) = Raw::parse(entry.line) else { return };
+        let body = entry.object();
         match (entry.kind, entry.target.as_deref()) {
             (Kind::Label, Some(target)) => self.label(seq, target, body),
             (Kind::SessionInfo, _) => {

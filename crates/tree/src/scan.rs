@@ -25,6 +25,11 @@ impl<'a> Raw<'a> {
         Ok(value)
     }
 
+    /// Takes text as a value that was checked before.
+    pub(crate) fn checked(text: &'a [u8]) -> Raw<'a> {
+        Raw(text.trim_ascii())
+    }
+
     pub fn bytes(self) -> &'a [u8] {
         self.0
     }

@@ -1,7 +1,12 @@
 //! The card: what a list of sessions shows of one. Kept up to date entry by entry, never by reading the log again.
 
+use std::borrow::Cow;
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 
+use super::preview::display_text;
+use super::usage::Usage;
 use crate::entry::{Entry, Kind, Role};
 use crate::header::Header;
 use crate::heads::{Heads, Seq};
@@ -10,6 +15,9 @@ use crate::time::Millis;
 
 /// How much of the first message a card keeps.
 const FIRST_WORDS: usize = 200;
+
+/// Times in milliseconds that can be written down: up to the year 9999.
+const TIMES: RangeInclusive<f64> = 0.0..=253_402_300_799_999.0;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -85,11 +93,13 @@ pub struct CardFold {
     /// Entries below which the conversation already goes on, by the first entry at or above them that is part of it.
     continued: Vec<bool>,
     from_the_start: bool,
+    /// Somebody said something, so `modified` is more than the header's time.
+    said: bool,
 }
 
 impl CardFold {
     pub fn new(card: Card) -> CardFold {
-        CardFold { card, continued: Vec::new(), from_the_start: false }
+        CardFold { card, continued: Vec::new(), from_the_start: false, said: false }
     }
 
     /// Goes on from a card that covers the first entries of `heads`.
@@ -98,6 +108,7 @@ impl CardFold {
         let mut fold = CardFold::new(card);
         for (_, head) in heads.iter().take(covered).filter(|(_, head)| head.kind.reaches_context()) {
             fold.goes_on_from(heads.anchor(head.parent));
+            fold.said |= matches!(head.role, Role::User | Role::Assistant);
         }
         fold
     }
@@ -125,12 +136,12 @@ impl CardFold {
         match entry.kind {
             Kind::Message => self.feed_message(entry),
             Kind::SessionInfo => {
-                let name = Raw::parse(entry.line).ok().and_then(|line| line.get("name")).and_then(Raw::text);
+                let name = entry.get("name").and_then(Raw::text);
                 self.card.name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
             }
             Kind::Config => self.feed_settings(entry),
             Kind::Usage | Kind::Compaction | Kind::BranchSummary => {
-                self.spend(Raw::parse(entry.line).ok().and_then(|line| line.get("usage")));
+                self.spend(entry.get("usage"));
             }
             _ => {}
         }
@@ -143,15 +154,22 @@ impl CardFold {
         if !matches!(entry.role, Role::User | Role::Assistant) {
             return;
         }
-        let said_at = message.get("timestamp").and_then(Raw::number).map(|time| time as Millis).or(entry.time);
-        self.card.modified = self.card.modified.max(said_at.unwrap_or(Millis::MIN));
+        let said_at = message.get("timestamp").and_then(Raw::number).filter(|time| TIMES.contains(time));
+        let said_at = said_at.map(|time| time as Millis).or(entry.time);
+        if let Some(said_at) = said_at {
+            // A fork is younger than what was said in it.
+            let before = if self.said { self.card.modified } else { Millis::MIN };
+            self.card.modified = before.max(said_at);
+            self.said = true;
+        }
         if entry.role == Role::User && self.card.first_message.is_empty() {
-            self.card.first_message = first_words(message);
+            let shown = display_text(entry).map_or_else(|| text_of(message), Cow::into_owned);
+            self.card.first_message = first_words(&shown);
         }
     }
 
     fn feed_settings(&mut self, entry: &Entry<'_>) {
-        let Some(data) = Raw::parse(entry.line).ok().and_then(|line| line.get("data")) else { return };
+        let Some(data) = entry.get("data") else { return };
         if let Some(summary) = data.get("set").and_then(|set| set.get("summary")) {
             self.card.summary = summary.text().map(String::from);
         }
@@ -165,13 +183,9 @@ impl CardFold {
     }
 
     fn spend(&mut self, usage: Option<Raw<'_>>) {
-        let Some(usage) = usage else { return };
-        let number = |key: &str| usage.get(key).and_then(Raw::number).unwrap_or(0.0);
-        let total = usage.get("totalTokens").and_then(Raw::number);
-        let tokens =
-            total.unwrap_or_else(|| ["input", "output", "cacheRead", "cacheWrite"].into_iter().map(number).sum());
-        self.card.tokens += tokens.max(0.0) as u64;
-        self.card.cost += usage.get("cost").and_then(|cost| cost.get("total")).and_then(Raw::number).unwrap_or(0.0);
+        let Some(usage) = usage.and_then(Usage::read) else { return };
+        self.card.tokens = self.card.tokens.saturating_add(usage.total_tokens);
+        self.card.cost = (self.card.cost + usage.cost).min(f64::MAX);
     }
 
     pub fn card(&self) -> &Card {
@@ -179,10 +193,8 @@ impl CardFold {
     }
 }
 
-/// The beginning of a message, as one line.
-fn first_words(message: Raw<'_>) -> String {
-    let shown = message.get("uiContent").and_then(Raw::text).map(String::from);
-    let text = shown.unwrap_or_else(|| text_of(message));
+/// The beginning of a text, as one line.
+fn first_words(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     words.chars().take(FIRST_WORDS).collect()
 }

@@ -68,7 +68,7 @@ fn custom_message(entry: &Entry<'_>) -> Vec<u8> {
 }
 
 fn field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
-    Raw::parse(entry.line).ok()?.get(key)
+    entry.get(key)
 }
 
 /// A message made of fields of its entry; those the entry lacks are left out.

@@ -4,14 +4,17 @@
 use std::borrow::Cow;
 
 use crate::entry::Entry;
-use crate::scan::{Raw, quote};
+use crate::scan::quote;
+
+/// What every entry has.
+const BASE: [&str; 4] = ["type", "id", "parentId", "timestamp"];
 
 /// An entry as programs see it.
 pub fn entry_json<'a>(entry: &Entry<'a>) -> Cow<'a, [u8]> {
     if entry.kind.custom_type().is_none() {
         return inert(entry.line);
     }
-    let Ok(object) = Raw::parse(entry.line) else { return inert(entry.line) };
+    let object = entry.object();
     let mut out = Vec::with_capacity(entry.line.len());
     let mut member = |key: &str, value: &[u8]| {
         out.push(if out.is_empty() { b'{' } else { b',' });
@@ -22,7 +25,12 @@ pub fn entry_json<'a>(entry: &Entry<'a>) -> Cow<'a, [u8]> {
     object.each_field(|key, value| match key {
         "type" => member("type", format!("\"{}\"", entry.kind.name()).as_bytes()),
         "customType" => {}
-        "data" | "details" if value.is_object() => value.each_field(|key, value| member(key, value.bytes())),
+        "data" | "details" if value.is_object() => value.each_field(|key, value| {
+            // What lies inside must not pass itself off as what every entry has.
+            if !BASE.contains(&key) {
+                member(key, value.bytes());
+            }
+        }),
         _ => member(key, value.bytes()),
     });
     out.push(b'}');
@@ -50,6 +58,9 @@ mod tests {
             String::from_utf8(seen).unwrap(),
             r#"{"type":"leaf","id":"b","parentId":null,"timestamp":"t","fromId":"a","why":"move"}"#
         );
+        let sly = br#"{"type":"custom","customType":"osier.config","data":{"id":"x","set":{}},"id":"d"}"#;
+        let seen = entry_json(&read_entry(sly).unwrap()).into_owned();
+        assert_eq!(String::from_utf8(seen).unwrap(), r#"{"type":"config","set":{},"id":"d"}"#);
         let plain = br#"{"type":"new kind","id":"c","x":1.0}"#;
         assert_eq!(&*entry_json(&read_entry(plain).unwrap()), plain);
     }

@@ -7,6 +7,7 @@ pub mod json;
 pub mod outline;
 pub mod preview;
 pub mod request;
+pub mod settings;
 pub mod snapshot;
 pub mod transcript;
 pub mod usage;

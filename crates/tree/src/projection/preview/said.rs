@@ -9,7 +9,7 @@ use super::call::Call;
 
 /// A field of an entry's line.
 pub(crate) fn field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
-    Raw::parse(entry.line).ok()?.get(key)
+    entry.get(key)
 }
 
 /// A field of the message, or of the entry itself if it has none.

@@ -6,10 +6,13 @@ use std::fmt::Write;
 use super::item::{Assistant, Backtrack, Bash, Part, Subagents, ToolCall, ToolResult, TranscriptItem};
 use crate::projection::preview::{inert, one_line};
 
-/// The whole transcript under a title.
+/// The whole transcript under a title, if there is one.
 pub fn markdown(items: &[TranscriptItem], title: &str) -> String {
     let mut page = Page(String::new());
-    page.block(&format!("# {}", escaped(&one_line(title, 200))));
+    let title = escaped(&one_line(title, 200));
+    if !title.is_empty() {
+        page.block(&format!("# {title}"));
+    }
     for item in items {
         page.item(item);
     }

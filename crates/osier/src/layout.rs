@@ -1,0 +1,113 @@
+//! Text for people in columns: widths are those of a terminal, and nothing from a log is obeyed by one.
+
+use osier_tree::projection::preview::inert;
+use osier_tree::time::Millis;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+/// The columns a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Text cut to a number of columns, with an ellipsis where something is missing.
+pub(crate) fn fit(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let kept = text.graphemes(true).take_while(|grapheme| {
+        used += grapheme.width();
+        used < columns
+    });
+    let ellipsis = if columns > 0 { "…" } else { "" };
+    kept.chain([ellipsis]).collect()
+}
+
+/// Text followed by blanks up to a number of columns.
+pub(crate) fn left(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
+/// Text behind blanks up to a number of columns.
+pub(crate) fn right(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(text.width())))
+}
+
+/// Rows below each other: the first cell of each to the left, the others to the right.
+pub(crate) fn table(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max();
+    let widths: Vec<usize> = (0..columns).map(|at| widest(at).unwrap_or(0)).collect();
+    let cell = |(at, cell): (usize, &String)| match at {
+        0 => left(cell, widths[at]),
+        _ => right(cell, widths[at]),
+    };
+    let line = |row: &Vec<String>| row.iter().enumerate().map(cell).collect::<Vec<_>>().join("  ");
+    rows.iter().map(|row| line(row).trim_end().to_owned()).collect()
+}
+
+/// A name, path or id on one line. Blanks stay as they are; whatever would break the line is seen and not obeyed.
+pub(crate) fn plain(text: &str) -> String {
+    inert(text).replace(['\n', '\t'], "\u{fffd}")
+}
+
+/// How long ago, in one unit.
+pub(crate) fn age(then: Millis, now: Millis) -> String {
+    let minutes = now.saturating_sub(then).max(0) / 60_000;
+    match minutes {
+        0 => "now".to_owned(),
+        1..60 => format!("{minutes}m"),
+        60..1_440 => format!("{}h", minutes / 60),
+        1_440..20_160 => format!("{}d", minutes / 1_440),
+        20_160..86_400 => format!("{}w", minutes / 10_080),
+        86_400..525_600 => format!("{}mo", minutes / 43_200),
+        _ => format!("{}y", minutes / 525_600),
+    }
+}
+
+/// `1 entry`, `2 entries`.
+pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_text_never_takes_more_columns_than_it_may() {
+        assert_eq!(fit("short", 5), "short");
+        assert_eq!(fit("longer", 5), "long…");
+        assert_eq!(fit("一二三", 5), "一二…");
+        assert_eq!(fit("一二三", 4), "一…");
+        assert_eq!(fit("一二三", 1), "…");
+        assert_eq!(fit("一二三", 0), "");
+    }
+
+    #[test]
+    fn what_is_drawn_as_one_is_cut_as_one() {
+        let family = "👨‍👩‍👧";
+        assert_eq!(fit(&format!("{family}abc"), 4), format!("{family}a…"));
+        assert_eq!(fit(&format!("a{family}bc"), 3), "a…");
+        assert_eq!(fit("e\u{301}tude", 3), "e\u{301}t…");
+    }
+
+    #[test]
+    fn columns_are_aligned_by_what_a_terminal_draws() {
+        let rows = [["model", "tokens"], ["一二", "1.2k"], ["x", "7"]].map(|row| row.map(str::to_owned).to_vec());
+        assert_eq!(table(&rows), ["model  tokens", "一二     1.2k", "x           7"]);
+    }
+
+    #[test]
+    fn a_name_cannot_leave_its_line() {
+        assert_eq!(plain("/a  b\nc\x1b[2J\u{202e}"), "/a  b\u{fffd}c\u{fffd}[2J\u{fffd}");
+    }
+
+    #[test]
+    fn ages_are_told_in_one_unit() {
+        let minute = 60_000;
+        let ages = [-5, 0, 1, 59, 60, 1_440, 20_160, 86_400, 525_600].map(|then| age(0, then * minute));
+        assert_eq!(ages, ["now", "now", "1m", "59m", "1h", "1d", "2w", "2mo", "1y"]);
+    }
+}

@@ -1,0 +1,84 @@
+//! The golden lines of the page about the format: one per kind and role, which together are a session.
+
+use std::collections::HashSet;
+
+use osier_tree::entry::{Read, read, read_entry};
+use osier_tree::projection::json::entry_json;
+use osier_tree::{Kind, Role, SessionTree};
+use serde_json::Value;
+
+use crate::page::{Block, Page};
+
+const PAGE: &str = "docs/session-format.md";
+
+/// What a heading names: the word in its back quotes.
+fn named(block: &Block) -> &str {
+    block.title.split('`').nth(1).unwrap_or_default()
+}
+
+fn lines(page: &Page) -> Vec<(&str, &[u8])> {
+    let mut lines = Vec::new();
+    for block in page.blocks("jsonl") {
+        lines.extend(block.text.lines().map(|line| (named(block), line.as_bytes())));
+    }
+    lines
+}
+
+#[test]
+fn every_kind_and_role_has_a_line_that_reads_as_it() {
+    let page = Page::open(PAGE);
+    let (mut kinds, mut roles) = (HashSet::from([Kind::Unknown]), HashSet::from([Role::None, Role::Unknown]));
+    for (name, line) in lines(&page) {
+        let (kind, role) = match read(line) {
+            Read::Header(_) => {
+                assert_eq!(name, "session");
+                continue;
+            }
+            Read::Entry(entry) => (entry.kind, entry.role),
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(name, if kind == Kind::Message { role.name() } else { kind.name() });
+        kinds.insert(kind);
+        roles.insert(role);
+    }
+    assert_eq!(kinds, HashSet::from(Kind::ALL));
+    assert_eq!(roles, HashSet::from(Role::ALL));
+}
+
+#[test]
+fn the_lines_together_are_a_sound_session() {
+    let page = Page::open(PAGE);
+    let mut tree = SessionTree::default();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("page.jsonl");
+    let mut text = Vec::new();
+    for (_, line) in lines(&page) {
+        if let Ok(entry) = read_entry(line) {
+            tree.append(&entry, 0, 0);
+        }
+        text.extend_from_slice(line);
+        text.push(b'\n');
+    }
+    std::fs::write(&file, text).expect("a file");
+    let verified = osier_store::file::verify(&file).expect("a session");
+    assert_eq!(verified.oddities, []);
+    assert_eq!(verified.tree.len(), tree.len());
+    assert!(tree.children().roots().len() == 1 && tree.heads().is_regular());
+}
+
+#[test]
+fn own_kinds_look_in_json_as_the_page_shows() {
+    let page = Page::open(PAGE);
+    let stored = lines(&page);
+    let mut seen = 0;
+    for block in page.blocks("json") {
+        let line = stored.iter().find(|(name, _)| *name == named(block)).expect("its stored line").1;
+        let shown: Value = serde_json::from_str(&block.text).expect("JSON");
+        let entry = read_entry(line).expect("an entry");
+        let printed: Value = serde_json::from_slice(&entry_json(&entry)).expect("JSON");
+        assert_eq!(shown, printed, "{}:{}", page.name, block.line);
+        seen += 1;
+    }
+    let own = Kind::ALL.into_iter().filter(|kind| kind.custom_type().is_some()).count();
+    assert_eq!(seen, own, "one for each kind that lies in pi's clothes");
+}

@@ -1,0 +1,62 @@
+//! Every link of a page to another page, to a file or to a heading leads there.
+
+use std::path::Path;
+
+use crate::page::{Page, root};
+
+/// All pages of the project, by their paths.
+fn pages() -> Vec<String> {
+    let mut pages = Vec::new();
+    for folder in ["", "docs"] {
+        for file in std::fs::read_dir(root().join(folder)).expect("a folder") {
+            let name = file.expect("a file").file_name().into_string().expect("a name");
+            if name.ends_with(".md") {
+                pages.push(Path::new(folder).join(name).to_string_lossy().into_owned());
+            }
+        }
+    }
+    pages.sort();
+    pages
+}
+
+/// The targets of the links of a line.
+fn targets(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| rest.split(')').next())
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut seen = 0;
+    for name in pages() {
+        let page = Page::open(&name);
+        let folder = Path::new(&name).parent().unwrap_or(Path::new(""));
+        for (number, line) in page.prose() {
+            for target in targets(line).filter(|target| !target.contains("://")) {
+                let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+                let path = if file.is_empty() {
+                    name.clone()
+                } else {
+                    folder.join(file).to_string_lossy().into_owned()
+                };
+                assert!(root().join(&path).exists(), "{name}:{number}: nothing at {target}");
+                if !anchor.is_empty() {
+                    let anchors = Page::open(&path).anchors();
+                    assert!(
+                        anchors.iter().any(|known| known == anchor),
+                        "{name}:{number}: no heading {target}"
+                    );
+                }
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 10, "{seen} links are too few to be all");
+}
+
+#[test]
+fn every_page_of_the_docs_is_linked_from_the_readme() {
+    let readme = Page::open("README.md").text;
+    for page in pages().iter().filter(|page| *page != "README.md") {
+        assert!(readme.contains(&format!("]({page}")), "README.md does not link {page}");
+    }
+}

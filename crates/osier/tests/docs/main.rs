@@ -1,0 +1,90 @@
+//! The documents are true: their examples are run, their lines are folded, their links lead somewhere. A page that no
+//! longer says what the program does fails here.
+
+mod console;
+mod format;
+mod links;
+mod matching;
+mod page;
+
+use std::process::Command;
+
+use page::Page;
+
+/// Every page with examples. The first two show the same ones.
+const EXAMPLES: [&str; 7] = [
+    "README.md",
+    "README.zh.md",
+    "docs/commands.md",
+    "docs/json.md",
+    "docs/library.md",
+    "docs/session-format.md",
+    "docs/settings.md",
+];
+
+#[test]
+fn examples_print_what_the_pages_show() {
+    for name in EXAMPLES {
+        console::run(&Page::open(name));
+    }
+}
+
+#[test]
+fn both_readmes_show_the_same_examples() {
+    let shown = |name| Page::open(name).blocks("console").map(|block| block.text.clone()).collect::<Vec<_>>();
+    assert_eq!(shown("README.md"), shown("README.zh.md"));
+}
+
+#[test]
+fn every_command_and_option_is_described() {
+    let page = Page::open("docs/commands.md");
+    let commands = subcommands(&["sessions"]);
+    let described: Vec<String> =
+        page.titles(3).iter().map(|title| title.trim_matches('`').to_owned()).collect();
+    let mut sorted = described.clone();
+    sorted.retain(|title| !matches!(title.as_str(), "demo" | "completions" | "man"));
+    assert_eq!(sorted, commands, "one section per command, in the order of `osier sessions --help`");
+    for command in &commands {
+        let section = page.section(&format!("`{command}`"));
+        for option in options(&["sessions", command]) {
+            assert!(section.contains(&format!("`{option}")), "{command}: {option} is not described");
+        }
+    }
+}
+
+#[test]
+fn rust_on_the_pages_is_the_rust_of_the_examples() {
+    let page = Page::open("docs/library.md");
+    let mut seen = 0;
+    for block in page.blocks("rust") {
+        let file = block.attribute("file").expect("a rust block names the file it is from");
+        let code = std::fs::read_to_string(page::root().join(file)).expect("a file of the workspace");
+        assert!(code.contains(&block.text), "{}:{}: not in {file}", page.name, block.line);
+        seen += 1;
+    }
+    assert!(seen >= 4, "there are four examples");
+}
+
+fn help(words: &[&str]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_osier")).args(words).arg("--help").output().expect("osier runs");
+    String::from_utf8(output.stdout).expect("help is text")
+}
+
+/// The commands that `--help` lists, `help` left out.
+fn subcommands(words: &[&str]) -> Vec<String> {
+    let help = help(words);
+    let listed =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.split_whitespace().next()).map(str::to_owned);
+    names.filter(|name| name != "help").collect()
+}
+
+/// The long options that `--help` lists, `--help` left out.
+fn options(words: &[&str]) -> Vec<String> {
+    let help = help(words);
+    let listed =
+        help.lines().skip_while(|line| *line != "Options:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--")));
+    names.map(str::to_owned).filter(|name| name != "--help").collect()
+}

@@ -1,0 +1,63 @@
+//! Opens a session file, wherever it lies, and prints its path and what a model would be sent. Writes nothing.
+//!
+//!     cargo run -p osier-session --example open_and_walk -- talk.jsonl
+
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use osier_session::{Env, Session};
+use osier_store::{FileStore, StoreError};
+use osier_tree::Seq;
+use osier_tree::entry::read_entry;
+use osier_tree::projection::Lines;
+use osier_tree::projection::preview::Previews;
+use rustc_hash::FxHashMap;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let file = std::env::args().nth(1).ok_or("name a .jsonl file")?;
+    run(Path::new(&file), &mut std::io::stdout()).await
+}
+
+pub(crate) async fn run(file: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    // A key with a `/` in it is the path of a file, so the folder of sessions does not matter here.
+    let store = Arc::new(FileStore::new(".", None));
+    let session = Session::open(store, &FileStore::id_of_path(file)?, Env::default()).await?;
+    let (tree, version) = (session.tree(), session.version());
+
+    // The tree keeps heads. Lines are fetched when somebody wants to see them.
+    let path = tree.path(tree.leaf());
+    let mut previews = Previews::default();
+    let mut rows = Vec::new();
+    session
+        .each_line(version, &path, |seq, line| {
+            if let Ok(entry) = read_entry(line) {
+                rows.push(format!("{}  {}", tree.id(seq), previews.preview(&entry)));
+            }
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+    writeln!(out, "path:\n  {}", rows.join("\n  "))?;
+
+    // A context in two steps: which entries, then their messages. Each message is a piece of a stored line.
+    let plan = tree.context_entries(tree.leaf());
+    let wanted: Vec<Seq> = plan.items.iter().flat_map(|item| [Some(item.seq), item.edit]).flatten().collect();
+    let mut lines: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();
+    session
+        .each_line(version, &wanted, |seq, line| {
+            lines.insert(seq, line.to_vec());
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+    let mut messages = Vec::new();
+    for item in &plan.items {
+        let edit = item.edit.and_then(|edit| lines.line(edit));
+        if let Some(line) = lines.line(item.seq) {
+            item.messages(line, edit, &mut |message| messages.push(message.len()));
+        }
+    }
+    writeln!(out, "context: {} messages, {} bytes", messages.len(), messages.iter().sum::<usize>())?;
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Two programs answer in one session at the same time. Nobody loses: the tree gets two branches.
+//!
+//!     cargo run -p osier-session --example two_writers
+
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use osier_session::{Commit, Cursor, Env, Session};
+use osier_store::FileStore;
+use osier_tree::projection::outline::{Options, Outline};
+use osier_tree::scan::Raw;
+use osier_tree::{Header, PlanError, Seq};
+use serde_json::json;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    run(folder.path(), &mut std::io::stdout()).await
+}
+
+pub(crate) async fn run(folder: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let env = Env::default();
+    // A store each, as two processes would have.
+    let stores = [0, 1].map(|_| Arc::new(FileStore::new(folder.join("sessions"), None)));
+    let header = Header::new(env.ids.session(), env.clock.now(), folder.to_string_lossy());
+    let one = Session::create(stores[0].clone(), &header, &[], env.clone()).await?;
+    say(&one.main(), "user", "Which way?").await?;
+    let two = Session::open(stores[1].clone(), &header.id, env).await?;
+
+    // Both begin a turn at the same place, and neither knows of the other.
+    let turns = (one.main().begin_turn().await?, two.main().begin_turn().await?);
+    say(&one.main(), "assistant", "The left one.").await?;
+    say(&two.main(), "assistant", "The right one.").await?;
+    turns.0.end().await?;
+    turns.1.end().await?;
+
+    // A label from a window that is behind moves nobody.
+    one.label(&one.tree().id(Seq::new(0)).to_string(), Some("crossroads")).await?;
+
+    two.refresh().await?;
+    draw(&two, out).await
+}
+
+/// Says something where a cursor stands.
+async fn say(cursor: &Cursor, role: &str, text: &str) -> Result<(), Box<dyn Error>> {
+    let message = json!({ "role": role, "content": text, "stopReason": "stop" }).to_string();
+    let plan = move |tree: &osier_tree::SessionTree, at| {
+        let message =
+            Raw::parse(message.as_bytes()).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+        tree.plan_message(at, message)
+    };
+    cursor.commit(Commit::new(plan)).await?;
+    Ok(())
+}
+
+/// Draws the tree as `osier sessions tree` does.
+async fn draw(session: &Session, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
+    let tree = session.tree();
+    let texts = session.store().previews(session.key(), session.version()).await?;
+    let outline = Outline::new(&tree, tree.leaf(), &Options::default(), &|seq| texts.get(seq).into());
+    for (at, row) in outline.rows.iter().enumerate() {
+        writeln!(out, "{}", outline.draw(at, texts.get(row.seq)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! Files, lines, and all that a store tells of them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use osier_store::{FileStore, Store, StoreError, Version, each_line};
+use osier_tree::projection::card::Card;
+use osier_tree::{Head, Header, Seq};
+
+/// 2026-01-01.
+pub(crate) const DAY_ONE: i64 = 1_767_225_600_000;
+
+/// Files of this size get an index.
+pub(crate) const INDEXED: usize = 140 << 10;
+
+/// A folder with sessions and caches, gone after the test.
+pub(crate) struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    pub(crate) fn new() -> Home {
+        Home { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(crate) fn sessions(&self) -> PathBuf {
+        self.path("sessions")
+    }
+
+    pub(crate) fn caches(&self) -> PathBuf {
+        self.path("cache")
+    }
+
+    /// A store as another process would have it.
+    pub(crate) fn store(&self) -> FileStore {
+        FileStore::new(self.sessions(), Some(self.caches()))
+    }
+
+    /// The same without caches.
+    pub(crate) fn bare(&self) -> FileStore {
+        FileStore::new(self.sessions(), None)
+    }
+
+    /// A file of these bytes outside the store's own folder, and the id by which stores know it.
+    pub(crate) fn put(&self, bytes: &[u8]) -> (PathBuf, String) {
+        let path = self.path("log.jsonl");
+        fs::write(&path, bytes).unwrap();
+        let id = path.display().to_string();
+        (path, id)
+    }
+
+    /// All files of a cache, in order.
+    pub(crate) fn cached(&self, folder: &str) -> Vec<PathBuf> {
+        files_in(&self.caches().join(folder))
+    }
+}
+
+/// The files of a folder, in order.
+pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+pub(crate) fn header(id: &str) -> Header {
+    Header::new(id, DAY_ONE, "/here")
+}
+
+/// A header that makes any log large enough for an index.
+pub(crate) fn wide_header(id: &str) -> Vec<u8> {
+    let pad = "x".repeat(INDEXED);
+    format!(r#"{{"type":"session","version":3,"id":"{id}","cwd":"/here","pad":"{pad}"}}"#).into_bytes()
+}
+
+/// A user's message; its time is the day's second that `at` counts.
+pub(crate) fn message(id: &str, parent: Option<&str>, at: usize, text: &str) -> Vec<u8> {
+    let parent = parent.map_or_else(|| "null".to_owned(), |parent| format!("\"{parent}\""));
+    let time = osier_tree::time::format(DAY_ONE + at as i64 * 1000);
+    format!(
+        r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"{time}","message":{{"role":"user","content":"{text}"}}}}"#
+    )
+    .into_bytes()
+}
+
+pub(crate) fn id(at: usize) -> String {
+    format!("{at:08x}")
+}
+
+/// The `at`th of messages one below the other.
+pub(crate) fn link(at: usize) -> Vec<u8> {
+    message(&id(at), at.checked_sub(1).map(id).as_deref(), at, &format!("message {at}"))
+}
+
+pub(crate) fn chain(count: usize) -> Vec<Vec<u8>> {
+    (0..count).map(link).collect()
+}
+
+/// A file of these lines.
+pub(crate) fn file_of<L: AsRef<[u8]>>(header: &[u8], lines: &[L]) -> Vec<u8> {
+    let mut file = header.to_vec();
+    file.push(b'\n');
+    for line in lines {
+        file.extend_from_slice(line.as_ref());
+        file.push(b'\n');
+    }
+    file
+}
+
+/// All that a store tells of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Told {
+    pub(crate) header: Header,
+    pub(crate) entries: usize,
+    pub(crate) odd: usize,
+    pub(crate) heads: Vec<Head>,
+    pub(crate) lines: Vec<Vec<u8>>,
+    pub(crate) card: Card,
+    pub(crate) previews: Vec<String>,
+}
+
+/// Asks for everything, and once more if the store says that what it told before was wrong.
+pub(crate) async fn told(store: &dyn Store, id: &str) -> Told {
+    for _ in 0..3 {
+        match try_told(store, id).await {
+            Err(StoreError::Replaced) => {}
+            told => return told.unwrap_or_else(|error| panic!("{error}: {error:?}")),
+        }
+    }
+    panic!("replaced again and again")
+}
+
+async fn try_told(store: &dyn Store, id: &str) -> Result<Told, StoreError> {
+    let opened = store.open(id).await?;
+    let Version { generation, entries } = opened.version;
+    let mut heads: Vec<Head> = Vec::new();
+    while heads.len() < entries {
+        let page = store.heads(id, generation, heads.len(), 100).await?;
+        assert!(!page.is_empty(), "{} of {entries} heads", heads.len());
+        heads.extend(page);
+    }
+    let lines = try_lines(store, id, opened.version).await?;
+    let card = store.card(id).await?;
+    let texts = store.previews(id, opened.version).await?;
+    let previews = (0..texts.len()).map(|at| texts.get(Seq::new(at)).to_owned()).collect();
+    Ok(Told { header: opened.header, entries, odd: opened.odd_lines, heads, lines, card, previews })
+}
+
+async fn try_lines(store: &dyn Store, id: &str, version: Version) -> Result<Vec<Vec<u8>>, StoreError> {
+    let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+    let mut lines = Vec::new();
+    each_line(store, id, version.generation, &wanted, |_, line| {
+        lines.push(line.to_vec());
+        Ok::<_, StoreError>(())
+    })
+    .await?;
+    Ok(lines)
+}
+
+/// The lines of all entries.
+pub(crate) async fn lines_of(store: &dyn Store, id: &str) -> Vec<Vec<u8>> {
+    let version = store.open(id).await.unwrap().version;
+    try_lines(store, id, version).await.unwrap()
+}
+
+/// Appends below whatever others append meanwhile.
+pub(crate) async fn append(store: &dyn Store, id: &str, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+    let mut expected = store.open(id).await?.version;
+    loop {
+        match store.append(id, expected, lines).await {
+            Err(StoreError::Conflict { now }) => expected = now,
+            Err(StoreError::Replaced) => expected = store.open(id).await?.version,
+            done => return done,
+        }
+    }
+}
+
+/// SplitMix64: small, and good enough to mix things up.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % limit.max(1) as u64) as usize
+    }
+}

@@ -1,0 +1,67 @@
+//! The settings of a session: what its entries set, and for every other key what goes without saying.
+
+use serde_json::{Map, Value, json};
+
+use crate::fold::SessionTree;
+
+/// All settings of a session. A key that nobody set has its own default.
+pub fn settings(tree: &SessionTree) -> Map<String, Value> {
+    let mut all = defaults();
+    all.extend(tree.marks().settings().iter().map(|(key, value)| (key.clone(), value.clone())));
+    all
+}
+
+fn defaults() -> Map<String, Value> {
+    let defaults =
+        json!({ "approvalMode": "default", "approvalTools": [], "pastedImageMap": {}, "pastedTextMap": {} });
+    defaults.as_object().cloned().unwrap_or_default()
+}
+
+/// A value as somebody wrote it: JSON where it is some and the setting is not a text, otherwise text.
+pub fn read_setting(key: &str, text: &str) -> Value {
+    let value = serde_json::from_str(text).ok().filter(|value: &Value| key != "summary" || value.is_string());
+    value.unwrap_or_else(|| json!(text))
+}
+
+/// What a setting must be, if `value` is something that no reader could use.
+pub fn wrong_setting(key: &str, value: &Value) -> Option<&'static str> {
+    let (good, expected) = match key {
+        "" => (false, "given a name"),
+        "approvalMode" => {
+            (matches!(value.as_str(), Some("default" | "autoEdit" | "yolo")), "default, autoEdit or yolo")
+        }
+        "approvalTools" => {
+            let names = value.as_array().is_some_and(|tools| tools.iter().all(Value::is_string));
+            (names, "a list of tool names")
+        }
+        "pastedTextMap" | "pastedImageMap" => (value.is_object(), "an object"),
+        "summary" => (value.is_string(), "text"),
+        _ => (true, ""),
+    };
+    (!good).then_some(expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_missing_key_takes_its_own_default() {
+        let mut tree = SessionTree::default();
+        let line = br#"{"type":"custom","id":"1","customType":"osier.config","data":{"set":{"approvalMode":"yolo","mine":1}}}"#;
+        tree.append(&crate::entry::read_entry(line).unwrap(), 0, 0);
+        assert_eq!(
+            Value::Object(settings(&tree)),
+            json!({ "approvalMode": "yolo", "approvalTools": [], "pastedImageMap": {}, "pastedTextMap": {}, "mine": 1 })
+        );
+    }
+
+    #[test]
+    fn what_no_reader_could_use_is_told() {
+        assert_eq!(wrong_setting("approvalMode", &json!("off")), Some("default, autoEdit or yolo"));
+        assert_eq!(wrong_setting("approvalTools", &json!(["read", 1])), Some("a list of tool names"));
+        assert_eq!(wrong_setting("mine", &json!(null)), None);
+        assert_eq!(read_setting("summary", "12"), json!("12"));
+        assert_eq!(read_setting("mine", "12"), json!(12));
+    }
+}
