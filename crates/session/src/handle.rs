@@ -62,6 +62,17 @@ impl Session {
         Session::open(store, &header.id, env).await
     }
 
+    /// An id for a new session whose first eight digits no other session of the store begins with: people name sessions by
+    /// them.
+    pub async fn fresh_id(store: &dyn Store, env: &Env) -> Result<String, Error> {
+        loop {
+            let id = env.ids.session();
+            if store.find(osier_tree::projection::card::short_id(&id)).await?.is_empty() {
+                return Ok(id);
+            }
+        }
+    }
+
     pub fn id(&self) -> &str {
         &self.shared.header.id
     }

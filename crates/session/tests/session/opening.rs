@@ -99,3 +99,28 @@ async fn the_writer_ends_with_the_last_handle() {
     drop(copy);
     assert_eq!(events.next().await, None);
 }
+
+#[tokio::test]
+async fn a_new_session_has_a_short_id_of_its_own() {
+    #[derive(Debug)]
+    struct Repeating(std::sync::atomic::AtomicU32);
+    impl osier_session::Ids for Repeating {
+        fn entry(&self) -> String {
+            "00000001".to_owned()
+        }
+        fn session(&self) -> String {
+            let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            // The first three begin alike.
+            format!("{:08x}-{count}", count / 3)
+        }
+    }
+    let store: std::sync::Arc<dyn osier_store::Store> = std::sync::Arc::new(osier_store::MemoryStore::default());
+    let env = osier_session::Env {
+        ids: std::sync::Arc::new(Repeating(std::sync::atomic::AtomicU32::new(0))),
+        ..osier_session::Env::default()
+    };
+    let first = osier_session::Session::fresh_id(&*store, &env).await.unwrap();
+    store.create(&osier_tree::Header::new(&first, 0, "/x"), &[]).await.unwrap();
+    let second = osier_session::Session::fresh_id(&*store, &env).await.unwrap();
+    assert_eq!((first.as_str(), second.as_str()), ("00000000-0", "00000001-3"));
+}
