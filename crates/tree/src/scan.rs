@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
+use wide::u8x32;
 
 /// The text is not JSON. Where exactly does not matter to anybody: the line is reported as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,26 +107,32 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// The first quote or backslash. Keys and ids end within a few bytes, where a vector search does not pay.
+/// How far the plain part of a string goes: to the first quote, backslash or control character, or to the end of `text`.
 #[inline]
-fn quote_or_backslash(text: &[u8]) -> Option<usize> {
-    text.get(..16).and_then(in_words).or_else(|| memchr2(b'"', b'\\', text))
+fn plain_part(text: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(block) = text[at..].first_chunk::<BLOCK>() {
+        let found = ends_of_plain(*block);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize;
+        }
+        at += BLOCK;
+    }
+    let rest = &text[at..];
+    at + rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len())
 }
 
-/// The same, eight bytes at a time; the length is a multiple of that.
+/// How many bytes are looked at together: most keys, ids and words of a log end within so many.
+const BLOCK: usize = 32;
+
+/// A bit for each byte that ends plain text.
 #[inline]
-fn in_words(text: &[u8]) -> Option<usize> {
-    const EACH: u64 = u64::from_ne_bytes([1; 8]);
-    const HIGH: u64 = EACH << 7;
-    let zero_bytes = |word: u64| word.wrapping_sub(EACH) & !word & HIGH;
-    for (number, eight) in text.chunks_exact(8).enumerate() {
-        let word = u64::from_le_bytes(eight.try_into().expect("eight bytes"));
-        let found = zero_bytes(word ^ (EACH * b'"' as u64)) | zero_bytes(word ^ (EACH * b'\\' as u64));
-        if found != 0 {
-            return Some(number * 8 + found.trailing_zeros() as usize / 8);
-        }
-    }
-    None
+fn ends_of_plain(block: [u8; BLOCK]) -> u32 {
+    let text = u8x32::new(block);
+    let quotes = text.simd_eq(u8x32::splat(b'"'));
+    let backslashes = text.simd_eq(u8x32::splat(b'\\'));
+    let controls = text.min(u8x32::splat(0x1f)).simd_eq(text);
+    (quotes | backslashes | controls).to_bitmask()
 }
 
 /// A cursor over JSON text.
@@ -134,15 +140,11 @@ fn in_words(text: &[u8]) -> Option<usize> {
 pub(crate) struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
-    /// Strings must be searched for raw control characters, which JSON forbids there.
-    strict: bool,
 }
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a [u8]) -> Self {
-        // One pass the compiler turns into vector instructions; hardly any line has a control character at all.
-        let strict = text.iter().fold(false, |seen, &b| seen | (b < 0x20));
-        Scanner { text, at: 0, strict }
+        Scanner { text, at: 0 }
     }
 
     fn white_space(&mut self) {
@@ -316,23 +318,21 @@ impl<'a> Scanner<'a> {
         let mut at = 0;
         let mut escaped = false;
         loop {
-            at += quote_or_backslash(&rest[at..]).ok_or(NotJson)?;
-            if rest[at] == b'"' {
-                break;
+            at += plain_part(&rest[at..]);
+            match rest.get(at) {
+                Some(b'"') => break,
+                Some(b'\\') => escaped = true,
+                // A control character, which JSON forbids here, or the end.
+                _ => return Err(NotJson),
             }
-            escaped = true;
             at += match rest.get(at + 1) {
                 Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => 2,
                 Some(b'u') if hex4(&rest[at + 2..]).is_some() => 6,
                 _ => return Err(NotJson),
             };
         }
-        let inner = &rest[..at];
-        if self.strict && inner.iter().any(|&b| b < 0x20) {
-            return Err(NotJson);
-        }
         self.at += at + 2;
-        Ok((inner, escaped))
+        Ok((&rest[..at], escaped))
     }
 
     fn number(&mut self) -> Result<(), NotJson> {

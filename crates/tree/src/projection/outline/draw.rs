@@ -10,7 +10,7 @@ const WIDTH: usize = 3;
 
 /// More levels than this are not drawn: of a row further in, only the nearest are. So a hostile tree costs no more to
 /// draw than its rows, and a deep one stays readable.
-const LEVELS: usize = 32;
+const LEVELS: usize = 16;
 
 /// The characters of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
