@@ -1,0 +1,85 @@
+//! Project instructions: what `AGENTS.md` and `CLAUDE.md` files tell the agent, from the home folder down to where it works.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The names looked for in each folder; of several in one folder the first counts.
+const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+
+/// Larger files are cut: instructions that fill the window leave no room for work.
+const MOST: usize = 64 << 10;
+
+/// One file of instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Instructions {
+    pub path: PathBuf,
+    pub text: String,
+    /// The file was longer than is taken in.
+    pub cut: bool,
+}
+
+/// The instructions for `cwd`: those of the user's own folder first, then from the outermost folder inwards, so that the
+/// nearest has the last word. The search goes up to the folder that holds `.git`, or to the root without one.
+pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
+    let mut folders: Vec<&Path> = Vec::new();
+    for folder in cwd.ancestors() {
+        folders.push(folder);
+        if folder.join(".git").exists() {
+            break;
+        }
+    }
+    folders.push(user_folder);
+    let mut found: Vec<Instructions> = Vec::new();
+    for folder in folders.into_iter().rev() {
+        let read = NAMES.iter().find_map(|name| read(&folder.join(name)));
+        // A folder can be reached twice; its instructions are said once.
+        found.extend(read.filter(|new| found.iter().all(|old| old.path != new.path)));
+    }
+    found
+}
+
+fn read(path: &Path) -> Option<Instructions> {
+    let path = path.canonicalize().ok().filter(|path| path.is_file())?;
+    let bytes = fs::read(&path).ok()?;
+    let cut = bytes.len() > MOST;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]).into_owned();
+    (!text.trim().is_empty()).then_some(Instructions { path, text, cut })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_folder_has_the_last_word_and_the_project_is_the_border() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        fs::create_dir_all(at("outside/project/.git")).unwrap();
+        fs::create_dir_all(at("outside/project/src")).unwrap();
+        fs::create_dir_all(at("user")).unwrap();
+        let files = [
+            ("outside/AGENTS.md", "too far out"),
+            ("outside/project/CLAUDE.md", "project"),
+            ("outside/project/src/AGENTS.md", "src"),
+            ("outside/project/src/CLAUDE.md", "not this one"),
+            ("user/AGENTS.md", "user"),
+        ];
+        for (path, text) in files {
+            fs::write(at(path), text).unwrap();
+        }
+        let texts: Vec<String> =
+            find(&at("user"), &at("outside/project/src")).into_iter().map(|found| found.text).collect();
+        assert_eq!(texts, ["user", "project", "src"]);
+    }
+
+    #[test]
+    fn an_empty_or_huge_file_does_no_harm() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir(root.path().join(".git")).unwrap();
+        fs::write(root.path().join("AGENTS.md"), " \n").unwrap();
+        fs::write(root.path().join("CLAUDE.md"), "x".repeat(MOST + 1)).unwrap();
+        let found = find(Path::new("/nowhere"), root.path());
+        assert_eq!(found.len(), 1);
+        assert!(found[0].cut && found[0].text.len() == MOST);
+    }
+}
