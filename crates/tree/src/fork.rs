@@ -22,7 +22,13 @@ impl SessionTree {
 
     /// The lines of a fork at `at`: the path, then its labels, then the session's settings. `mint` makes ids that the given
     /// predicate does not refuse.
-    pub fn fork(&self, at: Place, lines: &impl Lines, now: Millis, mut mint: impl FnMut(&dyn Fn(&str) -> bool) -> String) -> Vec<Vec<u8>> {
+    pub fn fork(
+        &self,
+        at: Place,
+        lines: &impl Lines,
+        now: Millis,
+        mut mint: impl FnMut(&dyn Fn(&str) -> bool) -> String,
+    ) -> Vec<Vec<u8>> {
         let mut taken: FxHashSet<String> = FxHashSet::default();
         let mut out = Vec::new();
         let mut last: Option<String> = None;
@@ -39,13 +45,15 @@ impl SessionTree {
         };
         for (target, label) in self.marks().labels() {
             if taken.contains(target) {
-                let draft = Draft::new(Kind::Label, Under::Log).with("targetId", target).with("label", &label.text);
+                let draft =
+                    Draft::new(Kind::Label, Under::Log).with("targetId", target).with("label", &label.text);
                 add(draft, self.head(label.set_by).time().unwrap_or(now), &mut taken);
             }
         }
         if !self.marks().settings().is_empty() {
             let set: Map<String, Value> = self.marks().settings().clone().into_iter().collect();
-            let draft = Draft::new(Kind::Config, Under::Log).with_value("data", &json!({ "set": set, "unset": [] }));
+            let draft =
+                Draft::new(Kind::Config, Under::Log).with_value("data", &json!({ "set": set, "unset": [] }));
             add(draft, now, &mut taken);
         }
         out
@@ -65,7 +73,8 @@ impl SessionTree {
             let Some(entry) = lines.entry(seq) else { continue };
             let id = self.id(seq).to_string();
             instead.extend(dropped.drain(..).map(|dropped| (dropped, id.clone())));
-            let kept_from = head.target.filter(|_| head.kind == Kind::Compaction).and_then(|target| instead.get(&target));
+            let kept_from =
+                head.target.filter(|_| head.kind == Kind::Compaction).and_then(|target| instead.get(&target));
             let parent = out.last().map(|(id, _)| id.as_str());
             let line = rechain(&entry, parent, kept_from.map(String::as_str));
             out.push((id, line));
@@ -78,7 +87,12 @@ impl SessionTree {
 fn stays(kind: Kind) -> bool {
     !matches!(
         kind,
-        Kind::Label | Kind::Leaf | Kind::Config | Kind::DeleteBranch | Kind::RestoreBranch | Kind::EntryUpdate
+        Kind::Label
+            | Kind::Leaf
+            | Kind::Config
+            | Kind::DeleteBranch
+            | Kind::RestoreBranch
+            | Kind::EntryUpdate
     )
 }
 
@@ -124,7 +138,8 @@ mod tests {
     fn a_line_below_another_parent_is_otherwise_untouched() {
         let line = br#"{ "type":"message","id":"b","odd" : [1.0,"\u00e9"],"parentId":"a","message":{"role":"user"} }"#;
         let entry = read_entry(line).unwrap();
-        let expected = String::from_utf8(line.to_vec()).unwrap().replace(r#""parentId":"a""#, r#""parentId":null"#);
+        let expected =
+            String::from_utf8(line.to_vec()).unwrap().replace(r#""parentId":"a""#, r#""parentId":null"#);
         assert_eq!(String::from_utf8(rechain(&entry, None, None)).unwrap(), expected);
         assert_eq!(rechain(&entry, Some("a"), None), line);
     }

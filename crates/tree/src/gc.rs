@@ -39,11 +39,14 @@ impl SessionTree {
         let mut plan = GcPlan { stays: vec![true; self.len()] };
         for seq in &hidden {
             let kind = self.head(*seq).kind;
-            plan.stays[seq.index()] = matches!(kind, Kind::SessionInfo | Kind::Config | Kind::Usage | Kind::Label);
+            plan.stays[seq.index()] =
+                matches!(kind, Kind::SessionInfo | Kind::Config | Kind::Usage | Kind::Label);
         }
         self.keep_what_is_pointed_at(&hidden, &mut plan);
         for (seq, head) in self.heads().iter() {
-            let about_nothing = head.kind.is_mark() && head.kind.has_target() && head.target.is_none_or(|target| !plan.has(target));
+            let about_nothing = head.kind.is_mark()
+                && head.kind.has_target()
+                && head.target.is_none_or(|target| !plan.has(target));
             if about_nothing {
                 plan.stays[seq.index()] = false;
             }
@@ -52,8 +55,10 @@ impl SessionTree {
     }
 
     fn keep_what_is_pointed_at(&self, hidden: &FxHashSet<Seq>, plan: &mut GcPlan) {
-        let pointing = self.heads().iter().filter(|(seq, head)| !hidden.contains(seq) && !head.kind.is_mark());
-        let targets: Vec<Seq> = pointing.filter_map(|(_, head)| head.target).filter(|target| hidden.contains(target)).collect();
+        let pointing =
+            self.heads().iter().filter(|(seq, head)| !hidden.contains(seq) && !head.kind.is_mark());
+        let targets: Vec<Seq> =
+            pointing.filter_map(|(_, head)| head.target).filter(|target| hidden.contains(target)).collect();
         for target in targets {
             for seq in self.heads().up(Some(target)).take_while(|seq| hidden.contains(seq)) {
                 plan.stays[seq.index()] = true;
@@ -63,7 +68,13 @@ impl SessionTree {
 
     /// The lines that stay, each below its nearest ancestor that stays, and a move behind them if the log would otherwise
     /// stand elsewhere.
-    pub fn gc(&self, plan: &GcPlan, lines: &impl Lines, now: Millis, mut mint: impl FnMut() -> String) -> Vec<Vec<u8>> {
+    pub fn gc(
+        &self,
+        plan: &GcPlan,
+        lines: &impl Lines,
+        now: Millis,
+        mut mint: impl FnMut() -> String,
+    ) -> Vec<Vec<u8>> {
         let nearest = |at: Place| self.heads().up(at).find(|seq| plan.has(*seq));
         let mut out = Vec::new();
         let mut last = None;

@@ -40,7 +40,10 @@ impl Header {
         let text = |key| header.get(key).and_then(Raw::text).map(String::from);
         Some(Header {
             id: text("id")?,
-            version: header.get("version").and_then(Raw::number).map_or(1, |version| version.clamp(1.0, 1e6) as u32),
+            version: header
+                .get("version")
+                .and_then(Raw::number)
+                .map_or(1, |version| version.clamp(1.0, 1e6) as u32),
             created: text("timestamp").as_deref().and_then(time::parse),
             cwd: text("cwd").unwrap_or_default(),
             parent_session: text("parentSession"),

@@ -52,7 +52,8 @@ impl std::fmt::Debug for Seq {
 pub struct IdKey(pub u64);
 
 impl IdKey {
-    fn of(id: &str) -> (IdKey, u8) {
+    /// The key of an id, and [`flag::LONG_ID`] if it is only a hash.
+    pub fn of(id: &str) -> (IdKey, u8) {
         match <[u8; 8]>::try_from(id.as_bytes()) {
             Ok(bytes) => (IdKey(u64::from_le_bytes(bytes)), 0),
             Err(_) => (IdKey(FxBuildHasher.hash_one(id)), flag::LONG_ID),
@@ -103,6 +104,18 @@ impl Head {
         self.role == Role::User
     }
 
+    /// Works out what follows from the parent: nearest entries above, depth, place.
+    pub fn derive(&mut self, own: Seq, above: Option<&Head>) {
+        let nearest =
+            |is_one: bool, of: fn(&Head) -> Option<Seq>| if is_one { Some(own) } else { above.and_then(of) };
+        self.compaction = nearest(self.kind == Kind::Compaction, |head| head.compaction);
+        self.model =
+            nearest(self.kind == Kind::ModelChange || self.role == Role::Assistant, |head| head.model);
+        self.thinking = nearest(self.kind == Kind::ThinkingLevelChange, |head| head.thinking);
+        self.anchor = nearest(self.kind.reaches_context(), |head| head.anchor);
+        self.depth = above.map_or(0, |above| above.depth.saturating_add(1));
+    }
+
     /// The fold cannot go on from this head alone; it wants to see the line.
     pub fn wants_line(&self) -> bool {
         self.kind.folds_body() || self.wants_ids()
@@ -131,6 +144,8 @@ pub struct Heads {
     unsettled: bool,
     /// Some id occurs more than once.
     repeats: bool,
+    /// Some entry came before its parent or has none that could be found, or some id occurs more than once.
+    astray: bool,
     superseded: Vec<(Seq, Seq)>,
 }
 
@@ -249,6 +264,12 @@ impl Heads {
         self.missing.is_empty() && self.cut.is_empty() && !self.repeats
     }
 
+    /// Every entry came after the parent it names, and no id came twice: what was worked out from the heads while they
+    /// arrived is what would be worked out now.
+    pub fn is_in_order(&self) -> bool {
+        !self.astray
+    }
+
     /// Takes the next entry in. Call [`Heads::settle`] after the last of a batch.
     pub fn append(&mut self, entry: &Entry<'_>, offset: u64, len: u32) -> Seq {
         let seq = Seq::new(self.len());
@@ -292,11 +313,13 @@ impl Heads {
         let Some(parent) = &entry.parent else { return };
         if *parent == entry.id {
             head.flags |= flag::CUT;
+            self.astray = true;
             return;
         }
         head.parent = self.find(parent);
         if head.parent.is_none() {
             head.flags |= flag::ORPHAN;
+            self.astray = true;
             self.miss(parent, seq, Link::Parent);
         }
     }
@@ -332,23 +355,16 @@ impl Heads {
         }
     }
 
-    /// What follows from the parent: nearest entries above, depth, place.
     fn derive(&self, head: &mut Head, seq: Seq) {
         let above = head.parent.map(|parent| self.get(parent));
-        let nearest =
-            |is_one: bool, of: fn(&Head) -> Option<Seq>| if is_one { Some(seq) } else { above.and_then(of) };
-        head.compaction = nearest(head.kind == Kind::Compaction, |head| head.compaction);
-        head.model =
-            nearest(head.kind == Kind::ModelChange || head.role == Role::Assistant, |head| head.model);
-        head.thinking = nearest(head.kind == Kind::ThinkingLevelChange, |head| head.thinking);
-        head.anchor = nearest(head.kind.reaches_context(), |head| head.anchor);
-        head.depth = above.map_or(0, |above| above.depth + 1);
+        head.derive(seq, above);
     }
 
     fn supersede(&mut self, earlier: Seq, seq: Seq) {
         self.update(earlier, |head| head.flags |= flag::SUPERSEDED);
         self.superseded.push((earlier, seq));
         self.repeats = true;
+        self.astray = true;
         self.unsettled = true;
     }
 
@@ -465,6 +481,7 @@ impl Heads {
             }
         }
         self.repeats |= head.has(flag::SUPERSEDED);
+        self.astray |= head.has(flag::SUPERSEDED | flag::ORPHAN | flag::CUT) || head.parent >= Some(seq);
         if !head.has(flag::SUPERSEDED) {
             self.ids.insert(head.id, seq, None, |seq| self_key(&self.full, &self.last, seq));
         }

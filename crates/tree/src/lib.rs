@@ -12,6 +12,7 @@ pub mod gc;
 pub mod header;
 pub mod heads;
 pub mod history;
+pub mod kind;
 pub mod marks;
 pub mod migrate;
 pub mod plan;

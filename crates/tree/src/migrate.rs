@@ -19,7 +19,9 @@ pub fn migrate(header: &Header, lines: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut previous: Option<&str> = None;
     let mut out = Vec::with_capacity(lines.len());
     for (at, line) in lines.iter().enumerate() {
-        let Ok(object) = Raw::parse(line).and_then(|raw| if raw.is_object() { Ok(raw) } else { Err(crate::scan::NotJson) }) else {
+        let Ok(object) = Raw::parse(line)
+            .and_then(|raw| if raw.is_object() { Ok(raw) } else { Err(crate::scan::NotJson) })
+        else {
             out.push(line.to_vec());
             continue;
         };
@@ -41,7 +43,10 @@ pub fn migrate(header: &Header, lines: &[&[u8]]) -> Vec<Vec<u8>> {
 fn chain_ids(header: &Header, lines: &[&[u8]]) -> Vec<String> {
     let mut taken = FxHashSet::default();
     let mut id_of = |number: usize| {
-        (0u32..).map(|again| derived_id(&header.id, number, again)).find(|id| taken.insert(id.clone())).unwrap_or_default()
+        (0u32..)
+            .map(|again| derived_id(&header.id, number, again))
+            .find(|id| taken.insert(id.clone()))
+            .unwrap_or_default()
     };
     lines
         .iter()
@@ -108,7 +113,8 @@ fn without_field(line: &[u8], key: &str) -> Vec<u8> {
 
 fn renamed_role(line: Vec<u8>) -> Vec<u8> {
     let message = Raw::parse(&line).ok().and_then(|object| object.get("message"));
-    let Some(message) = message.filter(|message| message.get("role").and_then(Raw::text).as_deref() == Some("hookMessage"))
+    let Some(message) =
+        message.filter(|message| message.get("role").and_then(Raw::text).as_deref() == Some("hookMessage"))
     else {
         return line;
     };

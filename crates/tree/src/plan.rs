@@ -12,7 +12,7 @@ use crate::scan::Raw;
 /// Why a request cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    #[error("no entry {id} in this session; `osier sessions tree` shows the ids")]
+    #[error("no entry {id} in this session; `osier sessions tree --ids` shows what there is")]
     NotFound { id: String },
     #[error("there is no move to undo")]
     NothingToUndo,
@@ -90,7 +90,8 @@ impl SessionTree {
         match message.map(|message| with_field(object, "message", &message)) {
             None => Ok(Draft::of_object(entry.kind, under, object)),
             Some(renamed) => {
-                let renamed = Raw::parse(&renamed).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+                let renamed =
+                    Raw::parse(&renamed).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
                 Ok(Draft::of_object(entry.kind, under, renamed))
             }
         }
@@ -171,9 +172,16 @@ impl SessionTree {
     }
 
     /// Leaves a summary of the branch `from` at the place `at`, and thereby moves there.
-    pub fn plan_branch_summary(&self, at: Place, from: Place, summary: &str, extra: &Map<String, Value>) -> Draft {
+    pub fn plan_branch_summary(
+        &self,
+        at: Place,
+        from: Place,
+        summary: &str,
+        extra: &Map<String, Value>,
+    ) -> Draft {
         let from = from.map_or_else(|| "root".to_owned(), |seq| self.id(seq).to_string());
-        let draft = Draft::new(Kind::BranchSummary, Under::Place(at)).with("fromId", &from).with("summary", summary);
+        let draft =
+            Draft::new(Kind::BranchSummary, Under::Place(at)).with("fromId", &from).with("summary", summary);
         with_all(draft, extra)
     }
 
@@ -198,13 +206,19 @@ impl SessionTree {
     }
 
     /// Omits (`None`) or replaces what an earlier entry on the path says to the model.
-    pub fn plan_context_edit(&self, at: Place, target: &str, content: Option<&Value>) -> Result<Draft, PlanError> {
+    pub fn plan_context_edit(
+        &self,
+        at: Place,
+        target: &str,
+        content: Option<&Value>,
+    ) -> Result<Draft, PlanError> {
         let seq = self.require(target)?;
         if !self.heads().is_ancestor(seq, at) {
             return Err(PlanError::NotOnPath { id: target.to_owned() });
         }
         let head = self.head(seq);
-        let says = matches!(head.role, Role::User | Role::Assistant | Role::ToolResult) || head.kind == Kind::CustomMessage;
+        let says = matches!(head.role, Role::User | Role::Assistant | Role::ToolResult)
+            || head.kind == Kind::CustomMessage;
         if !says {
             return Err(PlanError::NotEditable { id: target.to_owned() });
         }
@@ -215,7 +229,9 @@ impl SessionTree {
             }
             Some(content) => json!({ "content": content }),
         };
-        Ok(Draft::new(Kind::ContextEdit, Under::Place(at)).with("targetId", target).with_value("replacement", &replacement))
+        Ok(Draft::new(Kind::ContextEdit, Under::Place(at))
+            .with("targetId", target)
+            .with_value("replacement", &replacement))
     }
 
     pub fn plan_custom(&self, at: Place, custom_type: &str, data: Option<&Value>) -> Draft {
@@ -226,7 +242,14 @@ impl SessionTree {
         }
     }
 
-    pub fn plan_custom_message(&self, at: Place, custom_type: &str, content: &Value, display: bool, details: Option<&Value>) -> Draft {
+    pub fn plan_custom_message(
+        &self,
+        at: Place,
+        custom_type: &str,
+        content: &Value,
+        display: bool,
+        details: Option<&Value>,
+    ) -> Draft {
         let draft = Draft::new(Kind::CustomMessage, Under::Place(at))
             .with("customType", custom_type)
             .with_value("content", content)
@@ -239,10 +262,18 @@ impl SessionTree {
 
     /// Returns to a checkpoint with a note. One entry does it: appending under the checkpoint moves the leaf.
     /// `addendum` is what stays true outside the conversation, worked out by the program.
-    pub fn plan_backtrack(&self, from: Place, to: Checkpoint, note: &str, addendum: &str, original: &str) -> Draft {
+    pub fn plan_backtrack(
+        &self,
+        from: Place,
+        to: Checkpoint,
+        note: &str,
+        addendum: &str,
+        original: &str,
+    ) -> Draft {
         let discarded = self.heads().up(from).take_while(|seq| *seq != to.entry);
         let discarded = discarded.filter(|seq| self.head(*seq).kind == Kind::Message).count();
-        let told = [note, addendum].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+        let told =
+            [note, addendum].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
         let details = json!({
             "checkpointId": to.number,
             "note": note,

@@ -30,15 +30,22 @@ fn plain(entry: &Entry<'_>, emit: &mut dyn FnMut(&[u8])) {
         }
         Kind::CustomMessage | Kind::Backtrack => emit(&custom_message(entry)),
         Kind::BranchSummary => {
-            if let Some(summary) = field(entry, "summary").filter(|summary| summary.bytes() != b"\"\"" && !summary.is_null()) {
-                emit(&built("branchSummary", &[("summary", Some(summary)), ("fromId", field(entry, "fromId"))], entry));
+            if let Some(summary) =
+                field(entry, "summary").filter(|summary| summary.bytes() != b"\"\"" && !summary.is_null())
+            {
+                emit(&built(
+                    "branchSummary",
+                    &[("summary", Some(summary)), ("fromId", field(entry, "fromId"))],
+                    entry,
+                ));
             }
         }
         Kind::Compaction => {
             if let Some(system) = field(entry, "systemMessage").filter(|system| system.is_object()) {
                 emit(system.bytes());
             }
-            let fields = [("summary", field(entry, "summary")), ("tokensBefore", field(entry, "tokensBefore"))];
+            let fields =
+                [("summary", field(entry, "summary")), ("tokensBefore", field(entry, "tokensBefore"))];
             emit(&built("compactionSummary", &fields, entry));
         }
         _ => {}
@@ -95,7 +102,9 @@ fn replaced(message: &[u8], replacement: Raw<'_>) -> Vec<u8> {
             let block = [br#"[{"type":"text","text":"#, content.bytes(), b"}]"].concat();
             with_field(raw, "content", &block)
         }
-        Role::User | Role::Assistant | Role::ToolResult | Role::Custom => with_field(raw, "content", content.bytes()),
+        Role::User | Role::Assistant | Role::ToolResult | Role::Custom => {
+            with_field(raw, "content", content.bytes())
+        }
         _ => message.to_vec(),
     }
 }
@@ -141,7 +150,8 @@ mod tests {
 
     fn seen(line: &str, edit: Option<&str>) -> Vec<String> {
         let mut seen = Vec::new();
-        let edit = edit.map(|edit| format!(r#"{{"type":"context_edit","id":"e","targetId":"x","replacement":{edit}}}"#));
+        let edit = edit
+            .map(|edit| format!(r#"{{"type":"context_edit","id":"e","targetId":"x","replacement":{edit}}}"#));
         let edit = edit.as_deref().map(|edit| read_entry(edit.as_bytes()).unwrap());
         messages(&read_entry(line.as_bytes()).unwrap(), edit.as_ref(), &mut |message| {
             seen.push(String::from_utf8(message.to_vec()).unwrap());
@@ -157,7 +167,14 @@ mod tests {
 
     #[test]
     fn missing_content_becomes_empty() {
-        let of = |role: &str| seen(&format!(r#"{{"type":"message","id":"1","message":{{"role":"{role}","content":null,"a":1}}}}"#), None);
+        let of = |role: &str| {
+            seen(
+                &format!(
+                    r#"{{"type":"message","id":"1","message":{{"role":"{role}","content":null,"a":1}}}}"#
+                ),
+                None,
+            )
+        };
         assert_eq!(of("user"), [r#"{"role":"user","content":[],"a":1}"#]);
         assert_eq!(of("system"), [r#"{"role":"system","content":"","a":1}"#]);
         assert_eq!(of("odd"), [r#"{"role":"odd","content":null,"a":1}"#]);
@@ -165,7 +182,8 @@ mod tests {
 
     #[test]
     fn an_edit_omits_or_replaces() {
-        let line = r#"{"type":"message","id":"1","message":{"role":"toolResult","content":[1],"isError":false}}"#;
+        let line =
+            r#"{"type":"message","id":"1","message":{"role":"toolResult","content":[1],"isError":false}}"#;
         assert_eq!(seen(line, Some("null")), [] as [&str; 0]);
         assert_eq!(
             seen(line, Some(r#"{"content":"short"}"#)),
@@ -180,13 +198,29 @@ mod tests {
             seen(&format!(r#"{{"type":"branch_summary","id":"1",{time},"summary":"s","fromId":"f"}}"#), None),
             [r#"{"role":"branchSummary","summary":"s","fromId":"f","timestamp":1767323045678}"#]
         );
-        assert_eq!(seen(&format!(r#"{{"type":"branch_summary","id":"1",{time},"summary":""}}"#), None), [] as [&str; 0]);
         assert_eq!(
-            seen(&format!(r#"{{"type":"compaction","id":"1",{time},"summary":"s","tokensBefore":9,"systemMessage":{{"role":"system"}}}}"#), None),
-            [r#"{"role":"system"}"#, r#"{"role":"compactionSummary","summary":"s","tokensBefore":9,"timestamp":1767323045678}"#]
+            seen(&format!(r#"{{"type":"branch_summary","id":"1",{time},"summary":""}}"#), None),
+            [] as [&str; 0]
         );
         assert_eq!(
-            seen(&format!(r#"{{"type":"custom_message","id":"1",{time},"customType":"c","content":null,"display":true}}"#), None),
+            seen(
+                &format!(
+                    r#"{{"type":"compaction","id":"1",{time},"summary":"s","tokensBefore":9,"systemMessage":{{"role":"system"}}}}"#
+                ),
+                None
+            ),
+            [
+                r#"{"role":"system"}"#,
+                r#"{"role":"compactionSummary","summary":"s","tokensBefore":9,"timestamp":1767323045678}"#
+            ]
+        );
+        assert_eq!(
+            seen(
+                &format!(
+                    r#"{{"type":"custom_message","id":"1",{time},"customType":"c","content":null,"display":true}}"#
+                ),
+                None
+            ),
             [r#"{"role":"custom","customType":"c","content":[],"display":true,"timestamp":1767323045678}"#]
         );
     }

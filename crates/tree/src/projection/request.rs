@@ -50,11 +50,15 @@ impl SessionTree {
     }
 
     fn mark(&self, plan: &ContextPlan, messages: &mut [(Option<Seq>, Value)]) {
-        let numbers: FxHashMap<Seq, usize> =
-            self.checkpoints(plan.leaf).into_iter().map(|checkpoint| (checkpoint.entry, checkpoint.number)).collect();
+        let numbers: FxHashMap<Seq, usize> = self
+            .checkpoints(plan.leaf)
+            .into_iter()
+            .map(|checkpoint| (checkpoint.entry, checkpoint.number))
+            .collect();
         for (seq, message) in messages {
             if let Some(number) = seq.and_then(|seq| numbers.get(&seq)) {
-                let marker = json!({ "type": "text", "text": format!("<system>Checkpoint {number}</system>") });
+                let marker =
+                    json!({ "type": "text", "text": format!("<system>Checkpoint {number}</system>") });
                 blocks(message).push(marker);
             }
         }
@@ -65,7 +69,8 @@ impl SessionTree {
 fn blocks(message: &mut Value) -> &mut Vec<Value> {
     if !message["content"].is_array() {
         let text = message["content"].as_str().unwrap_or_default().to_owned();
-        message["content"] = if text.is_empty() { json!([]) } else { json!([{ "type": "text", "text": text }]) };
+        message["content"] =
+            if text.is_empty() { json!([]) } else { json!([{ "type": "text", "text": text }]) };
     }
     message["content"].as_array_mut().expect("it was just made a list")
 }
@@ -75,10 +80,16 @@ fn told(message: &[u8]) -> Option<Value> {
     let mut message = parse(message)?;
     let role = message["role"].as_str()?.to_owned();
     let timestamp = message["timestamp"].take();
-    let user = |text: String| Some(json!({ "role": "user", "content": [{ "type": "text", "text": text }], "timestamp": timestamp }));
+    let user = |text: String| {
+        Some(json!({ "role": "user", "content": [{ "type": "text", "text": text }], "timestamp": timestamp }))
+    };
     match role.as_str() {
-        "branchSummary" => user(summary("A branch of this conversation was left; this is its summary:", &message)),
-        "compactionSummary" => user(summary("The conversation up to here is told by this summary:", &message)),
+        "branchSummary" => {
+            user(summary("A branch of this conversation was left; this is its summary:", &message))
+        }
+        "compactionSummary" => {
+            user(summary("The conversation up to here is told by this summary:", &message))
+        }
         "bashExecution" if message["excludeFromContext"] == true => None,
         "bashExecution" => user(command(&message)),
         "custom" => {
@@ -113,7 +124,8 @@ fn without_lone_surrogates(text: &str) -> String {
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let unit = |text: &str| text.strip_prefix("\\u").and_then(|hex| u32::from_str_radix(hex.get(..4)?, 16).ok());
+        let unit =
+            |text: &str| text.strip_prefix("\\u").and_then(|hex| u32::from_str_radix(hex.get(..4)?, 16).ok());
         let taken = match unit(rest) {
             Some(0xD800..=0xDBFF) if matches!(rest.get(6..).and_then(unit), Some(0xDC00..=0xDFFF)) => 12,
             Some(0xD800..=0xDFFF) => {
@@ -188,7 +200,8 @@ fn pair(said: Vec<(Option<Seq>, Value)>, repairs: &mut Repairs) -> Vec<(Option<S
                 false => held.push((seq, message)),
             }
         }
-        let last_stored = answers.values().filter_map(|(seq, _)| *seq).max();
+        let is_whole = answers.len() == wanted.len();
+        let last_stored = answers.values().filter_map(|(seq, _)| *seq).max().filter(|_| is_whole);
         let mut results: Vec<_> = Vec::with_capacity(calls.len());
         for (id, name) in &calls {
             results.push(answers.remove(id).unwrap_or_else(|| {
@@ -196,7 +209,7 @@ fn pair(said: Vec<(Option<Seq>, Value)>, repairs: &mut Repairs) -> Vec<(Option<S
                 (None, interrupted(id, name))
             }));
         }
-        // The checkpoint of a batch is the result stored last; it must stay the last one sent.
+        // The checkpoint of a whole batch is the result stored last; it must stay the last one sent.
         if let Some(at) = results.iter().position(|(seq, _)| seq.is_some() && *seq == last_stored) {
             let last = results.remove(at);
             results.push(last);
