@@ -61,9 +61,8 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
             let session = target.session(home).await?;
             let tree = session.tree();
             let texts = reading::previews(&session).await?;
-            let outline = Outline::new(&tree, tree.leaf(), &Options::default(), &|seq: Seq| {
-                texts.get(seq).into()
-            });
+            let outline =
+                Outline::new(&tree, tree.leaf(), &Options::default(), &|seq: Seq| texts.get(seq).into());
             println!("{} rows", outline.rows.len());
         }
         "context" => {

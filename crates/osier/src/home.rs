@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
-use osier_session::{Durability, Env, Ids};
-use osier_store::{FileStore, Filter, Store, StoreError};
+use osier_session::{Durability, Env, Session};
+use osier_store::{FileStore, Filter, Store};
 use osier_tree::Header;
-use osier_tree::projection::card::short_id;
 use osier_tree::time::Millis;
 use serde::Deserialize;
 
@@ -80,7 +79,7 @@ impl Home {
     /// The header of a new session.
     pub(crate) async fn header(&self, store: &dyn Store, cwd: &str) -> Result<Header> {
         let env = self.env();
-        Ok(Header::new(fresh_id(&*env.ids, store).await?, env.clock.now(), cwd))
+        Ok(Header::new(Session::fresh_id(store, &env).await?, env.clock.now(), cwd))
     }
 
     fn durability(&self) -> Durability {
@@ -88,16 +87,6 @@ impl Home {
             Some(DurabilityName::Os) => Durability::Os,
             Some(DurabilityName::Always) => Durability::Always,
             Some(DurabilityName::Turn) | None => Durability::Turn,
-        }
-    }
-}
-
-/// An id whose short form no session of the store has.
-async fn fresh_id(ids: &dyn Ids, store: &dyn Store) -> Result<String, StoreError> {
-    loop {
-        let id = ids.session();
-        if store.find(short_id(&id)).await?.is_empty() {
-            return Ok(id);
         }
     }
 }
@@ -136,40 +125,4 @@ pub(crate) fn columns() -> Option<usize> {
     let told = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
     let real = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
     told.or_else(real).filter(|columns| *columns > 0)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use osier_store::MemoryStore;
-
-    use super::*;
-
-    /// Ids that differ late in every three of four.
-    #[derive(Debug, Default)]
-    struct Slow(AtomicUsize);
-
-    impl Ids for Slow {
-        fn entry(&self) -> String {
-            String::new()
-        }
-
-        fn session(&self) -> String {
-            let number = self.0.fetch_add(1, Ordering::Relaxed);
-            format!("{:08x}-{number}", number / 4)
-        }
-    }
-
-    #[tokio::test]
-    async fn a_short_id_is_never_given_twice() {
-        let (ids, store) = (Slow::default(), MemoryStore::default());
-        let mut given = Vec::new();
-        for _ in 0..3 {
-            let id = fresh_id(&ids, &store).await.unwrap();
-            store.create(&Header::new(id.clone(), 0, "/"), &[]).await.unwrap();
-            given.push(id);
-        }
-        assert_eq!(given, ["00000000-0", "00000001-4", "00000002-8"]);
-    }
 }

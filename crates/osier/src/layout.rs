@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_by_what_a_terminal_draws() {
-        let rows = [["model", "tokens"], ["一二", "1.2k"], ["x", "7"]].map(|row| row.map(str::to_owned).to_vec());
+        let rows =
+            [["model", "tokens"], ["一二", "1.2k"], ["x", "7"]].map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(table(&rows), ["model  tokens", "一二     1.2k", "x           7"]);
     }
 

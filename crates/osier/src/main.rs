@@ -1,11 +1,14 @@
 //! The `osier` command: composes the crates, decides nothing.
 
+#[expect(clippy::enum_variant_names, reason = "hidden commands say what they are for in their names")]
 mod bench;
 mod cli;
 mod demo;
 mod failure;
 mod home;
+mod layout;
 mod out;
+mod progress;
 mod reading;
 mod sessions;
 mod target;
@@ -15,10 +18,5 @@ use std::process::ExitCode;
 use clap::Parser;
 
 fn main() -> ExitCode {
-    let cli = cli::Cli::parse();
-    let done = home::Home::find().and_then(|home| cli::run(cli, home));
-    match done {
-        Ok(code) => code,
-        Err(error) => failure::report(&error),
-    }
+    cli::run(cli::Cli::parse()).unwrap_or_else(|error| failure::report(&error))
 }

@@ -51,7 +51,7 @@ pub(crate) fn entry(tree: &SessionTree, id: &str) -> Result<Seq> {
         Some(seq) => Ok(seq),
         None => {
             let ids: Vec<_> = tree.heads().iter().map(|(seq, _)| tree.id(seq)).collect();
-            let ids = ids.iter().map(|id| id.as_str());
+            let ids = ids.iter().map(osier_tree::Id::as_str);
             bail!("no entry {id} in this session; {}", target::nearest_entries(ids, id))
         }
     }

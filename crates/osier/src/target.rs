@@ -1,9 +1,9 @@
 //! Which session a person means: the first digits of an id, or the path of a file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use osier_session::Session;
 use osier_store::{FileStore, Filter, Opened, PagedHeads, Store, StoreError};
 use osier_tree::Seq;
@@ -75,6 +75,16 @@ pub(crate) async fn session(home: &Home, word: &str) -> Result<Session> {
     Target::find(home, word).await?.session(home).await
 }
 
+/// The file of a session. One that is named by its path is not even opened.
+pub(crate) async fn file(home: &Home, word: &str) -> Result<PathBuf> {
+    let store = home.store();
+    let key = key_of(&store, word).await?;
+    match is_path(&key) {
+        true => Ok(PathBuf::from(key)),
+        false => store.open(&key).await?.file.context("only a file can be verified"),
+    }
+}
+
 async fn key_of(store: &FileStore, word: &str) -> Result<String> {
     if is_path(word) {
         let path = Path::new(word);
@@ -88,8 +98,12 @@ async fn key_of(store: &FileStore, word: &str) -> Result<String> {
         return Err(usage("name a session: the first digits of its id, or a .jsonl file"));
     }
     let mut known = store.find("").await?;
-    let named = known.iter().filter(|id| id.starts_with(word)).cloned().collect();
-    match one(word, named)? {
+    let named: Vec<String> = known.iter().filter(|id| id.starts_with(word)).cloned().collect();
+    // The store gives them in order, so copies of one session lie side by side.
+    if named.windows(2).any(|two| two[0] == two[1]) {
+        return by_header(store, word, &mut known).await;
+    }
+    match one(word, named, "say more of it")? {
         Some(key) => Ok(key),
         None => by_header(store, word, &mut known).await,
     }
@@ -101,20 +115,20 @@ async fn by_header(store: &FileStore, word: &str, known: &mut Vec<String>) -> Re
     let named = cards.iter().filter(|card| card.id.starts_with(word));
     let files: Vec<String> = named.filter_map(|card| card.file.clone()).collect();
     known.extend(cards.iter().map(|card| card.id.clone()));
-    match one(word, files)? {
+    match one(word, files, "name one of these files")? {
         Some(key) => Ok(key),
         None => bail!("no session {word}{}", nearest(known, word)),
     }
 }
 
 /// The only one of those found; none if there is none.
-fn one(word: &str, found: Vec<String>) -> Result<Option<String>> {
+fn one(word: &str, found: Vec<String>, advice: &str) -> Result<Option<String>> {
     let exact = found.iter().any(|id| id == word);
     match found.as_slice() {
         _ if exact => Ok(Some(word.to_owned())),
         [] => Ok(None),
         [one] => Ok(Some(one.clone())),
-        many => bail!("{word} could mean {} sessions: {}; say more of it", many.len(), some(many)),
+        many => bail!("{word} could mean {} sessions: {}; {advice}", many.len(), some(many)),
     }
 }
 

@@ -62,18 +62,25 @@ impl<'a> PagedHeads<'a> {
     /// The entries from the root down to `at`.
     pub async fn path(&mut self, at: Place) -> Result<Vec<Seq>, StoreError> {
         let mut path = Vec::new();
-        let (mut next, mut depth) = (at, None);
+        let mut next = at;
+        let mut below: Option<(Seq, u32)> = None;
         while let Some(seq) = next {
             let head = self.get(seq).await?;
             // Depth falls by one at each step; a cache that says otherwise would lead in circles.
-            if depth.is_some_and(|below: u32| below != head.depth + 1) {
-                return Err(StoreError::Replaced);
+            if let Some((child, _)) = below.filter(|(_, depth)| *depth != head.depth.saturating_add(1)) {
+                return Err(self.doubt(child).await);
             }
             path.push(seq);
-            (next, depth) = (head.parent, Some(head.depth));
+            (next, below) = (head.parent, Some((seq, head.depth)));
         }
         path.reverse();
         Ok(path)
+    }
+
+    /// Makes the store look at an entry whose head cannot be right.
+    async fn doubt(&mut self, seq: Seq) -> StoreError {
+        let looked = self.store.lines(self.id, self.version.generation, &[seq], &mut Batch::default()).await;
+        looked.err().unwrap_or(StoreError::Replaced)
     }
 
     /// The entries of the context at a place.

@@ -67,6 +67,9 @@ mod tests {
         }
         let again = Texts::read(format!("head\n{}", std::str::from_utf8(texts.as_bytes()).unwrap()), 5);
         assert_eq!(again.as_bytes(), texts.as_bytes());
-        assert_eq!((0..4).map(|at| again.get(Seq::new(at))).collect::<Vec<_>>(), ["user: \"a\"", "", "two lines", ""]);
+        assert_eq!(
+            (0..4).map(|at| again.get(Seq::new(at))).collect::<Vec<_>>(),
+            ["user: \"a\"", "", "two lines", ""]
+        );
     }
 }

@@ -1,5 +1,7 @@
 //! Garbage collection: which lines a log can do without once its deleted branches shall go, and the log without them.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashSet;
 use serde_json::json;
 
@@ -9,12 +11,15 @@ use crate::fold::{Place, SessionTree};
 use crate::fork::rechain;
 use crate::heads::Seq;
 use crate::projection::Lines;
+use crate::projection::usage::{ModelUsage, Usage, spent_by, usage_entries};
 use crate::time::Millis;
 
 /// Which entries stay.
 #[derive(Debug, Clone)]
 pub struct GcPlan {
     stays: Vec<bool>,
+    /// Those that go and may have cost something.
+    spent: Vec<Seq>,
 }
 
 impl GcPlan {
@@ -26,73 +31,169 @@ impl GcPlan {
         (0..self.stays.len()).filter(|at| self.stays[*at]).map(Seq::new)
     }
 
+    /// The entries whose lines [`SessionTree::gc`] needs: all that stay, and those that go and cost something.
+    pub fn lines(&self) -> impl Iterator<Item = Seq> + '_ {
+        self.kept().chain(self.spent.iter().copied())
+    }
+
     fn has(&self, seq: Seq) -> bool {
         self.stays[seq.index()]
     }
 }
 
 impl SessionTree {
-    /// Deleted branches go, but for what an entry outside points at, and for facts about the whole session that were
-    /// written inside.
+    /// Deleted branches go, but for the path to the leaf, for what an entry that stays points at, and for marks, which
+    /// are about the whole session wherever they hang. Marks about what goes, go with it.
     pub fn plan_gc(&self) -> GcPlan {
         let hidden = self.hidden();
-        let mut plan = GcPlan { stays: vec![true; self.len()] };
+        let mut plan = GcPlan { stays: vec![true; self.len()], spent: Vec::new() };
         for seq in &hidden {
-            let kind = self.head(*seq).kind;
-            plan.stays[seq.index()] =
-                matches!(kind, Kind::SessionInfo | Kind::Config | Kind::Usage | Kind::Label);
+            plan.stays[seq.index()] = self.head(*seq).kind.is_mark();
         }
-        self.keep_what_is_pointed_at(&hidden, &mut plan);
-        for (seq, head) in self.heads().iter() {
-            let about_nothing = head.kind.is_mark()
-                && head.kind.has_target()
-                && head.target.is_none_or(|target| !plan.has(target));
-            if about_nothing {
+        self.keep_what_is_needed(&hidden, &mut plan);
+        for (seq, head) in self.heads().iter().filter(|(_, head)| head.kind.is_mark()) {
+            if head.target.is_some_and(|target| !plan.has(target)) {
                 plan.stays[seq.index()] = false;
             }
         }
+        plan.spent = usage_entries(self).filter(|seq| !plan.has(*seq)).collect();
         plan
     }
 
-    fn keep_what_is_pointed_at(&self, hidden: &FxHashSet<Seq>, plan: &mut GcPlan) {
-        let pointing =
-            self.heads().iter().filter(|(seq, head)| !hidden.contains(seq) && !head.kind.is_mark());
-        let targets: Vec<Seq> =
-            pointing.filter_map(|(_, head)| head.target).filter(|target| hidden.contains(target)).collect();
-        for target in targets {
-            for seq in self.heads().up(Some(target)).take_while(|seq| hidden.contains(seq)) {
+    /// Keeps the leaf, all that entries of a conversation point at that stay, and what is above all that.
+    fn keep_what_is_needed(&self, hidden: &FxHashSet<Seq>, plan: &mut GcPlan) {
+        let target = |seq: Seq| Some(self.head(seq)).filter(|head| !head.kind.is_mark()).and_then(|head| head.target);
+        let outside = self.heads().iter().map(|(seq, _)| seq).filter(|seq| !hidden.contains(seq));
+        let mut needed: Vec<Seq> = outside.filter_map(target).chain(self.leaf()).collect();
+        let mut seen = FxHashSet::default();
+        while let Some(seq) = needed.pop() {
+            for seq in self.heads().up(Some(seq)).take_while(|seq| hidden.contains(seq)) {
+                if !seen.insert(seq) {
+                    break;
+                }
                 plan.stays[seq.index()] = true;
+                needed.extend(target(seq));
             }
         }
     }
 
-    /// The lines that stay, each below its nearest ancestor that stays, and a move behind them if the log would otherwise
-    /// stand elsewhere.
+    /// The lines that stay, each below its nearest ancestor that stays; where something went that had cost something, an
+    /// entry that says how much; and a move behind all if the log would otherwise stand elsewhere. `None` if `lines` lacks
+    /// one that is needed.
     pub fn gc(
         &self,
         plan: &GcPlan,
         lines: &impl Lines,
         now: Millis,
-        mut mint: impl FnMut() -> String,
-    ) -> Vec<Vec<u8>> {
-        let nearest = |at: Place| self.heads().up(at).find(|seq| plan.has(*seq));
-        let mut out = Vec::new();
-        let mut last = None;
-        for seq in plan.kept() {
-            let Some(entry) = lines.line(seq).and_then(|line| read_entry(line).ok()) else { continue };
-            let parent = nearest(self.head(seq).parent).map(|parent| self.id(parent).to_string());
-            out.push(rechain(&entry, parent.as_deref(), None));
-            last = Some(seq);
+        mint: impl FnMut() -> String,
+    ) -> Option<Vec<Vec<u8>>> {
+        let mut spent = self.spent(plan, lines)?;
+        let mut new = New { tree: self, plan, mint, minted: FxHashSet::default(), lines: Vec::new(), stands: None };
+        for (seq, _) in self.heads().iter() {
+            if plan.has(seq) {
+                new.keep(seq, lines.line(seq)?);
+            }
+            for cost in spent.remove(&seq).into_iter().flatten() {
+                new.note(seq, &cost, now);
+            }
         }
-        let leaf = nearest(self.leaf());
-        let stands = last.and_then(|seq| nearest(self.heads().leaf_after(seq)));
-        if !self.same_place(leaf, stands) {
-            let id = std::iter::repeat_with(&mut mint).find(|id| self.find(id).is_none()).unwrap_or_default();
-            let leaf = leaf.map(|seq| self.id(seq).to_string());
-            let data = json!({ "fromId": last.map(|seq| self.id(seq).to_string()), "why": "move" });
-            let draft = Draft::new(Kind::Leaf, Under::Log).with_value("data", &data);
-            out.push(draft.line(&id, leaf.as_deref(), now));
-        }
-        out
+        new.move_to(self.leaf(), now);
+        Some(new.lines)
     }
+
+    /// What those that go had cost, by branch point and model, with the first of each branch.
+    fn spent(&self, plan: &GcPlan, lines: &impl Lines) -> Option<BTreeMap<Seq, Vec<ModelUsage>>> {
+        let mut first: BTreeMap<Place, Seq> = BTreeMap::new();
+        let mut spent: BTreeMap<Seq, Vec<ModelUsage>> = BTreeMap::new();
+        for seq in &plan.spent {
+            let entry = lines.line(*seq).and_then(|line| read_entry(line).ok())?;
+            let Some(cost) = spent_by(&entry) else { continue };
+            let branch = *first.entry(plan.nearest(self, Some(*seq))).or_insert(*seq);
+            let costs = spent.entry(branch).or_default();
+            match costs.iter_mut().find(|sum| (&sum.provider, &sum.model) == (&cost.provider, &cost.model)) {
+                Some(sum) => sum.usage.add(&cost.usage),
+                None => costs.push(cost),
+            }
+        }
+        Some(spent)
+    }
+}
+
+impl GcPlan {
+    fn nearest(&self, tree: &SessionTree, at: Place) -> Place {
+        tree.heads().up(at).find(|seq| self.has(*seq))
+    }
+
+    /// The nearest entry that stays and reaches a context: equal ones are the same place once the others are gone.
+    fn anchor(&self, tree: &SessionTree, at: Place) -> Place {
+        tree.heads().up(at).find(|seq| self.has(*seq) && tree.head(*seq).kind.reaches_context())
+    }
+}
+
+/// The log in the making.
+struct New<'a, M> {
+    tree: &'a SessionTree,
+    plan: &'a GcPlan,
+    mint: M,
+    minted: FxHashSet<String>,
+    lines: Vec<Vec<u8>>,
+    /// Where the log stands, as an entry of the old one.
+    stands: Place,
+}
+
+impl<M: FnMut() -> String> New<'_, M> {
+    fn keep(&mut self, seq: Seq, line: &[u8]) {
+        let parent = self.tree.head(seq).parent;
+        let nearest = self.plan.nearest(self.tree, parent);
+        self.lines.push(match read_entry(line) {
+            Ok(entry) if nearest != parent => rechain(&entry, self.id_of(nearest).as_deref(), None),
+            _ => line.to_vec(),
+        });
+        self.stands = self.tree.heads().leaf_after(seq);
+    }
+
+    /// Money spent stays spent.
+    fn note(&mut self, gone: Seq, cost: &ModelUsage, now: Millis) {
+        let parent = self.plan.nearest(self.tree, Some(gone));
+        let time = self.tree.head(gone).time().unwrap_or(now);
+        let draft = with_usage(Draft::new(Kind::Usage, Under::Log).with("kind", "deleted"), cost);
+        self.add(&draft, parent, time);
+        self.stands = parent;
+    }
+
+    fn move_to(&mut self, leaf: Place, now: Millis) {
+        if self.plan.anchor(self.tree, leaf) != self.plan.anchor(self.tree, self.stands) {
+            let from = self.id_of(self.plan.nearest(self.tree, self.stands));
+            let data = json!({ "fromId": from, "why": "move" });
+            let draft = Draft::new(Kind::Leaf, Under::Log).with_value("data", &data);
+            self.add(&draft, self.plan.nearest(self.tree, leaf), now);
+        }
+    }
+
+    fn add(&mut self, draft: &Draft, parent: Place, time: Millis) {
+        let mut id = (self.mint)();
+        while self.tree.find(&id).is_some() || !self.minted.insert(id.clone()) {
+            id = (self.mint)();
+        }
+        let parent = self.id_of(parent);
+        self.lines.push(draft.line(&id, parent.as_deref(), time));
+    }
+
+    fn id_of(&self, place: Place) -> Option<String> {
+        place.map(|seq| self.tree.id(seq).to_string())
+    }
+}
+
+fn with_usage(draft: Draft, cost: &ModelUsage) -> Draft {
+    let named = [("provider", &cost.provider), ("model", &cost.model)];
+    let draft = named.into_iter().fold(draft, |draft, (key, name)| match name {
+        Some(name) => draft.with(key, name),
+        None => draft,
+    });
+    let Usage { input, output, cache_read, cache_write, total_tokens, requests, cost } = cost.usage;
+    let usage = json!({
+        "input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write,
+        "totalTokens": total_tokens, "requests": requests, "cost": { "total": cost },
+    });
+    draft.with_value("usage", &usage)
 }

@@ -1,37 +1,41 @@
 //! `append`: one entry, to a session or to a new one.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use osier_session::{Commit, Outcome, Session, Stored};
-use osier_store::FileStore;
-use osier_tree::scan::Raw;
-use osier_tree::{Header, Place, PlanError, SessionTree};
+use osier_store::{MemoryStore, Store, StoreError};
+use osier_tree::projection::context::with_field;
+use osier_tree::scan::{Raw, quote};
+use osier_tree::{Header, Place, PlanError, Seq, SessionTree};
 use serde_json::json;
 
 use crate::failure::usage;
 use crate::home::Home;
+use crate::layout::plain;
 use crate::out::Out;
-use crate::target::{self, Target};
+use crate::{reading, target};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   osier sessions append 'How do I begin?'                     a new session in this directory
   osier sessions append 4f89da11 --role assistant 'Like so.'
+  osier sessions append 4f89da11 -- '--help says nothing'     TEXT that begins with a dash
   osier sessions append talk.jsonl --parent root 'Anew'       the file is created if it is not there
   osier sessions append 4f89da11 --entry '{\"type\":\"custom\",\"customType\":\"mine\",\"data\":1}'
 
-TEXT `-` is read from standard input. Prints the id of the new entry.")]
+TEXT or JSON `-` is read from standard input. An entry that is there already, with the same line, is left alone.
+Prints the id of the entry.")]
 pub(crate) struct Args {
     /// SESSION and TEXT; only TEXT for a new session; only SESSION with --entry
     #[arg(value_name = "SESSION|TEXT", num_args = 0..=2)]
     words: Vec<String>,
     /// Who says TEXT
-    #[arg(long, value_enum, default_value_t = Role::User)]
+    #[arg(long, value_enum, default_value_t = Role::User, conflicts_with = "entry")]
     role: Role,
     /// The entry below which it goes, or `root`; the leaf if not given
     #[arg(long, value_name = "ENTRY")]
@@ -53,35 +57,65 @@ enum Role {
     Assistant,
 }
 
+/// What is to be appended.
+struct Wish {
+    /// A whole entry, or one with a message and nothing else.
+    object: Vec<u8>,
+    is_entry: bool,
+    parent: Option<String>,
+    name: Option<String>,
+}
+
+/// An entry that is stored, and where.
+struct Appended {
+    session: String,
+    file: Option<PathBuf>,
+    id: String,
+    seq: Seq,
+}
+
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let (word, text) = match (args.entry.is_some(), args.words.as_slice()) {
-        (true, []) => (None, None),
-        (true, [session]) => (Some(session), None),
-        (true, _) => return Err(usage("with --entry give a SESSION and no TEXT")),
-        (false, [text]) => (None, Some(text)),
-        (false, [session, text]) => (Some(session), Some(text)),
-        (false, _) => return Err(usage("give a TEXT to append, or an --entry")),
+    let (word, text) = words(&args)?;
+    let wish = wish(&args, text, home)?;
+    let appended = match word {
+        None => begin(home, None, &wish).await?,
+        Some(word) if target::is_path(word) && !Path::new(word).exists() => {
+            begin(home, Some(&std::path::absolute(word)?), &wish).await?
+        }
+        Some(word) => go_on(home, word, &wish).await?,
     };
-    let object = match (&args.entry, text) {
-        (Some(entry), _) => read_stdin(entry)?.into_bytes(),
-        (None, text) => said(args.role, &read_stdin(text.map_or("", String::as_str))?, home),
-    };
-    let session = open(word.map(String::as_str), home).await?;
-    if let Some(name) = &args.name {
-        session.rename(name).await?;
-    }
-    let stored = store(&session, &object, &args).await?;
-    session.before_prompt().await?;
     let mut out = Out::new();
     if args.json {
-        let file = session.file().map(|file| file.display().to_string());
-        out.json(
-            &json!({ "session": session.id(), "file": file, "id": &*stored.id, "seq": stored.seq.index() }),
-        )?;
+        let Appended { session, file, id, seq } = appended;
+        let file = file.map(|file| file.display().to_string());
+        out.json(&json!({ "session": session, "file": file, "id": id, "seq": seq.index() }))?;
     } else {
-        out.line(&stored.id)?;
+        out.line(&plain(&appended.id))?;
     }
     out.done()
+}
+
+/// The session, if one is named, and what is to be said.
+fn words(args: &Args) -> Result<(Option<&str>, &str)> {
+    match (&args.entry, args.words.as_slice()) {
+        (Some(entry), []) => Ok((None, entry)),
+        (Some(entry), [session]) => Ok((Some(session), entry)),
+        (Some(_), _) => Err(usage("with --entry give a SESSION and no TEXT")),
+        (None, [text]) => Ok((None, text)),
+        (None, [session, text]) => Ok((Some(session), text)),
+        (None, _) => Err(usage("give a TEXT to append, or an --entry")),
+    }
+}
+
+fn wish(args: &Args, text: &str, home: &Home) -> Result<Wish> {
+    let text = read_stdin(text)?;
+    let object = match &args.entry {
+        Some(_) => below(text.into_bytes(), args.parent.as_deref())?,
+        None if text.trim().is_empty() => return Err(usage("TEXT is empty")),
+        None => said(args.role, &text, home),
+    };
+    let (is_entry, parent, name) = (args.entry.is_some(), args.parent.clone(), args.name.clone());
+    Ok(Wish { object, is_entry, parent, name })
 }
 
 fn read_stdin(word: &str) -> Result<String> {
@@ -93,10 +127,25 @@ fn read_stdin(word: &str) -> Result<String> {
     Ok(text.trim_end_matches('\n').to_owned())
 }
 
+/// A whole entry with the parent that was named beside it.
+fn below(object: Vec<u8>, parent: Option<&str>) -> Result<Vec<u8>> {
+    let Some(parent) = parent else { return Ok(object) };
+    let raw = Raw::parse(&object).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+    if raw.get("parentId").is_some() {
+        return Err(usage("the entry names its parentId; leave out --parent"));
+    }
+    let mut value = Vec::new();
+    match parent {
+        "root" => value.extend_from_slice(b"null"),
+        id => quote(id, &mut value),
+    }
+    Ok(with_field(raw, "parentId", &value))
+}
+
 /// A message entry. An assistant's needs the fields that every reader of the format expects.
 fn said(role: Role, text: &str, home: &Home) -> Vec<u8> {
     let content = json!([{ "type": "text", "text": text }]);
-    let timestamp = home.env().clock.now();
+    let timestamp = home.now();
     let message = match role {
         Role::User => json!({ "role": "user", "content": content, "timestamp": timestamp }),
         Role::Assistant => {
@@ -111,42 +160,75 @@ fn said(role: Role, text: &str, home: &Home) -> Vec<u8> {
     json!({ "type": "message", "message": message }).to_string().into_bytes()
 }
 
-async fn open(word: Option<&str>, home: &Home) -> Result<Session> {
-    let env = home.env();
-    let new = |cwd: &Path| Header::new(env.ids.session(), env.clock.now(), cwd.to_string_lossy());
-    match word {
-        Some(word) if target::is_path(word) && !Path::new(word).exists() => {
-            let store = home.store();
-            store.create_at(Path::new(word), &new(&home.cwd), &[]).await?;
-            Ok(Session::open(store, &FileStore::id_of_path(Path::new(word))?, env).await?)
-        }
-        Some(word) => Target::find(home, word).await?.session(home).await,
-        None => {
-            let store: Arc<FileStore> = home.store();
-            Ok(Session::create(store, &new(&home.cwd), &[], env.clone()).await?)
+/// Appends to a session that exists.
+async fn go_on(home: &Home, word: &str, wish: &Wish) -> Result<Appended> {
+    if wish.name.is_some() {
+        return Err(usage("--name is for a new session; `osier sessions rename` names this one"));
+    }
+    let session = target::session(home, word).await?;
+    reading::place(&session.tree(), wish.parent.as_deref())?;
+    let stored = commit(&session, wish).await?;
+    session.before_prompt().await?;
+    let file = session.file().map(Path::to_owned);
+    Ok(Appended { session: session.id().to_owned(), file, id: stored.id.to_string(), seq: stored.seq })
+}
+
+/// Makes a session with the entry in it, in a file of its own name or at `path`.
+async fn begin(home: &Home, path: Option<&Path>, wish: &Wish) -> Result<Appended> {
+    let store = home.store();
+    let header = home.header(&*store, &home.cwd.to_string_lossy()).await?;
+    let (lines, stored) = first_lines(home, &header, wish).await?;
+    let created = match path {
+        Some(path) => store.create_at(path, &header, &lines).await,
+        None => store.create(&header, &lines).await,
+    };
+    match (created, path.and_then(Path::to_str)) {
+        // Somebody else made the file just now; then it is no new one.
+        (Err(StoreError::AlreadyExists { .. }), Some(path)) => Box::pin(go_on(home, path, wish)).await,
+        (created, _) => {
+            let file = created?.file;
+            Ok(Appended { session: header.id, file, id: stored.id.to_string(), seq: stored.seq })
         }
     }
 }
 
-async fn store(session: &Session, object: &[u8], args: &Args) -> Result<Stored> {
-    let commit = match (&args.entry, &args.parent) {
-        (Some(_), Some(_)) => {
-            bail!(usage("--parent does not go with --entry; put a parentId into the entry"))
-        }
-        (Some(_), None) => Commit::entry(object)?,
-        (None, parent) => {
-            let (object, parent) = (object.to_vec(), parent.clone());
-            Commit::new(move |tree, at| {
-                let message = Raw::parse(&object).ok().and_then(|object| object.get("message"));
-                let message = message.ok_or(PlanError::NotAnEntry { why: "it has no message" })?;
-                tree.plan_message(under(tree, at, parent.as_deref())?, message)
-            })
-        }
+/// The first lines of a session. They are made in memory by the rules of every other, so that a refused entry leaves no
+/// file behind.
+async fn first_lines(home: &Home, header: &Header, wish: &Wish) -> Result<(Vec<Vec<u8>>, Stored)> {
+    let session = Session::create(Arc::new(MemoryStore::default()), header, &[], home.env()).await?;
+    if let Some(name) = &wish.name {
+        session.rename(name).await?;
+    }
+    let stored = commit(&session, wish).await?;
+    let all: Vec<Seq> = (0..session.version().entries).map(Seq::new).collect();
+    let mut lines = Vec::new();
+    session
+        .each_line(session.version(), &all, |_, line| {
+            lines.push(line.to_vec());
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+    Ok((lines, stored))
+}
+
+async fn commit(session: &Session, wish: &Wish) -> Result<Stored> {
+    let outcome = match wish.is_entry {
+        true => session.append_entry(&wish.object).await?,
+        false => session.commit(message(wish)).await?,
     };
-    match session.commit(commit).await? {
+    match outcome {
         Outcome::Stored(stored) => Ok(stored),
         Outcome::Nothing | Outcome::Cancelled => bail!("nothing was appended"),
     }
+}
+
+fn message(wish: &Wish) -> Commit {
+    let (object, parent) = (wish.object.clone(), wish.parent.clone());
+    Commit::new(move |tree, at| {
+        let message = Raw::parse(&object).ok().and_then(|object| object.get("message"));
+        let message = message.ok_or(PlanError::NotAnEntry { why: "it has no message" })?;
+        tree.plan_message(under(tree, at, parent.as_deref())?, message)
+    })
 }
 
 fn under(tree: &SessionTree, leaf: Place, parent: Option<&str>) -> Result<Place, PlanError> {

@@ -6,13 +6,18 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::home::Home;
-use crate::out::Out;
-use crate::target::Target;
+use crate::layout::{count, plain};
+use crate::out::{Out, remark};
+use crate::{reading, target};
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  osier sessions delete-branch 4f89da11 c55d6ff3\n  osier sessions restore-branch 4f89da11 c55d6ff3\n\nNothing is removed from the log; `osier sessions gc` does that, on request."
-)]
+#[command(after_help = "\
+Examples:
+  osier sessions delete-branch 4f89da11 c55d6ff3
+  osier sessions restore-branch 4f89da11 c55d6ff3
+
+Nothing is removed from the log; `osier sessions gc` does that, on request. If the session stands inside, it stands \
+above afterwards. Prints how many entries are concerned, to standard error.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
@@ -30,22 +35,27 @@ pub(crate) enum Wish {
 }
 
 pub(crate) async fn run(args: Args, home: &Home, wish: Wish) -> Result<ExitCode> {
-    let session = Target::find(home, &args.session).await?.session(home).await?;
-    let before = session.tree().hidden().len();
+    let session = target::session(home, &args.session).await?;
+    let before = session.tree();
+    reading::entry(&before, &args.entry)?;
     match wish {
         Wish::Delete => session.delete_branch(&args.entry).await?,
         Wish::Restore => session.restore_branch(&args.entry).await?,
     };
     session.before_prompt().await?;
     let tree = session.tree();
-    let count = tree.hidden().len().abs_diff(before);
+    let entries = tree.hidden().len().abs_diff(before.hidden().len());
     let leaf = tree.leaf().map(|seq| tree.id(seq).to_string());
     let mut out = Out::new();
     if args.json {
-        out.json(&json!({ "leafId": leaf, "entries": count }))?;
+        out.json(&json!({ "leafId": leaf, "entries": entries }))?;
         return out.done();
     }
     let done = if wish == Wish::Delete { "hidden; restore-branch shows them again" } else { "shown again" };
-    eprintln!("{count} entries {done}");
+    remark(&format!("{} {done}", count(entries, "entry", "entries")));
+    if !tree.same_place(before.leaf(), tree.leaf()) {
+        let place = tree.heads().anchor(tree.leaf()).map(|seq| plain(tree.id(seq).as_str()));
+        remark(&format!("the leaf is at {}", place.unwrap_or_else(|| "the beginning".to_owned())));
+    }
     out.done()
 }

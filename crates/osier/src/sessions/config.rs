@@ -3,12 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use serde_json::{Map, Value, json};
+use osier_tree::projection::settings::{read_setting, settings, wrong_setting};
+use serde_json::{Map, Value};
 
 use crate::failure::usage;
 use crate::home::Home;
+use crate::layout::plain;
 use crate::out::{Out, Style};
-use crate::target::Target;
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -17,7 +19,8 @@ Examples:
   osier sessions config 4f89da11 approvalMode=autoEdit 'approvalTools=[\"read\"]'
   osier sessions config 4f89da11 --unset summary
 
-A VALUE that is JSON is taken as such, anything else as text.")]
+A VALUE that is JSON is taken as such, anything else as text.
+Prints all settings of the session, defaults included, as they are then.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
@@ -32,29 +35,15 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What a session does where nobody said otherwise.
-fn defaults() -> Map<String, Value> {
-    let defaults =
-        json!({ "approvalMode": "default", "approvalTools": [], "pastedImageMap": {}, "pastedTextMap": {} });
-    defaults.as_object().cloned().unwrap_or_default()
-}
-
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let mut set = Map::new();
-    for pair in &args.set {
-        let (key, value) = pair.split_once('=').ok_or_else(|| usage(format!("{pair:?} is not KEY=VALUE")))?;
-        let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
-        check(key, &value)?;
-        set.insert(key.to_owned(), value);
-    }
-    let session = Target::find(home, &args.session).await?.session(home).await?;
+    let set = read(&args.set)?;
+    let session = target::session(home, &args.session).await?;
     if !set.is_empty() || !args.unset.is_empty() {
         session.config(set, args.unset).await?;
         session.before_prompt().await?;
     }
     let tree = session.tree();
-    let mut all = defaults();
-    all.extend(tree.marks().settings().iter().map(|(key, value)| (key.clone(), value.clone())));
+    let all = settings(&tree);
     let mut out = Out::new();
     if args.json {
         out.json(&all)?;
@@ -62,26 +51,22 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     }
     for (key, value) in &all {
         let changed = tree.marks().settings().contains_key(key);
-        let line = format!("{key} = {}", osier_tree::projection::preview::inert(&value.to_string()));
+        let line = plain(&format!("{key} = {value}"));
         out.line(&if changed { line } else { out.paint(Style::Dim, &line) })?;
     }
     out.done()
 }
 
-/// Refuses values that no reader could use.
-fn check(key: &str, value: &Value) -> Result<()> {
-    let good = match key {
-        "approvalMode" => matches!(value.as_str(), Some("default" | "autoEdit" | "yolo")),
-        "approvalTools" => value.as_array().is_some_and(|tools| tools.iter().all(Value::is_string)),
-        "pastedTextMap" | "pastedImageMap" => value.is_object(),
-        "summary" => value.is_string(),
-        _ => !key.is_empty(),
-    };
-    let expected = match key {
-        "approvalMode" => "default, autoEdit or yolo",
-        "approvalTools" => "a list of tool names",
-        "pastedTextMap" | "pastedImageMap" => "an object",
-        _ => "text",
-    };
-    if good { Ok(()) } else { Err(usage(format!("{key} must be {expected}, not {value}"))) }
+/// The settings that somebody wrote as `KEY=VALUE`.
+fn read(pairs: &[String]) -> Result<Map<String, Value>> {
+    let mut set = Map::new();
+    for pair in pairs {
+        let (key, text) = pair.split_once('=').ok_or_else(|| usage(format!("{pair:?} is not KEY=VALUE")))?;
+        let value = read_setting(key, text);
+        if let Some(expected) = wrong_setting(key, &value) {
+            return Err(usage(format!("the setting {key:?} must be {expected}, not {value}")));
+        }
+        set.insert(key.to_owned(), value);
+    }
+    Ok(set)
 }

@@ -4,14 +4,17 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_store::{Deleted, FileStore, Filter, Store, StoreError};
+use osier_store::{Deleted, FileStore, Store, StoreError};
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
+use osier_tree::time::Millis;
 
 use crate::failure::usage;
 use crate::home::Home;
-use crate::out::{Out, age};
-use crate::target::{self, Target};
+use crate::layout::{age, count, plain};
+use crate::out::{Out, remark};
+use crate::progress::waiting;
+use crate::target::Target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -20,7 +23,7 @@ Examples:
   osier sessions delete --older-than 30d          of this directory; lists them and asks
   osier sessions delete --older-than 6w --all --yes
 
-Sessions that are open in another process are spared.")]
+Sessions that are open in another process are spared. Lists what goes and how much it was, to standard error.")]
 pub(crate) struct Args {
     /// Sessions: first digits of an id, or a .jsonl file
     #[arg(required_unless_present = "older_than", conflicts_with = "older_than")]
@@ -39,93 +42,119 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// A session that is to go.
+struct Chosen {
+    key: String,
+    row: String,
+}
+
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let store = home.store();
-    let now = home.env().clock.now();
-    let chosen: Vec<(String, String)> = match &args.older_than {
-        Some(age) => old(&store, home, now - duration(age)?, args.all).await?,
-        None => named(&args, home).await?,
+    let chosen = match &args.older_than {
+        Some(age) => old(&store, home, home.now().saturating_sub(duration(age)?), args.all).await?,
+        None => named(&args.sessions, home).await?,
     };
-    if chosen.is_empty() {
-        eprintln!("nothing to delete");
+    for chosen in &chosen {
+        remark(&chosen.row);
     }
-    if !args.yes && !chosen.is_empty() && !agreed(&chosen)? {
+    if !args.yes && !chosen.is_empty() && !agreed(chosen.len())? {
         bail!("nothing was deleted");
     }
-    let mut gone: Vec<Deleted> = Vec::new();
-    let mut failed = false;
-    for (key, title) in &chosen {
-        match store.delete(key).await {
+    let (gone, spared) = delete(&store, &chosen).await?;
+    let mut out = Out::new();
+    if args.json {
+        out.json(&gone)?;
+    } else {
+        let entries = gone.iter().map(|one| one.counts.entries).sum();
+        let sessions = gone.iter().map(|one| one.counts.sessions).sum();
+        let (sessions, entries) =
+            (count(sessions, "session", "sessions"), count(entries, "entry", "entries"));
+        remark(&format!("{sessions} with {entries} deleted"));
+    }
+    out.done()?;
+    let failed = spared > 0 && args.older_than.is_none();
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Deletes what is not in use, and tells how many are.
+async fn delete(store: &FileStore, chosen: &[Chosen]) -> Result<(Vec<Deleted>, usize)> {
+    let (mut gone, mut spared) = (Vec::new(), 0);
+    for chosen in chosen {
+        match store.delete(&chosen.key).await {
             Ok(deleted) => gone.push(deleted),
             Err(error @ StoreError::Busy { .. }) => {
-                failed |= args.older_than.is_none();
-                eprintln!("osier: {title}: {error}");
+                spared += 1;
+                remark(&format!("osier: {}", plain(&error.to_string())));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    let mut out = Out::new();
-    if args.json {
-        out.json(&gone)?;
-    } else if !gone.is_empty() {
-        let (sessions, entries) =
-            gone.iter().fold((0, 0), |(s, e), one| (s + one.counts.sessions, e + one.counts.entries));
-        eprintln!("{sessions} sessions with {entries} entries deleted");
-    }
-    out.done()?;
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok((gone, spared))
 }
 
-async fn named(args: &Args, home: &Home) -> Result<Vec<(String, String)>> {
-    let mut chosen = Vec::new();
-    for word in &args.sessions {
-        // What is gone already needs no deleting; a path that never was is no error either.
-        if target::is_path(word) && !std::path::Path::new(word).exists() {
-            continue;
-        }
+async fn named(words: &[String], home: &Home) -> Result<Vec<Chosen>> {
+    let mut chosen: Vec<Chosen> = Vec::new();
+    for word in words {
         let target = Target::find(home, word).await?;
         let card = target.store.card(&target.key).await?;
-        chosen.push((target.key.clone(), row(&card, home.env().clock.now())));
+        if !chosen.iter().any(|other| other.key == target.key) {
+            chosen.push(Chosen { key: target.key.clone(), row: row(&card, home.now()) });
+        }
     }
     Ok(chosen)
 }
 
-async fn old(store: &FileStore, home: &Home, before: i64, all: bool) -> Result<Vec<(String, String)>> {
-    let filter = Filter { cwd: (!all).then(|| home.cwd.clone()), ..Filter::default() };
-    let page = store.list(&filter).await?;
-    let now = home.env().clock.now();
-    let old = page.cards.iter().filter(|card| card.modified < before);
-    Ok(old.map(|card| (card.file.clone().unwrap_or_else(|| card.id.clone()), row(card, now))).collect())
+async fn old(store: &FileStore, home: &Home, before: Millis, all: bool) -> Result<Vec<Chosen>> {
+    let _waiting = waiting("reading the sessions");
+    let page = store.list(&home.filter(all)).await?;
+    // A fork is younger than what was said in it.
+    let old = page.cards.iter().filter(|card| card.modified.max(card.created) < before);
+    let key = |card: &Card| card.file.clone().unwrap_or_else(|| card.id.clone());
+    Ok(old.map(|card| Chosen { key: key(card), row: row(card, home.now()) }).collect())
 }
 
-fn row(card: &Card, now: i64) -> String {
-    format!("{}  {:>4}  {}", card.short_id, age(card.modified, now), one_line(card.title(), 70))
+fn row(card: &Card, now: Millis) -> String {
+    format!("{}  {:>4}  {}", plain(&card.short_id), age(card.modified, now), one_line(card.title(), 70))
 }
 
-fn agreed(chosen: &[(String, String)]) -> Result<bool> {
-    for (_, row) in chosen {
-        eprintln!("{row}");
-    }
+fn agreed(sessions: usize) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
-        return Err(usage("add --yes to delete them without being asked"));
+        return Err(usage("add --yes to delete without being asked"));
     }
-    eprint!("Delete {} for good? [y/N] ", if chosen.len() == 1 { "it" } else { "them" });
-    std::io::stderr().flush()?;
+    let mut stderr = std::io::stderr();
+    write!(stderr, "Delete {} for good? [y/N] ", if sessions == 1 { "it" } else { "them" })?;
+    stderr.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Milliseconds from `12h`, `30d`, `6w`.
-fn duration(text: &str) -> Result<i64> {
-    let bad = || usage(format!("{text:?} is no age; write 12h, 30d or 6w"));
-    let unit = text.chars().last().ok_or_else(bad)?;
-    let hours = match unit {
-        'h' => 1,
-        'd' => 24,
-        'w' => 24 * 7,
-        _ => return Err(bad()),
+fn duration(text: &str) -> Result<Millis> {
+    let hours = |unit: char| match unit {
+        'h' => Some(1),
+        'd' => Some(24),
+        'w' => Some(24 * 7),
+        _ => None,
     };
-    let count: i64 = text[..text.len() - 1].parse().map_err(|_| bad())?;
-    if count < 0 { Err(bad()) } else { Ok(count.saturating_mul(hours * 3_600_000)) }
+    let parts = text.char_indices().last().map(|(at, unit)| (&text[..at], hours(unit)));
+    match parts.and_then(|(count, hours)| Some((count.parse::<u32>().ok()?, hours?))) {
+        Some((count, hours)) => Ok(Millis::from(count) * hours * 3_600_000),
+        None => Err(usage(format!("{text:?} is no age; write 12h, 30d or 6w"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_hours_days_or_weeks() {
+        assert_eq!(duration("12h").unwrap(), 43_200_000);
+        assert_eq!(duration("30d").unwrap(), 2_592_000_000);
+        assert_eq!(duration("6w").unwrap(), 3_628_800_000);
+        for bad in ["", "d", "30", "-1d", "1.5d", "3 d", "1y", "三d", "1三", "99999999999w"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
 }

@@ -1,27 +1,35 @@
 //! `export`: the path as JSONL (a session of its own), Markdown or JSON.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use osier_session::Session;
-use osier_tree::projection::transcript::{markdown, transcript, transcript_entries};
-use osier_tree::{Header, Place, SessionTree};
+use osier_store::Store;
+use osier_tree::projection::transcript::{TranscriptItem, markdown, transcript, transcript_entries};
+use osier_tree::{Place, SessionTree};
 use serde_json::json;
 
+use super::fork;
 use crate::home::Home;
+use crate::out::Out;
 use crate::reading;
 use crate::target::Target;
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  osier sessions export 4f89da11 > talk.md\n  osier sessions export 4f89da11 --format jsonl --output path.jsonl\n  osier sessions export x.jsonl --format json --at ade7f3fb"
-)]
+#[command(after_help = "\
+Examples:
+  osier sessions export 4f89da11 > talk.md
+  osier sessions export 4f89da11 --output path.jsonl
+  osier sessions export x.jsonl --format json --at ade7f3fb
+
+Prints the path, all of it, also what a compaction hides from the model: md is for reading, json is the same for \
+programs, jsonl is a session file of this path alone, which Osier and pi open.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
-    /// The form: md, jsonl or json; by default from the name of the output, else md
+    /// The form; by default from the name of the output, else md
     #[arg(long, short, value_enum)]
     format: Option<Format>,
     /// The entry at which the path ends; where the session stands if not given
@@ -30,6 +38,9 @@ pub(crate) struct Args {
     /// Write to this new file instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum)]
@@ -41,16 +52,11 @@ enum Format {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let target = Target::find(home, &args.session).await?;
-    let card = osier_store::Store::card(&*target.store, &target.key).await?;
+    let card = target.store.card(&target.key).await?;
     let session = target.session(home).await?;
     let tree = session.tree();
     let at = reading::place(&tree, args.at.as_deref())?;
-    let by_name = args.output.as_ref().and_then(|path| match path.extension()?.to_str()? {
-        "jsonl" => Some(Format::Jsonl),
-        "json" => Some(Format::Json),
-        _ => None,
-    });
-    let text = match args.format.or(by_name).unwrap_or(Format::Md) {
+    let text = match format(&args) {
         Format::Jsonl => jsonl(&session, &tree, at, home).await?,
         Format::Md => markdown(&items(&session, &tree, at).await?, card.title()).into_bytes(),
         Format::Json => {
@@ -58,44 +64,47 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
             [serde_json::to_vec_pretty(&value)?, b"\n".to_vec()].concat()
         }
     };
-    write(&text, args.output)?;
+    match args.output {
+        Some(path) => write(&text, &path)?,
+        None => {
+            let mut out = Out::new();
+            out.raw(&text)?;
+            return out.done();
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn items(
-    session: &Session,
-    tree: &SessionTree,
-    at: Place,
-) -> Result<Vec<osier_tree::projection::transcript::TranscriptItem>> {
+fn format(args: &Args) -> Format {
+    let by_name = || match args.output.as_ref()?.extension()?.to_str()? {
+        "jsonl" => Some(Format::Jsonl),
+        "json" => Some(Format::Json),
+        _ => None,
+    };
+    let asked = args.json.then_some(Format::Json).or(args.format);
+    asked.or_else(by_name).unwrap_or(Format::Md)
+}
+
+async fn items(session: &Session, tree: &SessionTree, at: Place) -> Result<Vec<TranscriptItem>> {
     let lines = reading::lines(session, &transcript_entries(tree, at)).await?;
     Ok(transcript(tree, at, &lines))
 }
 
 /// A log of the path alone, re-chained, under a fresh header that names no parent.
 async fn jsonl(session: &Session, tree: &SessionTree, at: Place, home: &Home) -> Result<Vec<u8>> {
-    let env = home.env();
-    let lines = reading::lines(session, &tree.fork_entries(at)).await?;
-    let header = Header::new(env.ids.session(), env.clock.now(), session.header().cwd.clone());
-    let mint = |taken: &dyn Fn(&str) -> bool| {
-        std::iter::repeat_with(|| env.ids.entry()).find(|id| !taken(id)).unwrap_or_default()
-    };
-    let mut out = header.line();
-    out.push(b'\n');
-    for line in tree.fork(at, &lines, env.clock.now(), mint) {
+    let header = home.header(&**session.store(), &session.header().cwd).await?;
+    let lines = fork::path(session, tree, at, &home.env()).await?;
+    let mut out = Vec::new();
+    for line in std::iter::once(header.line()).chain(lines) {
         out.extend_from_slice(&line);
         out.push(b'\n');
     }
     Ok(out)
 }
 
-fn write(text: &[u8], output: Option<PathBuf>) -> Result<()> {
+fn write(text: &[u8], path: &Path) -> Result<()> {
     use std::os::unix::fs::OpenOptionsExt;
-    let Some(path) = output else {
-        let mut out = std::io::stdout().lock();
-        out.write_all(text)?;
-        return Ok(out.flush()?);
-    };
-    let open = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    let open = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
     let mut file = open.with_context(|| format!("cannot create {}", path.display()))?;
     Ok(file.write_all(text)?)
 }

@@ -2,15 +2,19 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
-use osier_store::Store;
+use anyhow::{Context, Result, bail};
+use osier_store::{Store, StoreError};
 use osier_tree::Seq;
 use serde_json::json;
 
 use crate::home::Home;
-use crate::out::Out;
+use crate::layout::count;
+use crate::out::{Out, remark};
 use crate::reading;
 use crate::target::Target;
+
+/// How often to begin again because somebody appended meanwhile.
+const TRIES: usize = 5;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -18,7 +22,8 @@ Examples:
   osier sessions gc 4f89da11 --dry-run
   osier sessions gc 4f89da11
 
-The old file stays as NAME.bak. Programs that take no lock, such as pi, must not be writing to the session meanwhile.")]
+The old file stays as NAME.bak. Programs that take no lock, such as pi, must not be writing to the session meanwhile.
+Prints how many entries go and how many stay, to standard error.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
@@ -30,7 +35,42 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// What went, and what stayed.
+struct Done {
+    removed: usize,
+    kept: usize,
+}
+
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
+    let Done { removed, kept } = patiently(&args, home).await?;
+    let mut out = Out::new();
+    if args.json {
+        out.json(&json!({ "removed": removed, "kept": kept }))?;
+        return out.done();
+    }
+    let verb = if args.dry_run { "would go" } else { "removed" };
+    remark(&format!("{} {verb}, {kept} stay", count(removed, "entry", "entries")));
+    if removed > 0 && !args.dry_run {
+        remark("the old file is kept with .bak at its name");
+    }
+    out.done()
+}
+
+async fn patiently(args: &Args, home: &Home) -> Result<Done> {
+    for _ in 0..TRIES {
+        match collect(args, home).await {
+            Err(error) if is_too_late(&error) => {}
+            done => return done,
+        }
+    }
+    bail!("the session changes again and again; try again when nobody writes to it")
+}
+
+fn is_too_late(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(StoreError::Conflict { .. } | StoreError::Replaced))
+}
+
+async fn collect(args: &Args, home: &Home) -> Result<Done> {
     let target = Target::find(home, &args.session).await?;
     let session = target.session(home).await?;
     let (tree, version) = (session.tree(), session.version());
@@ -40,24 +80,15 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         );
     }
     let plan = tree.plan_gc();
-    let (removed, kept) = (plan.removed(), tree.len() - plan.removed());
-    if !args.dry_run && removed > 0 {
-        let wanted: Vec<Seq> = plan.kept().collect();
+    let done = Done { removed: plan.removed(), kept: tree.len() - plan.removed() };
+    if !args.dry_run && done.removed > 0 {
+        let wanted: Vec<Seq> = plan.lines().collect();
         let lines = reading::lines(&session, &wanted).await?;
         let env = home.env();
         let new = tree.gc(&plan, &lines, env.clock.now(), || env.ids.entry());
+        let new = new.context("a line of the log could not be read")?;
         drop(session);
         target.store.rewrite(&target.key, version, &new).await?;
     }
-    let mut out = Out::new();
-    if args.json {
-        out.json(&json!({ "removed": removed, "kept": kept }))?;
-    } else {
-        let verb = if args.dry_run { "would go" } else { "removed" };
-        eprintln!("{removed} entries {verb}, {kept} stay");
-        if removed > 0 && !args.dry_run {
-            eprintln!("the old file is kept with .bak at its name");
-        }
-    }
-    out.done()
+    Ok(done)
 }

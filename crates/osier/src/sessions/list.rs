@@ -3,24 +3,42 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_store::{Filter, Store};
+use osier_store::Store;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
+use osier_tree::time::Millis;
 use rustc_hash::FxHashMap;
 
 use super::search::Query;
 use crate::home::{self, Home};
-use crate::out::{Out, Style, age, fit};
+use crate::layout::{age, fit, left, plain, right, width};
+use crate::out::{Out, Style, remark};
+use crate::progress::waiting;
+
+/// The fewest columns a title gets, however narrow the terminal is.
+const TITLE: usize = 20;
+
+/// The most columns a directory gets.
+const CWD: usize = 40;
+
+/// Forks of forks are set in no further than this.
+const LEVELS: usize = 12;
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  osier sessions list\n  osier sessions list --all --search '\"json flag\" parser'\n  osier sessions list --search 're:fix(ed|es)'\n  osier sessions list --json | jq '.[0].id'"
-)]
+#[command(after_help = "\
+Examples:
+  osier sessions list
+  osier sessions list --all --search '\"json flag\" parser'
+  osier sessions list --search 're:fix(ed|es)'
+  osier sessions list --json | jq '.[0].id'
+
+Prints one row per session: short id, messages, age of the last one, name (else summary, else first words) and, with \
+--all, the directory. The one used last comes first, forks stand below what they were forked from.")]
 pub(crate) struct Args {
     /// The sessions of all directories, not only of this one
     #[arg(long, short)]
     all: bool,
-    /// Words in name, directory or text: fuzzy; \"phrase\"; or re:REGEX
+    /// Words in name, directory or text: fuzzy; "phrase"; or re:REGEX
     #[arg(long, short, value_name = "QUERY")]
     search: Option<String>,
     /// Only sessions that have a name
@@ -35,84 +53,167 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let store = home.store();
-    let filter = Filter { cwd: (!args.all).then(|| home.cwd.clone()), ..Filter::default() };
-    let page = store.list(&filter).await?;
-    let mut cards = page.cards;
-    cards.retain(|card| !args.named || card.name.is_some());
-    if let Some(query) = &args.search {
-        cards = Query::parse(query)?.choose(cards, &*store).await?;
-    }
-    cards.truncate(args.limit.unwrap_or(usize::MAX));
-    for file in &page.unreadable {
-        eprintln!("osier: {file}");
-    }
+    let query = args.search.as_deref().map(Query::parse).transpose()?;
+    let cards = cards(&args, query.as_ref(), home).await?;
     let mut out = Out::new();
     if args.json {
         out.json(&cards)?;
         return out.done();
     }
-    let now = jiff::Timestamp::now().as_millisecond();
-    let threaded = args.search.is_none();
-    for (depth, card) in if threaded { threads(&cards) } else { cards.iter().map(|card| (0, card)).collect() }
-    {
-        let line = row(&out, card, depth, now, args.all);
-        out.line(&line)?;
-    }
+    let threads = match query {
+        None => threads(&cards),
+        Some(_) => cards.iter().map(|card| (0, card)).collect(),
+    };
+    let rows: Vec<Row> = threads.into_iter().map(|(depth, card)| Row::new(card, depth, home.now())).collect();
+    write(&rows, args.all, &mut out)?;
     if cards.is_empty() {
-        let hint = if args.all { "" } else { " in this directory; --all shows those of others" };
-        out.line(&format!("no sessions{hint}"))?;
+        remark(match args.all {
+            true => "no sessions",
+            false => "no sessions in this directory; --all shows those of others",
+        });
     }
     out.done()
 }
 
-fn row(out: &Out, card: &Card, depth: usize, now: i64, all: bool) -> String {
-    let counts = format!("{:>4} msg {:>4}", card.message_count, age(card.modified, now));
-    let cwd = if all { format!("  {}", one_line(&card.cwd, 60)) } else { String::new() };
-    let indent = if depth > 0 { format!("{}└─ ", "   ".repeat(depth - 1)) } else { String::new() };
-    let columns = home::width()
-        .unwrap_or(100)
-        .saturating_sub(8 + 2 + counts.len() + 2 + indent.chars().count() + cwd.len());
-    let title = fit(&one_line(card.title(), 200), columns.max(20));
-    let title = if card.name.is_some() { out.paint(Style::Bold, &title) } else { title };
-    format!(
-        "{}  {counts}  {}{title}{}",
-        out.paint(Style::Label, &card.short_id),
-        out.paint(Style::Dim, &indent),
-        out.paint(Style::Dim, &cwd)
-    )
+async fn cards(args: &Args, query: Option<&Query>, home: &Home) -> Result<Vec<Card>> {
+    let _waiting = waiting("reading the sessions");
+    let store = home.store();
+    let page = store.list(&home.filter(args.all)).await?;
+    for file in &page.unreadable {
+        remark(&format!("osier: {}", plain(file)));
+    }
+    let mut cards = page.cards;
+    cards.retain(|card| !args.named || card.name.is_some());
+    if let Some(query) = query {
+        cards = query.choose(cards, &store).await?;
+    }
+    cards.truncate(args.limit.unwrap_or(usize::MAX));
+    Ok(cards)
 }
 
-/// Forks below their parents, as far as those are listed too.
+/// What is drawn of a session.
+struct Row {
+    id: String,
+    messages: String,
+    age: String,
+    indent: String,
+    title: String,
+    is_named: bool,
+    cwd: String,
+}
+
+impl Row {
+    fn new(card: &Card, depth: usize, now: Millis) -> Row {
+        let depth = depth.min(LEVELS);
+        Row {
+            id: plain(&card.short_id),
+            messages: card.message_count.to_string(),
+            age: age(card.modified, now),
+            indent: if depth > 0 { format!("{}└─ ", "   ".repeat(depth - 1)) } else { String::new() },
+            title: one_line(card.title(), 200),
+            is_named: card.name.is_some(),
+            cwd: plain(&card.cwd),
+        }
+    }
+}
+
+/// Writes the rows with their columns below each other.
+fn write(rows: &[Row], all: bool, out: &mut Out) -> Result<()> {
+    let widest = |of: fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let ids = widest(|row| width(&row.id));
+    let messages = widest(|row| row.messages.len());
+    let ages = widest(|row| row.age.len());
+    let cwds = if all { widest(|row| width(&row.cwd)).min(CWD) } else { 0 };
+    let taken = ids + messages + " msg".len() + ages + cwds + 4 * 2;
+    let room = home::columns().map_or(usize::MAX, |columns| columns.saturating_sub(taken).max(TITLE));
+    let titles = widest(|row| width(&row.indent) + width(&row.title)).min(room);
+    for row in rows {
+        let left_over = titles.saturating_sub(width(&row.indent));
+        let title = fit(&row.title, left_over.max(1));
+        let gap = " ".repeat(left_over.saturating_sub(width(&title)));
+        let line = format!(
+            "{}  {} msg  {}  {}{}{gap}  {}",
+            out.paint(Style::Label, &left(&row.id, ids)),
+            right(&row.messages, messages),
+            right(&row.age, ages),
+            out.paint(Style::Dim, &row.indent),
+            if row.is_named { out.paint(Style::Bold, &title) } else { title },
+            out.paint(Style::Dim, &fit(&row.cwd, cwds)),
+        );
+        out.line(line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// Forks below their parents, as far as those are listed too. A thread stands where its session used last would.
 fn threads(cards: &[Card]) -> Vec<(usize, &Card)> {
-    let by_id: FxHashMap<&str, usize> =
-        cards.iter().enumerate().map(|(at, card)| (card.id.as_str(), at)).collect();
-    let by_file: FxHashMap<&str, usize> =
-        cards.iter().enumerate().filter_map(|(at, card)| Some((card.file.as_deref()?, at))).collect();
-    let parent = |card: &Card| {
-        let id = card.parent_session_id.as_deref().and_then(|id| by_id.get(id));
-        id.or_else(|| card.parent_session.as_deref().and_then(|file| by_file.get(file))).copied()
-    };
+    let parents = parents(cards);
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); cards.len()];
-    let mut roots = Vec::new();
-    for (at, card) in cards.iter().enumerate() {
-        match parent(card) {
-            // A parent is older than its fork; anything else would be a circle.
-            Some(parent) if cards[parent].created <= card.created && parent != at => {
-                children[parent].push(at)
-            }
-            _ => roots.push(at),
+    for (at, parent) in parents.iter().enumerate() {
+        if let Some(parent) = parent {
+            children[*parent].push(at);
         }
     }
     let mut rows = Vec::with_capacity(cards.len());
     let mut seen = vec![false; cards.len()];
-    let mut open: Vec<(usize, usize)> = roots.into_iter().rev().map(|at| (0, at)).collect();
-    while let Some((depth, at)) = open.pop() {
-        if !std::mem::replace(&mut seen[at], true) {
-            rows.push((depth, &cards[at]));
-            open.extend(children[at].iter().rev().map(|child| (depth + 1, *child)));
+    for at in 0..cards.len() {
+        let mut open = if seen[at] { Vec::new() } else { vec![(0, root_of(at, &parents))] };
+        while let Some((depth, at)) = open.pop() {
+            if !std::mem::replace(&mut seen[at], true) {
+                rows.push((depth, &cards[at]));
+                open.extend(children[at].iter().rev().map(|child| (depth + 1, *child)));
+            }
         }
     }
-    rows.extend(cards.iter().enumerate().filter(|(at, _)| !seen[*at]).map(|(_, card)| (0, card)));
     rows
+}
+
+/// For each card the card it was forked from, which is no younger.
+fn parents(cards: &[Card]) -> Vec<Option<usize>> {
+    let numbered = || cards.iter().enumerate();
+    let by_id: FxHashMap<&str, usize> = numbered().map(|(at, card)| (card.id.as_str(), at)).collect();
+    let by_file: FxHashMap<&str, usize> =
+        numbered().filter_map(|(at, card)| Some((card.file.as_deref()?, at))).collect();
+    let parent_of = |card: &Card| {
+        let id = card.parent_session_id.as_deref().and_then(|id| by_id.get(id));
+        let file = || card.parent_session.as_deref().and_then(|file| by_file.get(file));
+        id.or_else(file).copied().filter(|parent| cards[*parent].created <= card.created)
+    };
+    cards.iter().map(parent_of).collect()
+}
+
+/// The beginning of a thread. Of headers that lead in a circle any will do.
+fn root_of(at: usize, parents: &[Option<usize>]) -> usize {
+    std::iter::successors(Some(at), |at| parents[*at]).take(parents.len()).last().unwrap_or(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn card(id: &str, created: Millis, parent: Option<&str>) -> Card {
+        Card { id: id.to_owned(), created, parent_session_id: parent.map(str::to_owned), ..Card::default() }
+    }
+
+    fn drawn(cards: &[Card]) -> Vec<String> {
+        threads(cards).into_iter().map(|(depth, card)| format!("{}{}", "-".repeat(depth), card.id)).collect()
+    }
+
+    #[test]
+    fn a_thread_stands_where_its_session_used_last_would() {
+        let cards =
+            [card("b1", 3, Some("b")), card("a", 2, None), card("b", 1, None), card("b2", 4, Some("b1"))];
+        assert_eq!(drawn(&cards), ["b", "-b1", "--b2", "a"]);
+    }
+
+    #[test]
+    fn headers_that_lead_in_a_circle_or_to_nobody_hide_no_session() {
+        let cards = [
+            card("a", 1, Some("b")),
+            card("b", 1, Some("a")),
+            card("c", 1, Some("c")),
+            card("d", 1, Some("x")),
+        ];
+        assert_eq!(drawn(&cards), ["b", "-a", "c", "d"]);
+    }
 }

@@ -2,17 +2,18 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use osier_session::{Outcome, Session};
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview;
-use osier_tree::{Landing, Seq};
+use osier_tree::{Landing, Seq, SessionTree};
 use serde_json::json;
 
+use crate::failure::usage;
 use crate::home::Home;
-use crate::out::{Out, Style};
-use crate::reading;
-use crate::target::Target;
+use crate::layout::plain;
+use crate::out::{Out, Style, remark};
+use crate::{reading, target};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -21,7 +22,9 @@ Examples:
   osier sessions move 4f89da11 c55d6ff3 --exact   to go on below it
   osier sessions move 4f89da11 root               before the first entry
 
-On a user's message the leaf goes to its parent; on anything else, to it. `undo` takes a move back.")]
+On a message of the user or of an extension the leaf goes to its parent, otherwise to the entry itself. The move is \
+stored: whoever opens the session next stands there. `undo` takes it back.
+Prints the text for the editor, if there is one; where the leaf stands is told on standard error.")]
 pub(crate) struct MoveArgs {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
@@ -33,13 +36,19 @@ pub(crate) struct MoveArgs {
     /// Label the entry as well
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Print {leafId, editorText?, moved} as JSON
+    /// Print {leafId, moved, editorText?} as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  osier sessions undo 4f89da11")]
+#[command(after_help = "\
+Examples:
+  osier sessions undo 4f89da11
+  osier sessions redo 4f89da11
+
+Walks back and forth through the places the session stood at before its moves, as the buttons of a browser do.
+Prints where the leaf stands, to standard error.")]
 pub(crate) struct UndoArgs {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
@@ -55,24 +64,35 @@ pub(crate) enum Direction {
 }
 
 pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
-    let session = Target::find(home, &args.session).await?.session(home).await?;
-    let tree = session.tree();
-    let landing = match reading::place(&tree, Some(&args.entry))? {
-        Some(chosen) if !args.exact => tree.landing(chosen),
-        place => Landing { place, text_of: None },
-    };
+    if args.label.is_some() && args.entry == "root" {
+        return Err(usage("there is no entry at the root that could have a label"));
+    }
+    let session = target::session(home, &args.session).await?;
+    let landing = landing(&session.tree(), &args)?;
     let text = match landing.text_of {
         Some(seq) => editor_text(&session, seq).await?,
         None => None,
     };
     let cursor = session.main();
-    let outcome = match (&args.label, landing.place) {
-        (Some(label), _) if args.entry != "root" => {
-            cursor.move_and_label(landing.place, &args.entry, label).await?
-        }
-        _ => cursor.move_to(landing.place).await?,
+    let outcome = match &args.label {
+        Some(label) => cursor.move_and_label(landing.place, &args.entry, label).await?,
+        None => cursor.move_to(landing.place).await?,
     };
     tell(&session, &outcome, text, args.json).await
+}
+
+/// What choosing the entry means.
+fn landing(tree: &SessionTree, args: &MoveArgs) -> Result<Landing> {
+    let Some(chosen) = reading::place(tree, Some(&args.entry))? else {
+        return Ok(Landing { place: None, text_of: None });
+    };
+    if tree.is_hidden(chosen) {
+        bail!("entry {} lies in a deleted branch; restore-branch shows it again", args.entry);
+    }
+    Ok(match args.exact {
+        true => Landing { place: Some(chosen), text_of: None },
+        false => tree.landing(chosen),
+    })
 }
 
 async fn editor_text(session: &Session, seq: Seq) -> Result<Option<String>> {
@@ -81,7 +101,7 @@ async fn editor_text(session: &Session, seq: Seq) -> Result<Option<String>> {
 }
 
 pub(crate) async fn run_undo(args: UndoArgs, home: &Home, direction: Direction) -> Result<ExitCode> {
-    let session = Target::find(home, &args.session).await?.session(home).await?;
+    let session = target::session(home, &args.session).await?;
     let cursor = session.main();
     let outcome = match direction {
         Direction::Back => cursor.undo().await?,
@@ -104,10 +124,11 @@ async fn tell(session: &Session, outcome: &Outcome, text: Option<String>, json: 
         out.json(&value)?;
         return out.done();
     }
-    let place = leaf.unwrap_or_else(|| "before the first entry".to_owned());
-    let told =
-        if moved { format!("the leaf is at {place}") } else { format!("the leaf was at {place} already") };
-    eprintln!("{told}");
+    let place = leaf.map_or_else(|| "the beginning".to_owned(), |leaf| plain(&leaf));
+    remark(&match moved {
+        true => format!("the leaf is at {place}"),
+        false => format!("the leaf was at {place} already"),
+    });
     if let Some(text) = text {
         let shown = preview::inert(&text);
         out.line(&out.paint(Style::User, &shown))?;

@@ -3,21 +3,24 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_store::each_line;
 use osier_tree::Seq;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::json::entry_json;
 use osier_tree::projection::preview::Previews;
 
-use crate::home::Home;
+use crate::home::{self, Home};
+use crate::layout::{fit, plain, width};
 use crate::out::{Out, Style};
 use crate::reading;
 use crate::target::Target;
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  osier sessions path 4f89da11\n  osier sessions path x.jsonl --at ade7f3fb --json"
-)]
+#[command(after_help = "\
+Examples:
+  osier sessions path 4f89da11
+  osier sessions path x.jsonl --at ade7f3fb --json
+
+Prints one row per entry, the oldest first: its id and a line of its text.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
@@ -31,43 +34,50 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let target = Target::find(home, &args.session).await?;
-    let path: Vec<Seq> = match &args.at {
-        None => {
-            let mut heads = target.heads();
-            let leaf = heads.leaf().await?;
-            heads.path(leaf).await?
-        }
-        Some(at) => {
-            let tree = target.session(home).await?.tree();
-            tree.path(reading::place(&tree, Some(at))?)
-        }
-    };
+    let path = entries(&args, &target, home).await?;
     let mut out = Out::new();
-    let mut previews = Previews::new(None);
-    let mut first = true;
-    if args.json {
-        out.raw(b"[")?;
-    }
-    each_line(
-        &*target.store,
-        &target.key,
-        target.opened.version.generation,
-        &path,
-        |_, line| -> Result<()> {
-            let Ok(entry) = read_entry(line) else { return Ok(()) };
-            if args.json {
-                if !std::mem::take(&mut first) {
-                    out.raw(b",\n")?;
-                }
-                return out.raw(&entry_json(&entry));
-            }
-            let id = out.paint(Style::Dim, &entry.id);
-            out.line(&format!("{id}  {}", previews.preview(&entry)))
-        },
-    )
-    .await?;
-    if args.json {
-        out.raw(b"]\n")?;
+    match args.json {
+        true => json(&target, &path, &mut out).await?,
+        false => rows(&target, &path, home, &mut out).await?,
     }
     out.done()
+}
+
+/// Where the session stands is known from the end of the log; an id must be looked for.
+async fn entries(args: &Args, target: &Target, home: &Home) -> Result<Vec<Seq>> {
+    if let Some(at) = &args.at {
+        let tree = target.session(home).await?.tree();
+        return Ok(tree.path(reading::place(&tree, Some(at))?));
+    }
+    let mut heads = target.heads();
+    let leaf = heads.leaf().await?;
+    Ok(heads.path(leaf).await?)
+}
+
+async fn json(target: &Target, path: &[Seq], out: &mut Out) -> Result<()> {
+    let mut first = true;
+    out.raw(b"[")?;
+    target
+        .each_line(path, |_, line| -> Result<()> {
+            let Ok(entry) = read_entry(line) else { return Ok(()) };
+            if !std::mem::take(&mut first) {
+                out.raw(b",\n")?;
+            }
+            out.raw(&entry_json(&entry))
+        })
+        .await?;
+    out.raw(b"]\n")
+}
+
+async fn rows(target: &Target, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
+    let columns = home::columns().unwrap_or(usize::MAX);
+    let mut previews = Previews::new(home.user.as_deref());
+    target
+        .each_line(path, |_, line| {
+            let Ok(entry) = read_entry(line) else { return Ok(()) };
+            let id = plain(&entry.id);
+            let text = fit(&previews.preview(&entry), columns.saturating_sub(width(&id) + 2).max(20));
+            out.line(&format!("{}  {text}", out.paint(Style::Dim, &id)))
+        })
+        .await
 }

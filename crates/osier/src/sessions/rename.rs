@@ -7,12 +7,15 @@ use serde_json::json;
 
 use crate::home::Home;
 use crate::out::Out;
-use crate::target::Target;
+use crate::target;
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  osier sessions rename 4f89da11 'JSON flag'\n  osier sessions rename 4f89da11 ''     takes the name away"
-)]
+#[command(after_help = "\
+Examples:
+  osier sessions rename 4f89da11 'JSON flag'
+  osier sessions rename 4f89da11 ''     takes the name away
+
+Prints nothing. Naming a session moves nobody.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
@@ -24,7 +27,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let session = Target::find(home, &args.session).await?.session(home).await?;
+    let session = target::session(home, &args.session).await?;
     session.rename(&args.name).await?;
     session.before_prompt().await?;
     let mut out = Out::new();

@@ -2,30 +2,34 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use osier_store::file::verify;
+use anyhow::Result;
+use osier_store::file::{Verified, verify};
 use serde_json::json;
 
 use crate::home::Home;
+use crate::layout::{count, plain};
 use crate::out::{Out, Style};
-use crate::target::Target;
+use crate::target;
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  osier sessions verify 4f89da11\n  osier sessions verify x.jsonl --json\n\nExits with 1 if anything is damaged; what is only unusual is reported and fine."
-)]
+#[command(after_help = "\
+Examples:
+  osier sessions verify 4f89da11
+  osier sessions verify x.jsonl --json
+
+Prints each oddity with its line, and a verdict. Exits with 1 if anything is damaged; what is only unusual is told and \
+fine. Nothing is changed.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
-    /// Print JSON
+    /// Print {session, file, entries, sound, oddities} as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let target = Target::find(home, &args.session).await?;
-    let path = target.opened.file.as_ref().context("only a file can be verified")?;
-    let verified = verify(path)?;
+    let path = target::file(home, &args.session).await?;
+    let verified = verify(&path)?;
     let mut out = Out::new();
     if args.json {
         out.json(&json!({
@@ -36,17 +40,20 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
             "oddities": verified.oddities,
         }))?;
     } else {
-        for oddity in &verified.oddities {
-            let style = if oddity.damage { Style::Bad } else { Style::Dim };
-            out.line(&format!("line {}: {}", oddity.line, out.paint(style, &oddity.what)))?;
-        }
-        let verdict = if verified.is_sound() {
-            "sound"
-        } else {
-            "damaged; everything readable is in use, nothing was changed"
-        };
-        out.line(&format!("{} entries, {verdict}", verified.tree.len()))?;
+        tell(&verified, &mut out)?;
     }
     out.done()?;
     Ok(if verified.is_sound() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn tell(verified: &Verified, out: &mut Out) -> Result<()> {
+    for oddity in &verified.oddities {
+        let style = if oddity.damage { Style::Bad } else { Style::Dim };
+        out.line(&format!("line {}: {}", oddity.line, out.paint(style, &plain(&oddity.what))))?;
+    }
+    let verdict = match verified.is_sound() {
+        true => "sound",
+        false => "damaged; everything readable is in use, nothing was changed",
+    };
+    out.line(&format!("{}, {verdict}", count(verified.tree.len(), "entry", "entries")))
 }

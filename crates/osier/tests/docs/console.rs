@@ -9,6 +9,9 @@ use std::process::{Command, Stdio};
 use crate::matching::Matcher;
 use crate::page::Page;
 
+/// How wide the terminal is that the pages show.
+const COLUMNS: &str = "90";
+
 pub(crate) fn run(page: &Page) {
     let home = tempfile::tempdir().expect("a folder");
     let home = home.path().canonicalize().expect("a path without links");
@@ -41,6 +44,7 @@ fn shell(home: &Path, command: &str, place: &str) -> String {
         .env_clear()
         .env("HOME", home)
         .env("PATH", path)
+        .env("COLUMNS", COLUMNS)
         .stdin(Stdio::null())
         .output()
         .expect("a shell");

@@ -60,3 +60,22 @@ fn every_page_of_the_docs_is_linked_from_the_readme() {
         assert!(readme.contains(&format!("]({page}")), "README.md does not link {page}");
     }
 }
+
+/// Files named in the tables of a section `### crate: …` are those of its sources.
+#[test]
+fn the_architecture_names_files_that_are_there() {
+    let page = Page::open("ARCHITECTURE.md");
+    let mut seen = 0;
+    for title in page.titles(3) {
+        let Some((name, _)) = title.split_once(": ") else { continue };
+        let sources = root().join("crates").join(name).join("src");
+        let rows = page.section(title).lines().filter(|line| line.starts_with("| `"));
+        for file in
+            rows.flat_map(|row| row.split('|').nth(1).unwrap_or_default().split('`').skip(1).step_by(2))
+        {
+            assert!(sources.join(file).exists(), "{title}: there is no {file}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 40, "{seen} files are too few to be all");
+}

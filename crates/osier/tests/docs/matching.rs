@@ -10,8 +10,8 @@ use regex::Regex;
 use serde_json::Value;
 
 const ID: &str = r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b";
-const TIME: &str = r"\d{4}-\d\d-\d\dT\d\d[:-]\d\d[:-]\d\d[.-]\d{3}Z";
-const AGE: &str = r"\bmsg +(?:now|\d+(?:mo|[mhdwy]))\b";
+const TIME: &str = r"\d{4}-\d\d-\d\d(?:T\d\d[:-]\d\d[:-]\d\d[.-]\d{3}Z| \d\d:\d\d\b)";
+const AGE: &str = r" {2,}(?:now|\d+(?:mo|[mhdwy])) {2}";
 const ANY: &str = r"\[\.\.\]";
 
 static MOVABLE: LazyLock<Regex> = LazyLock::new(|| {
@@ -111,13 +111,15 @@ impl Matcher {
             let whole = found.get(0).expect("a match");
             pattern += &regex::escape(&shown[end..whole.start()]);
             end = whole.end();
-            let is = |name| found.name(name).is_some();
-            ids.extend(found.name("id").map(|id| id.as_str()));
-            pattern += match () {
-                () if is("id") => "([0-9a-f-]+)",
-                () if is("time") => TIME,
-                () if is("age") => AGE,
-                () => ".*",
+            pattern += if let Some(id) = found.name("id") {
+                ids.push(id.as_str());
+                "([0-9a-f-]+)"
+            } else if found.name("time").is_some() {
+                TIME
+            } else if found.name("age").is_some() {
+                AGE
+            } else {
+                ".*"
             };
         }
         pattern += &format!("{}$", regex::escape(&shown[end..]));

@@ -47,16 +47,18 @@ impl Page {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
         let mut page =
             Page { name: name.to_owned(), text: String::new(), blocks: Vec::new(), headings: Vec::new() };
-        let mut open: Option<Block> = None;
+        let mut open: Option<(usize, Block)> = None;
         let mut at = 0;
         for (number, line) in text.lines().enumerate() {
-            match (&mut open, line.strip_prefix("```")) {
-                (Some(_), Some("")) => page.blocks.extend(open.take()),
-                (Some(block), _) => block.text += &format!("{line}\n"),
-                (None, Some(info)) => {
+            match (&mut open, fence(line)) {
+                (Some((ticks, _)), Some((closing, ""))) if closing == *ticks => {
+                    page.blocks.extend(open.take().map(|(_, block)| block));
+                }
+                (Some((_, block)), _) => block.text += &format!("{line}\n"),
+                (None, Some((ticks, info))) => {
                     let title = page.headings.last().map(|heading| heading.title.clone()).unwrap_or_default();
-                    open =
-                        Some(Block { info: info.to_owned(), line: number + 2, text: String::new(), title });
+                    let block = Block { info: info.to_owned(), line: number + 2, text: String::new(), title };
+                    open = Some((ticks, block));
                 }
                 (None, None) => page.headings.extend(heading(line, at)),
             }
@@ -93,15 +95,25 @@ impl Page {
         self.headings.iter().map(|heading| slug(&heading.title)).collect()
     }
 
-    /// The text without fenced blocks, by lines.
+    /// The lines outside of fenced blocks, with their numbers.
     pub(crate) fn prose(&self) -> impl Iterator<Item = (usize, &str)> {
-        let mut fenced = false;
+        let mut open: Option<usize> = None;
         self.text.lines().enumerate().filter_map(move |(number, line)| {
-            let fence = line.starts_with("```");
-            fenced ^= fence;
-            (!fenced && !fence).then_some((number + 1, line))
+            match (open, fence(line)) {
+                (None, Some((ticks, _))) => open = Some(ticks),
+                (Some(ticks), Some((closing, ""))) if closing == ticks => open = None,
+                (None, None) => return Some((number + 1, line)),
+                _ => {}
+            }
+            None
         })
     }
+}
+
+/// The number of back quotes of a fence, and what follows them.
+fn fence(line: &str) -> Option<(usize, &str)> {
+    let ticks = line.bytes().take_while(|byte| *byte == b'`').count();
+    (ticks >= 3).then(|| (ticks, &line[ticks..]))
 }
 
 fn heading(line: &str, at: usize) -> Option<Heading> {

@@ -1,17 +1,22 @@
 //! Cards kept between runs: one append-only file per folder of sessions, in which the last line about a file counts.
 //!
-//! A card counts only as long as its file has the inode, the size and the time of change it was made from.
+//! A card counts only as long as its file has the inode, the size and the time of change it was made from. Every line
+//! begins with the checksum of the rest.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use osier_tree::projection::card::Card;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::index::private;
+use super::index::{hash, private};
+use super::stamp::changed;
+
+/// How much of a file's covered part is looked at before a card is gone on from.
+const TAIL: u64 = 256;
 
 /// A card and what it was made from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -21,12 +26,19 @@ pub(super) struct Kept {
     size: u64,
     /// In nanoseconds.
     changed: i64,
-    pub(super) card: Card,
+    /// The hash of the last bytes covered.
+    tail: u64,
+    card: Card,
+    /// The bits of the card's cost, which as decimal digits would come back a little different.
+    cost: u64,
 }
 
 impl Kept {
-    pub(super) fn new(path: &Path, metadata: &Metadata, size: u64, card: Card) -> Kept {
-        Kept { file: name_of(path), inode: metadata.ino(), size, changed: changed(metadata), card }
+    /// `size` is how much of the file the card covers. `None` if that cannot be read.
+    pub(super) fn new(path: &Path, file: &File, metadata: &Metadata, size: u64, card: Card) -> Option<Kept> {
+        let (tail, cost) = (tail_of(file, size)?, card.cost.to_bits());
+        let (file, inode, changed) = (name_of(path), metadata.ino(), changed(metadata));
+        Some(Kept { file, inode, size, changed, tail, card: Card { cost: 0.0, ..card }, cost })
     }
 
     pub(super) fn counts_for(&self, metadata: &Metadata) -> bool {
@@ -34,13 +46,23 @@ impl Kept {
     }
 
     /// The file is the same and only grew, so the card can be gone on from.
-    pub(super) fn begins(&self, metadata: &Metadata) -> bool {
-        self.inode == metadata.ino() && self.size <= metadata.len()
+    pub(super) fn begins(&self, file: &File) -> bool {
+        let same = file.metadata().is_ok_and(|now| self.inode == now.ino() && self.size < now.len());
+        same && tail_of(file, self.size) == Some(self.tail)
+    }
+
+    /// The card, as of a file at `path`.
+    pub(super) fn card(&self, path: &Path) -> Card {
+        let (file, cost) = (Some(path.display().to_string()), f64::from_bits(self.cost));
+        Card { file, cost, ..self.card.clone() }
     }
 }
 
-fn changed(metadata: &Metadata) -> i64 {
-    metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
+fn tail_of(file: &File, size: u64) -> Option<u64> {
+    let mut tail = vec![0; size.min(TAIL) as usize];
+    let from = size - tail.len() as u64;
+    file.read_exact_at(&mut tail, from).ok()?;
+    Some(hash(&tail))
 }
 
 fn name_of(path: &Path) -> String {
@@ -63,7 +85,7 @@ impl Cards {
         let mut cards = Cards { path, kept: FxHashMap::default(), lines: 0, new: Vec::new() };
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             cards.lines += 1;
-            if let Ok(kept) = serde_json::from_slice::<Kept>(line) {
+            if let Some(kept) = read_line(line) {
                 cards.kept.insert(kept.file.clone(), kept);
             }
         }
@@ -75,11 +97,7 @@ impl Cards {
     }
 
     pub(super) fn put(&mut self, kept: Kept) {
-        if let Ok(line) = serde_json::to_vec(&kept) {
-            self.new.extend_from_slice(&line);
-            self.new.push(b'\n');
-            self.lines += 1;
-        }
+        self.lines += usize::from(push_line(&kept, &mut self.new).is_ok());
         self.kept.insert(kept.file.clone(), kept);
     }
 
@@ -104,10 +122,11 @@ impl Cards {
     fn rewrite(&mut self, path: &Path, live: usize) -> io::Result<()> {
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut file = tempfile::Builder::new().prefix(".cards-").tempfile_in(folder)?;
+        let mut lines = Vec::new();
         for kept in self.kept.values() {
-            serde_json::to_writer(&mut file, kept)?;
-            file.write_all(b"\n")?;
+            push_line(kept, &mut lines)?;
         }
+        file.write_all(&lines)?;
         file.persist(path)?;
         self.lines = live;
         Ok(())
@@ -117,4 +136,19 @@ impl Cards {
         let names: rustc_hash::FxHashSet<String> = files.iter().map(|path| name_of(path)).collect();
         self.kept.retain(|name, _| names.contains(name));
     }
+}
+
+fn push_line(kept: &Kept, lines: &mut Vec<u8>) -> serde_json::Result<()> {
+    let json = serde_json::to_vec(kept)?;
+    lines.extend_from_slice(format!("{:016x} ", hash(&json)).as_bytes());
+    lines.extend_from_slice(&json);
+    lines.push(b'\n');
+    Ok(())
+}
+
+/// `None` for a line that is not as it was written.
+fn read_line(line: &[u8]) -> Option<Kept> {
+    let (sum, json) = line.split_at_checked(17)?;
+    let whole = sum == format!("{:016x} ", hash(json)).as_bytes();
+    serde_json::from_slice(json).ok().filter(|_| whole)
 }

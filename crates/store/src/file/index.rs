@@ -1,7 +1,10 @@
 //! The index of a log: its heads in a file of fixed-width records, read in place.
 //!
-//! An index is a cache. It counts only if it speaks of this very file and of its last line; every block has a checksum,
-//! and whoever fetches a line checks that it is the one the head promised. Anything wrong, and the log is read instead.
+//! An index is a cache. It counts only if it speaks of this very file and of its last line; every block has a checksum, a
+//! record must make sense, and whoever fetches a line checks that it is the one the head promised. Anything wrong, and the
+//! log is read instead.
+
+mod record;
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;
@@ -9,18 +12,19 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use osier_tree::heads::IdKey;
-use osier_tree::{Head, Heads, Kind, Role, Seq, Why};
+use osier_tree::{Head, Heads};
 
-use super::stamp::Stamp;
+use super::stamp::{self, Stamp};
+use record::{RECORD, decode, encode};
 
-const MAGIC: &[u8; 8] = b"OSIERIX1";
-const RECORD: usize = 64;
+const MAGIC: &[u8; 8] = b"OSIERIX2";
 const BLOCK: usize = 4096;
 /// Records per block; the rest of it is the checksum.
 const PER_BLOCK: usize = (BLOCK - 8) / RECORD;
 /// Blocks read at once.
 const RUN: usize = 64;
+/// The shortest entry, `{"id":""}`, with its line feed.
+const SHORTEST: u64 = 10;
 
 /// What an index says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,16 +32,29 @@ pub(super) struct Cover {
     pub(super) stamp: Stamp,
     /// The bytes of the log that it covers.
     pub(super) size: u64,
+    /// When the log was last written to.
+    pub(super) changed: i64,
     pub(super) entries: u32,
     pub(super) odd: u32,
     /// The log ends in a whole line without line feed.
     pub(super) unended: bool,
     /// More lines may be added to it; see [`Heads::is_regular`].
     pub(super) regular: bool,
+    /// Parents come before their children; see [`Heads::is_in_order`].
+    pub(super) in_order: bool,
     /// Where the last entry lies, and the hash of it.
     pub(super) last_offset: u64,
     pub(super) last_len: u32,
     pub(super) last_hash: u64,
+}
+
+/// Why an index is not to be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// A block is not as it was written.
+    Damaged,
+    /// A block is as somebody wrote it, and contradicts itself or the log.
+    Lies,
 }
 
 /// An index file, open and checked as far as its cover goes.
@@ -60,28 +77,22 @@ impl Index {
         let file = File::open(path).ok()?;
         let mut block = [0; BLOCK];
         file.read_exact_at(&mut block, 0).ok()?;
-        let cover = Cover::read(&block)?;
-        let metadata = log.metadata().ok()?;
-        if cover.stamp != Stamp::of(&metadata) || cover.size > metadata.len() || cover.entries == 0 {
-            return None;
-        }
-        let blocks = (cover.entries as usize).div_ceil(PER_BLOCK);
-        if file.metadata().ok()?.len() < ((1 + blocks) * BLOCK) as u64 {
-            return None;
-        }
-        let end = cover.last_offset.checked_add(u64::from(cover.last_len))?;
-        if end > cover.size {
-            return None;
-        }
-        let mut last = vec![0; cover.last_len as usize];
-        log.read_exact_at(&mut last, cover.last_offset).ok()?;
-        (hash(&last) == cover.last_hash).then_some(Index { file, cover })
+        let index = Index { cover: Cover::read(&block)?, file };
+        let blocks = (index.cover.entries as usize).div_ceil(PER_BLOCK);
+        let whole = index.file.metadata().ok()?.len() >= ((1 + blocks) * BLOCK) as u64;
+        (whole && index.cover.is_of(log)? && index.ends_as_it_says()).then_some(index)
     }
 
-    /// Heads from place `after` on. `None` if the file is damaged.
-    pub(super) fn heads(&self, after: usize, limit: usize) -> Option<Vec<Head>> {
-        let entries = self.cover.entries as usize;
-        let until = after.saturating_add(limit).min(entries);
+    fn ends_as_it_says(&self) -> bool {
+        let last = self.heads(self.cover.entries as usize - 1, 1);
+        last.is_ok_and(|heads| {
+            heads.iter().all(|head| (head.offset, head.len) == (self.cover.last_offset, self.cover.last_len))
+        })
+    }
+
+    /// Heads from place `after` on.
+    pub(super) fn heads(&self, after: usize, limit: usize) -> Result<Vec<Head>, Wrong> {
+        let until = after.saturating_add(limit).min(self.cover.entries as usize);
         let mut heads = Vec::with_capacity(until.saturating_sub(after));
         let mut buffer = Vec::new();
         let mut at = after;
@@ -89,19 +100,33 @@ impl Index {
             let first = at / PER_BLOCK;
             let count = until.div_ceil(PER_BLOCK).saturating_sub(first).min(RUN);
             buffer.resize(count * BLOCK, 0);
-            self.file.read_exact_at(&mut buffer, ((1 + first) * BLOCK) as u64).ok()?;
+            self.blocks(first, &mut buffer)?;
             for block in buffer.chunks_exact(BLOCK) {
-                if checksum_of(block) != stored_checksum(block) {
-                    return None;
-                }
                 let here = (until - at).min(PER_BLOCK - at % PER_BLOCK);
                 for record in block.chunks_exact(RECORD).skip(at % PER_BLOCK).take(here) {
-                    heads.push(decode(record, entries)?);
+                    let head = decode(record, at, &self.cover).ok_or(Wrong::Lies)?;
+                    // Entries lie behind each other, as they are counted.
+                    if heads.last().is_some_and(|before: &Head| before.offset + u64::from(before.len) >= head.offset) {
+                        return Err(Wrong::Lies);
+                    }
+                    heads.push(head);
+                    at += 1;
                 }
-                at += here;
             }
         }
-        Some(heads)
+        Ok(heads)
+    }
+
+    /// Reads blocks of records and checks their sums: twice, because another process may write to one just now.
+    fn blocks(&self, first: usize, buffer: &mut [u8]) -> Result<(), Wrong> {
+        let intact = |block: &[u8]| checksum_of(block) == stored_checksum(block);
+        for _ in 0..2 {
+            let read = self.file.read_exact_at(buffer, ((1 + first) * BLOCK) as u64);
+            if read.is_ok() && buffer.chunks_exact(BLOCK).all(intact) {
+                return Ok(());
+            }
+        }
+        Err(Wrong::Damaged)
     }
 
     /// Writes an index for `heads`, as a new file put in place of an old one.
@@ -145,8 +170,7 @@ fn block(heads: &Heads, first: usize) -> [u8; BLOCK] {
     for ((_, head), record) in heads.from(first).zip(block[..PER_BLOCK * RECORD].chunks_exact_mut(RECORD)) {
         encode(head, record);
     }
-    let sum = checksum_of(&block);
-    block[BLOCK - 8..].copy_from_slice(&sum.to_le_bytes());
+    seal(&mut block);
     block
 }
 
@@ -158,17 +182,57 @@ fn stored_checksum(block: &[u8]) -> u64 {
     u64::from_le_bytes(block[BLOCK - 8..].try_into().expect("eight bytes"))
 }
 
+fn seal(block: &mut [u8]) {
+    let sum = checksum_of(block);
+    block[BLOCK - 8..].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Gives every block of an index the checksum it needs, whatever is in it: for tests of what a forged one can do.
+#[doc(hidden)]
+pub fn sealed(mut index: Vec<u8>) -> Vec<u8> {
+    index.chunks_exact_mut(BLOCK).for_each(seal);
+    index
+}
+
 impl Cover {
+    /// Whether this is said of `log` as it is now.
+    fn is_of(&self, log: &File) -> Option<bool> {
+        let metadata = log.metadata().ok()?;
+        let entries = u64::from(self.entries);
+        let sane = entries > 0 && entries * SHORTEST <= self.size.saturating_add(1);
+        let end = self.last_offset.checked_add(u64::from(self.last_len))?;
+        let same = self.stamp == Stamp::of(&metadata) && self.size <= metadata.len();
+        if !sane || !same || end > self.size {
+            return Some(false);
+        }
+        if self.size == metadata.len() {
+            return Some(self.changed == stamp::changed(&metadata) && self.ends_in(log)?);
+        }
+        // It grew: behind a line feed, or by one.
+        let mut seam = [0; 2];
+        log.read_exact_at(&mut seam, self.size - 1).ok()?;
+        Some(seam[usize::from(self.unended)] == b'\n' && self.ends_in(log)?)
+    }
+
+    /// Whether the last entry is in its place.
+    fn ends_in(&self, log: &File) -> Option<bool> {
+        let mut last = vec![0; self.last_len as usize];
+        log.read_exact_at(&mut last, self.last_offset).ok()?;
+        Some(hash(&last) == self.last_hash)
+    }
+
     fn block(&self) -> [u8; BLOCK] {
         let mut block = [0; BLOCK];
+        let flags = [self.unended, self.regular, self.in_order];
         let numbers = [
             self.stamp.device,
             self.stamp.inode,
             self.stamp.born,
             self.size,
+            self.changed as u64,
             u64::from(self.entries),
             u64::from(self.odd),
-            u64::from(self.unended) | u64::from(self.regular) << 1,
+            flags.iter().rev().fold(0, |bits, flag| bits << 1 | u64::from(*flag)),
             self.last_offset,
             u64::from(self.last_len),
             self.last_hash,
@@ -177,8 +241,7 @@ impl Cover {
         for (number, at) in numbers.iter().zip((8..).step_by(8)) {
             block[at..at + 8].copy_from_slice(&number.to_le_bytes());
         }
-        let sum = checksum_of(&block);
-        block[BLOCK - 8..].copy_from_slice(&sum.to_le_bytes());
+        seal(&mut block);
         block
     }
 
@@ -191,71 +254,17 @@ impl Cover {
         Some(Cover {
             stamp: Stamp { device: number(0), inode: number(1), born: number(2) },
             size: number(3),
-            entries: u32::try_from(number(4)).ok()?,
-            odd: u32::try_from(number(5)).ok()?,
-            unended: number(6) & 1 != 0,
-            regular: number(6) & 2 != 0,
-            last_offset: number(7),
-            last_len: u32::try_from(number(8)).ok()?,
-            last_hash: number(9),
+            changed: number(4) as i64,
+            entries: u32::try_from(number(5)).ok()?,
+            odd: u32::try_from(number(6)).ok()?,
+            unended: number(7) & 1 != 0,
+            regular: number(7) & 2 != 0,
+            in_order: number(7) & 4 != 0,
+            last_offset: number(8),
+            last_len: u32::try_from(number(9)).ok()?,
+            last_hash: number(10),
         })
     }
-}
-
-fn encode(head: &Head, record: &mut [u8]) {
-    record[0..8].copy_from_slice(&head.id.0.to_le_bytes());
-    record[8..16].copy_from_slice(&head.time.to_le_bytes());
-    record[16..24].copy_from_slice(&head.offset.to_le_bytes());
-    let links = [
-        head.len,
-        Seq::to_record(head.parent),
-        Seq::to_record(head.target),
-        Seq::to_record(head.compaction),
-        Seq::to_record(head.model),
-        Seq::to_record(head.thinking),
-        Seq::to_record(head.anchor),
-        head.depth,
-    ];
-    for (number, at) in links.iter().zip((24..).step_by(4)) {
-        record[at..at + 4].copy_from_slice(&number.to_le_bytes());
-    }
-    record[56..61].copy_from_slice(&[
-        head.kind as u8,
-        head.role as u8,
-        head.why as u8,
-        head.flags,
-        head.calls,
-    ]);
-    record[61..63].copy_from_slice(&head.body.to_le_bytes());
-}
-
-/// `None` for a record that no writer of ours made.
-fn decode(record: &[u8], entries: usize) -> Option<Head> {
-    let wide = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
-    let narrow = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"));
-    let link = |at: usize| {
-        Some(Seq::from_record(narrow(at)).filter(|seq| seq.index() < entries))
-            .filter(|seq| seq.is_some() || narrow(at) == 0)
-    };
-    Some(Head {
-        id: IdKey(wide(0)),
-        time: wide(8) as i64,
-        offset: wide(16),
-        len: narrow(24),
-        parent: link(28)?,
-        target: link(32)?,
-        compaction: link(36)?,
-        model: link(40)?,
-        thinking: link(44)?,
-        anchor: link(48)?,
-        depth: narrow(52),
-        kind: *Kind::ALL.get(record[56] as usize)?,
-        role: *Role::ALL.get(record[57] as usize)?,
-        why: *Why::ALL.get(record[58] as usize)?,
-        flags: record[59],
-        calls: record[60],
-        body: u16::from_le_bytes([record[61], record[62]]),
-    })
 }
 
 /// Removes an index that turned out wrong, so that the next reader does not trip over it again.

@@ -2,14 +2,17 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use osier_tree::projection::card::Card;
 use osier_tree::time::Millis;
 
-use super::cards::Cards;
-use super::names;
+use super::cards::{Cards, Kept};
+use super::log::Log;
+use super::{FileStore, names};
 use crate::error::StoreError;
 use crate::port::{Filter, Page};
 
@@ -23,6 +26,8 @@ pub(super) struct Listing {
     wanted: usize,
     cards: Vec<Card>,
     unreadable: Vec<String>,
+    /// How many files were not looked at.
+    unread: usize,
 }
 
 #[derive(Debug)]
@@ -34,16 +39,24 @@ struct Folder {
 impl Listing {
     pub(super) fn new(filter: &Filter) -> Listing {
         let wanted = filter.limit.map_or(usize::MAX, |limit| limit.saturating_add(filter.skip));
-        Listing { folders: Vec::new(), files: Vec::new(), wanted, cards: Vec::new(), unreadable: Vec::new() }
+        Listing { folders: Vec::new(), files: Vec::new(), wanted, cards: Vec::new(), unreadable: Vec::new(), unread: 0 }
     }
 
     /// Adds the files of a folder. `kept` is where their cards lie.
     pub(super) fn add(&mut self, folder: &Path, kept: Option<PathBuf>) -> Result<(), StoreError> {
         let files = names::files_in(folder).map_err(StoreError::io("list", folder))?;
         for path in &files {
-            // A file that went away meanwhile is no session any more.
-            let Ok(metadata) = path.metadata() else { continue };
-            let written = metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000);
+            let metadata = match path.metadata() {
+                Ok(metadata) => metadata,
+                // A file that went away meanwhile is no session any more.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => {
+                    self.unreadable.push(StoreError::io("look at", path)(error).to_string());
+                    continue;
+                }
+            };
+            let written =
+                metadata.mtime().saturating_mul(1000).saturating_add(metadata.mtime_nsec() / 1_000_000);
             self.files.push((written, self.folders.len(), path.clone()));
         }
         self.folders.push(Folder { cards: Cards::load(kept), files });
@@ -55,9 +68,10 @@ impl Listing {
     pub(super) fn read(&mut self, card_of: impl Fn(&Path, &mut Cards) -> Result<Card, StoreError>) {
         self.files.sort_by_key(|(written, ..)| Reverse(*written));
         let mut latest: BinaryHeap<Reverse<Millis>> = BinaryHeap::new();
-        for (written, folder, path) in &self.files {
+        for (at, (written, folder, path)) in self.files.iter().enumerate() {
             let enough = latest.len() >= self.wanted;
             if enough && latest.peek().is_none_or(|Reverse(said)| said > written) {
+                self.unread = self.files.len() - at;
                 break;
             }
             match card_of(path, &mut self.folders[*folder].cards) {
@@ -78,8 +92,64 @@ impl Listing {
     }
 
     pub(super) fn page(self, filter: &Filter) -> Page {
-        let unread = self.files.len() - self.cards.len() - self.unreadable.len();
         let page = filter.page(self.cards, self.unreadable);
-        Page { total: page.total + unread, ..page }
+        Page { total: page.total + self.unread, ..page }
     }
+}
+
+impl FileStore {
+    /// The card of a file: the one kept, gone on from if the file grew, or made by reading it.
+    pub(super) fn card_of(&self, path: &Path, cards: &mut Cards) -> Result<Card, StoreError> {
+        let metadata = fs::metadata(path).map_err(StoreError::io("look at", path))?;
+        let kept = cards.get(path);
+        if let Some(kept) = kept.filter(|kept| kept.counts_for(&metadata)) {
+            return Ok(kept.card(path));
+        }
+        let mut log = Log::open(path, self.index_path(path))?;
+        let card = card_of_log(&mut log, kept)?;
+        if let Some(kept) = Kept::new(path, &log.file, &metadata, log.size_covered(), card.clone()) {
+            cards.put(kept);
+        }
+        Ok(card)
+    }
+
+    /// The card of a log that is open.
+    pub(super) fn card_of_open(&self, log: &mut Log) -> Result<Card, StoreError> {
+        let metadata = fs::metadata(&log.path).map_err(StoreError::io("look at", &log.path))?;
+        let cards = Cards::load(log.path.parent().and_then(|folder| self.cards_path(folder)));
+        let kept = cards.get(&log.path);
+        if let Some(kept) = kept.filter(|kept| kept.counts_for(&metadata)) {
+            return Ok(kept.card(&log.path));
+        }
+        let card = card_of_log(log, kept)?;
+        self.keep_card(log);
+        Ok(card)
+    }
+
+    /// Notes the card of a log that this process wrote to, so that the next list need not read it.
+    pub(super) fn keep_card(&self, log: &Log) {
+        let Some(card) = log.card.as_ref().map(|fold| fold.card().clone()) else { return };
+        let (Some(folder), Ok(metadata)) = (log.path.parent(), log.file.metadata()) else { return };
+        let mut cards = Cards::load(self.cards_path(folder));
+        if cards.get(&log.path).is_some_and(|kept| kept.counts_for(&metadata)) {
+            return;
+        }
+        if let Some(kept) = Kept::new(&log.path, &log.file, &metadata, log.size_covered(), card) {
+            cards.put(kept);
+            cards.save(usize::MAX / 8);
+        }
+    }
+}
+
+fn card_of_log(log: &mut Log, kept: Option<&Kept>) -> Result<Card, StoreError> {
+    if let Some(fold) = &log.card {
+        return Ok(fold.card().clone());
+    }
+    if let Some(kept) = kept.filter(|kept| kept.begins(&log.file)) {
+        let begun = kept.card(&log.path);
+        if let Some(card) = log.resume_card(begun)? {
+            return Ok(card);
+        }
+    }
+    log.make_card()
 }

@@ -10,26 +10,23 @@ mod previews;
 mod reader;
 mod replace;
 mod stamp;
+mod store;
 mod verify;
 mod watcher;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
-use osier_tree::projection::card::{Card, CardFold};
-use osier_tree::{Head, Header, Seq, header};
+use osier_tree::Header;
 use rustc_hash::FxHashMap;
 
-use crate::batch::Batch;
 use crate::error::StoreError;
-use crate::texts::Texts;
-use crate::port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
-use cards::{Cards, Kept};
-use listing::Listing;
+use crate::port::{Opened, Store};
+#[doc(hidden)]
+pub use index::sealed;
 use log::{Attempt, Log, WriteFn};
 pub use names::folder_of;
 pub use verify::{Oddity, Verified, verify};
@@ -140,8 +137,8 @@ impl FileStore {
     /// A file that somebody renamed still says in its header which session it is.
     fn path_by_header(&self, id: &str) -> Result<PathBuf, StoreError> {
         let is_it = |path: &PathBuf| {
-            let header = File::open(path).ok().and_then(|file| log::find_header(path, &file).ok());
-            header.is_some_and(|header| header.id == id)
+            let found = log::open_to_read(path).and_then(|file| log::find_header(path, &file));
+            found.is_ok_and(|(header, _)| header.id == id)
         };
         self.all_files()?.into_iter().find(is_it).ok_or_else(|| self.not_found(id))
     }
@@ -185,19 +182,6 @@ impl FileStore {
         if locked(&log).version().generation == generation { Ok(log) } else { Err(StoreError::Replaced) }
     }
 
-    /// Replaces a file of an old version by what it was read as.
-    async fn migrate(&self, id: &str, log: &Shared) -> Result<(), StoreError> {
-        let (path, stamp, size, version, lines) = {
-            let log = locked(log);
-            let Some(lines) = log.migrated.clone() else { return Ok(()) };
-            (log.path.clone(), log.stamp, log.size_covered(), log.header.version, lines)
-        };
-        let suffix = format!(".v{version}.bak");
-        unblock(move || replace::exchange(&path, stamp, size, &lines, &suffix)).await?;
-        self.forget(id);
-        Ok(())
-    }
-
     fn opened(log: &Log) -> Opened {
         Opened {
             header: log.header.clone(),
@@ -206,70 +190,6 @@ impl FileStore {
             file: Some(log.path.clone()),
         }
     }
-
-    /// The card of a file: the one kept, gone on from if the file grew, or made by reading it.
-    fn card_of(&self, path: &Path, cards: &mut Cards) -> Result<Card, StoreError> {
-        let metadata = fs::metadata(path).map_err(StoreError::io("look at", path))?;
-        let kept = cards.get(path);
-        if let Some(kept) = kept.filter(|kept| kept.counts_for(&metadata)) {
-            return Ok(kept.card.clone());
-        }
-        let begun = kept.filter(|kept| kept.begins(&metadata)).map(|kept| kept.card.clone());
-        let mut log = Log::open(path, self.index_path(path))?;
-        let card = self.card_of_log(&mut log, begun)?;
-        cards.put(Kept::new(path, &metadata, log.size_covered(), card.clone()));
-        Ok(card)
-    }
-
-    fn card_of_log(&self, log: &mut Log, begun: Option<Card>) -> Result<Card, StoreError> {
-        if let Some(fold) = &log.card {
-            return Ok(fold.card().clone());
-        }
-        if let Some(card) = begun.filter(|card| card.id == log.header.id) {
-            let from = card.entry_count as usize;
-            let heads = log.folded()?.clone();
-            if heads.is_regular() && from <= heads.len() {
-                let mut fold = CardFold::resume(card, &heads);
-                feed_from(log, &heads, from, &mut fold)?;
-                let card = fold.card().clone();
-                log.card = Some(fold);
-                return Ok(card);
-            }
-        }
-        log.make_card()
-    }
-
-    /// Notes the card of a log that this process wrote to, so that the next list need not read it.
-    fn keep_card(&self, log: &mut Log) {
-        let Some(card) = log.card.as_ref().map(|fold| fold.card().clone()) else { return };
-        let (Some(folder), Ok(metadata)) = (log.path.parent(), fs::metadata(&log.path)) else { return };
-        let mut cards = Cards::load(self.cards_path(folder));
-        if !cards.get(&log.path).is_some_and(|kept| kept.counts_for(&metadata)) {
-            cards.put(Kept::new(&log.path, &metadata, log.size_covered(), card));
-            cards.save(usize::MAX / 8);
-        }
-    }
-}
-
-fn feed_from(
-    log: &mut Log,
-    heads: &osier_tree::Heads,
-    from: usize,
-    fold: &mut CardFold,
-) -> Result<(), StoreError> {
-    let wanted: Vec<Seq> = (from..heads.len()).map(Seq::new).collect();
-    let mut batch = Batch::default();
-    let mut rest = wanted.as_slice();
-    while !rest.is_empty() {
-        log.lines(rest, &mut batch)?;
-        for (seq, line) in rest.iter().zip(batch.iter()) {
-            if let Ok(entry) = osier_tree::entry::read_entry(line) {
-                fold.feed(&entry, *seq, heads);
-            }
-        }
-        rest = &rest[batch.len().max(1)..];
-    }
-    Ok(())
 }
 
 fn locked(log: &Shared) -> MutexGuard<'_, Log> {
@@ -284,202 +204,34 @@ async fn unblock<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T
     }
 }
 
-/// Tries until the lock is free or patience ends.
-fn append_patiently(
+/// Asks a log something, which counts only if it still is of the same generation afterwards: in looking closer it may find
+/// that what it told before was wrong.
+fn asked<T>(
     log: &Shared,
-    expected: Version,
-    lines: &[Vec<u8>],
-    write: WriteFn,
-) -> Result<Version, StoreError> {
+    generation: u64,
+    ask: impl FnOnce(&mut Log) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let mut log = locked(log);
+    let answer = ask(&mut log)?;
+    if log.version().generation == generation { Ok(answer) } else { Err(StoreError::Replaced) }
+}
+
+/// Tries until the lock of the file is free or patience ends.
+fn patiently<T>(
+    log: &Shared,
+    attempt: impl Fn(&mut Log) -> Result<Attempt<T>, StoreError>,
+) -> Result<T, StoreError> {
     let begin = Instant::now();
     let mut pause = Duration::from_micros(20);
     loop {
-        if let Attempt::Done(version) = locked(log).append(expected, lines, write)? {
-            return Ok(version);
+        if let Attempt::Done(done) = attempt(&mut locked(log))? {
+            return Ok(done);
         }
         if begin.elapsed() > PATIENCE {
             return Err(StoreError::Locked { path: locked(log).path.clone(), seconds: PATIENCE.as_secs() });
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_millis(2));
-    }
-}
-
-#[async_trait]
-impl Store for FileStore {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
-        if !header::is_valid_id(&header.id) {
-            return Err(StoreError::InvalidId { id: header.id.clone() });
-        }
-        if self.path_by_name(&header.id)?.is_some() {
-            return Err(StoreError::AlreadyExists { id: header.id.clone() });
-        }
-        let path = self.folder(Path::new(&header.cwd)).join(names::file_of(header));
-        self.create_at(&path, header, lines).await?;
-        self.open(&header.id).await
-    }
-
-    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
-        let log = self.log(id).await?;
-        let refreshed = locked(&log).refresh();
-        match refreshed {
-            Ok(()) => Ok(FileStore::opened(&locked(&log))),
-            Err(StoreError::Replaced) => {
-                self.forget(id);
-                let log = self.log(id).await?;
-                Ok(FileStore::opened(&locked(&log)))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn heads(
-        &self,
-        id: &str,
-        generation: u64,
-        after: usize,
-        limit: usize,
-    ) -> Result<Vec<Head>, StoreError> {
-        let log = self.of_generation(id, generation).await?;
-        locked(&log).heads(after, limit)
-    }
-
-    async fn lines(
-        &self,
-        id: &str,
-        generation: u64,
-        wanted: &[Seq],
-        batch: &mut Batch,
-    ) -> Result<(), StoreError> {
-        let log = self.of_generation(id, generation).await?;
-        locked(&log).lines(wanted, batch)
-    }
-
-    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
-        let mut log = self.of_generation(id, expected.generation).await?;
-        let mut expected = expected;
-        let old = locked(&log).migrated.is_some();
-        if old {
-            self.migrate(id, &log).await?;
-            log = self.log(id).await?;
-            expected.generation = locked(&log).version().generation;
-        }
-        let attempt = locked(&log).append(expected, lines, self.write);
-        match attempt {
-            Ok(Attempt::Done(version)) => Ok(version),
-            Ok(Attempt::Locked) => {
-                let (lines, write) = (lines.to_vec(), self.write);
-                unblock(move || append_patiently(&log, expected, &lines, write)).await
-            }
-            Err(error) => {
-                if let StoreError::Replaced = error {
-                    self.forget(id);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    async fn sync(&self, id: &str) -> Result<(), StoreError> {
-        let log = self.log(id).await?;
-        let task = log.clone();
-        unblock(move || locked(&task).sync()).await?;
-        self.keep_card(&mut locked(&log));
-        Ok(())
-    }
-
-    async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
-        let path = locked(&self.log(id).await?).path.clone();
-        let in_use = self.in_use(&path).filter(|lock| lock.try_lock_shared().is_ok());
-        watcher::watch(&path, in_use)
-    }
-
-    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
-        let folders = match &filter.cwd {
-            Some(cwd) => vec![self.folder(cwd)],
-            None => names::folders_in(&self.sessions).map_err(StoreError::io("list", &self.sessions))?,
-        };
-        let mut listing = Listing::new(filter);
-        for folder in &folders {
-            listing.add(folder, self.cards_path(folder))?;
-        }
-        listing.read(|path, cards| self.card_of(path, cards));
-        Ok(listing.page(filter))
-    }
-
-    async fn card(&self, id: &str) -> Result<Card, StoreError> {
-        let log = self.log(id).await?;
-        let mut log = locked(&log);
-        let folder = log.path.parent().map(Path::to_owned).unwrap_or_default();
-        let cards = Cards::load(self.cards_path(&folder));
-        let metadata = fs::metadata(&log.path).map_err(StoreError::io("look at", &log.path))?;
-        match cards.get(&log.path) {
-            Some(kept) if kept.counts_for(&metadata) => Ok(kept.card.clone()),
-            kept => {
-                let begun = kept.filter(|kept| kept.begins(&metadata)).map(|kept| kept.card.clone());
-                let card = self.card_of_log(&mut log, begun)?;
-                self.keep_card(&mut log);
-                Ok(card)
-            }
-        }
-    }
-
-    async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
-        let log = self.of_generation(id, version.generation).await?;
-        let kept = self.cache_path(&locked(&log).path, "previews", "txt");
-        unblock(move || locked(&log).previews(kept.as_deref())).await
-    }
-
-    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        let files = self.all_files()?;
-        let ids = files.iter().filter_map(|path| names::id_in(path.file_name()?));
-        let mut ids: Vec<String> = ids.filter(|id| id.starts_with(prefix)).map(String::from).collect();
-        ids.sort();
-        Ok(ids)
-    }
-
-    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
-        let nothing = Deleted { deleted: false, store: self.name().to_owned(), counts: Counts::default() };
-        let path = match self.path_of(id) {
-            Ok(path) => path,
-            Err(StoreError::NotFound { .. }) => return Ok(nothing),
-            Err(error) => return Err(error),
-        };
-        if self.in_use(&path).is_some_and(|lock| lock.try_lock().is_err()) {
-            return Err(StoreError::Busy { id: id.to_owned() });
-        }
-        let entries = match self.open(id).await {
-            Ok(opened) => opened.version.entries,
-            Err(StoreError::NotFound { .. }) => return Ok(nothing),
-            Err(error) => return Err(error),
-        };
-        self.forget(id);
-        fs::remove_file(&path).map_err(StoreError::io("delete", &path))?;
-        let previews = self.cache_path(&path, "previews", "txt");
-        for cache in [self.index_path(&path), self.cache_path(&path, "open", "lock"), previews].into_iter().flatten() {
-            index::discard(&cache);
-        }
-        Ok(Deleted { deleted: true, counts: Counts { sessions: 1, entries }, ..nothing })
-    }
-
-    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
-        let log = self.of_generation(id, expected.generation).await?;
-        let (path, stamp, size, header) = {
-            let mut log = locked(&log);
-            log.refresh()?;
-            if log.version() != expected {
-                return Err(StoreError::Conflict { now: log.version() });
-            }
-            (log.path.clone(), log.stamp, log.size_covered(), log.header_line()?)
-        };
-        let all: Vec<Vec<u8>> = std::iter::once(header).chain(lines.iter().cloned()).collect();
-        unblock(move || replace::exchange(&path, stamp, size, &all, ".bak")).await?;
-        self.forget(id);
-        Ok(self.open(id).await?.version)
     }
 }
 

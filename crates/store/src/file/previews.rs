@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use super::index::hash;
 use super::log::Log;
-use super::stamp::Stamp;
+use super::stamp::{Stamp, changed};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::texts::Texts;
 
 /// Grows when previews of the same entry change.
-const FORM: u32 = 1;
+const FORM: u32 = 2;
 
 /// What kept previews were made from, and the checksum of them.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,9 @@ struct Cover {
     inode: u64,
     born: u64,
     entries: usize,
+    /// How long the log was, and when it was last written to.
+    size: u64,
+    changed: i64,
     /// The hash of the last entry's line.
     last: u64,
     sum: u64,
@@ -85,7 +88,10 @@ impl Log {
         let start = text.find('\n')? + 1;
         let cover: Cover = serde_json::from_str(&text[..start]).ok()?;
         let whole = cover.entries <= self.version().entries && cover.sum == hash(&text.as_bytes()[start..]);
-        let same = cover.form == FORM && cover.stamp() == self.stamp && whole;
+        let metadata = self.file.metadata().ok()?;
+        let grown = cover.size < metadata.len();
+        let untouched = grown || cover.size == metadata.len() && cover.changed == changed(&metadata);
+        let same = cover.form == FORM && cover.stamp() == self.stamp && whole && untouched;
         let texts = same.then(|| Texts::read(text, start))?;
         (texts.len() == cover.entries && self.last_hash(cover.entries) == Some(cover.last)).then_some(texts)
     }
@@ -94,7 +100,8 @@ impl Log {
         let Some(last) = self.last_hash(texts.len()) else { return Ok(()) };
         let Stamp { device, inode, born } = self.stamp;
         let sum = hash(texts.as_bytes());
-        let cover = Cover { form: FORM, device, inode, born, entries: texts.len(), last, sum };
+        let (size, changed) = (self.size_covered(), changed(&self.file.metadata()?));
+        let cover = Cover { form: FORM, device, inode, born, entries: texts.len(), size, changed, last, sum };
         let folder = path.parent().unwrap_or(Path::new("."));
         super::names::make_folder(folder)?;
         let mut file = tempfile::Builder::new().prefix(".previews-").tempfile_in(folder)?;

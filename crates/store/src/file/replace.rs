@@ -1,11 +1,15 @@
 //! Puts a new file in the place of a log. Only a migration and a garbage collection do that; the old file is kept aside.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::stamp::Stamp;
+use osier_tree::entry::{Read, read};
+
+use super::log::{Attempt, Log};
+use super::reader::LineReader;
 use crate::error::StoreError;
+use crate::port::Version;
 
 /// Writes a new file whole, or not at all, and fails if the name is taken.
 pub(super) fn create(path: &Path, lines: &[Vec<u8>]) -> Result<(), StoreError> {
@@ -18,42 +22,80 @@ pub(super) fn create(path: &Path, lines: &[Vec<u8>]) -> Result<(), StoreError> {
     sync_folder(folder).map_err(StoreError::io("sync", folder))
 }
 
-/// Replaces the file `path`, which must still be the one with this stamp and size. The old one gets `suffix`.
-///
-/// The lock on the old file is held through the exchange: a writer that waits for it finds, once it has it, that the name
-/// means another file now, and starts again.
-pub(super) fn exchange(
-    path: &Path,
-    stamp: Stamp,
-    size: u64,
-    lines: &[Vec<u8>],
-    suffix: &str,
-) -> Result<PathBuf, StoreError> {
-    let io = |what| StoreError::io(what, path);
-    let old = OpenOptions::new().read(true).append(true).open(path).map_err(io("open"))?;
-    old.lock().map_err(io("lock"))?;
-    let held = old.metadata().map_err(io("look at"))?;
-    let named = fs::metadata(path).map_err(io("look at"))?;
-    if Stamp::of(&held) != stamp || Stamp::of(&named) != stamp || held.len() != size {
-        return Err(StoreError::Replaced);
+impl Log {
+    /// Tries to put other entries in the place of this log, which must be in the state `expected`.
+    pub(super) fn rewrite(
+        &mut self,
+        expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Attempt<()>, StoreError> {
+        let header = self.header_line()?;
+        let all: Vec<&[u8]> = std::iter::once(&header).chain(lines).map(Vec::as_slice).collect();
+        self.exchange(expected, &all, ".bak")
     }
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let file = prepared(folder, lines).map_err(io("replace"))?;
-    let kept = keep_aside(path, suffix).map_err(io("keep a copy of"))?;
-    // A program that takes no lock may have written in between.
-    if old.metadata().map_err(io("look at"))?.len() != size {
-        return Err(StoreError::Replaced);
+
+    /// Tries to replace a file of an old version by what it was read as.
+    pub(super) fn replace_old(&mut self, expected: Version) -> Result<Attempt<()>, StoreError> {
+        let Some(lines) = self.migrated.clone() else { return Err(StoreError::Replaced) };
+        let suffix = format!(".v{}.bak", self.header.version);
+        self.exchange(expected, &lines, &suffix)
     }
-    file.persist(path).map_err(|failed| io("replace")(failed.error))?;
-    sync_folder(folder).map_err(StoreError::io("sync", folder))?;
-    Ok(kept)
+
+    /// The lock on the old file is held through the exchange: a writer that waits for it finds, once it has it, that the
+    /// name means another file now, and starts again.
+    fn exchange<L: AsRef<[u8]>>(
+        &mut self,
+        expected: Version,
+        lines: &[L],
+        suffix: &str,
+    ) -> Result<Attempt<()>, StoreError> {
+        let old = self.open_to_write()?;
+        if !self.lock(&old)? {
+            return Ok(Attempt::Locked);
+        }
+        let size = self.catch_up_locked(&old, expected)?;
+        let io = |what| StoreError::io(what, &self.path);
+        // Through a link the file itself is replaced, and the link stays.
+        let path = fs::canonicalize(&self.path).map_err(io("find"))?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let file = prepared(folder, lines).map_err(io("replace"))?;
+        let kept = keep_aside(&path, suffix).map_err(io("keep a copy of"))?;
+        // A program that takes no lock may have written in between.
+        let disturbed = old.metadata().map_err(io("look at"))?.len() != size;
+        let replaced = match disturbed {
+            true => Err(StoreError::Conflict { now: self.version() }),
+            false => file.persist(&path).map_err(|failed| io("replace")(failed.error)),
+        };
+        if let Err(error) = replaced {
+            // It names the file that stays.
+            let _ = fs::remove_file(kept);
+            return Err(error);
+        }
+        sync_folder(folder).map_err(StoreError::io("sync", folder))?;
+        Ok(Attempt::Done(()))
+    }
+
+    /// The header as it stands in the file, or as this version has it.
+    fn header_line(&self) -> Result<Vec<u8>, StoreError> {
+        let is_header = |line: &[u8]| matches!(read(line), Read::Header(_));
+        if let Some(line) = self.migrated.as_ref().and_then(|lines| lines.iter().find(|line| is_header(line))) {
+            return Ok(line.clone());
+        }
+        let mut reader = LineReader::new(&self.file, 0);
+        while let Some(line) = reader.next().map_err(StoreError::io("read", &self.path))? {
+            if is_header(line.bytes) {
+                return Ok(line.bytes.to_vec());
+            }
+        }
+        Err(StoreError::NotASession { path: self.path.clone(), why: "it has no session header" })
+    }
 }
 
-fn prepared(folder: &Path, lines: &[Vec<u8>]) -> io::Result<tempfile::NamedTempFile> {
+fn prepared<L: AsRef<[u8]>>(folder: &Path, lines: &[L]) -> io::Result<tempfile::NamedTempFile> {
     let mut file = tempfile::Builder::new().prefix(".osier-").suffix(".tmp").tempfile_in(folder)?;
     let mut out = io::BufWriter::with_capacity(1 << 20, file.as_file_mut());
     for line in lines {
-        out.write_all(line)?;
+        out.write_all(line.as_ref())?;
         out.write_all(b"\n")?;
     }
     out.flush()?;

@@ -28,3 +28,8 @@ impl Stamp {
         mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }
+
+/// When a file was last written to, in nanoseconds.
+pub(super) fn changed(metadata: &Metadata) -> i64 {
+    metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
+}

@@ -8,7 +8,7 @@ use osier_tree::entry::{Odd, Read, flag, read, read_entry};
 use osier_tree::{Header, Kind, Seq, SessionTree, header, migrate};
 use serde::Serialize;
 
-use super::log::find_header;
+use super::log::{find_header, open_to_read};
 use super::reader::LineReader;
 use crate::error::StoreError;
 
@@ -38,8 +38,8 @@ impl Verified {
 
 /// See the module.
 pub fn verify(path: &Path) -> Result<Verified, StoreError> {
-    let file = File::open(path).map_err(StoreError::io("open", path))?;
-    let header = find_header(path, &file)?;
+    let file = open_to_read(path)?;
+    let (header, _) = find_header(path, &file)?;
     let mut found = Finding::default();
     if header.version < header::VERSION {
         found.migrated(path, &file, &header)?;
@@ -133,50 +133,40 @@ impl Finding {
     fn structure(&mut self, file: &File) {
         let tree = self.tree.clone();
         for (seq, head) in tree.heads().iter() {
-            let line = self.places[seq.index()];
             let id = tree.id(seq);
+            let mut note = |damage, what: &str| {
+                self.note(self.places[seq.index()], damage, format!("{} {id} {what}", word(head.kind)))
+            };
             if head.has(flag::SUPERSEDED) {
-                self.note(line, true, format!("entry {id} is repeated below; the last one counts"));
+                note(true, "is repeated below; the last one counts");
             }
             if head.has(flag::ORPHAN) {
-                self.note(
-                    line,
-                    true,
-                    format!("entry {id} names a parent that is not in the file; it is shown as a root"),
-                );
+                note(true, "names a parent that is not in the file; it is shown as a root");
             }
             if head.has(flag::CUT) {
-                self.note(
-                    line,
-                    true,
-                    format!("the parents of entry {id} run in a circle; it is shown as a root"),
-                );
+                note(true, "has parents that run in a circle; it is shown as a root");
             }
             if head.parent.is_some_and(|parent| parent > seq) {
-                self.note(line, false, format!("entry {id} comes before its parent"));
+                note(false, "comes before its parent");
             }
             if head.kind.has_target() && head.target.is_none() && names_target(file, head) {
-                self.note(line, false, format!("entry {id} points at an entry that is not in the file"));
+                note(false, "points at an entry that is not in the file");
             }
             if keeps_nothing(&tree, seq) {
-                self.note(
-                    line,
-                    true,
-                    format!("compaction {id} keeps from an entry that is not above it, hence nothing"),
-                );
+                note(false, "keeps from an entry that is not above it, hence nothing");
             }
             if head.kind == Kind::Unknown {
-                self.note(
-                    line,
-                    false,
-                    format!("entry {id} is of a kind not known here; it is kept as it is"),
-                );
+                note(false, "is of a kind not known here; it is kept as it is");
             }
             if head.time().is_none() {
-                self.note(line, false, format!("entry {id} has no readable time"));
+                note(false, "has no readable time");
             }
         }
     }
+}
+
+fn word(kind: Kind) -> &'static str {
+    if kind == Kind::Compaction { "compaction" } else { "entry" }
 }
 
 fn names_target(file: &File, head: &osier_tree::Head) -> bool {

@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use osier_store::{FileStore, Store};
@@ -55,7 +55,7 @@ impl Job {
         let id = format!("{}{at:05}", self.tag);
         let long = match at % 8 {
             2 => 5_000,
-            7 => 300_000,
+            7 => 100_000,
             _ => 20,
         };
         let text = "said ".repeat(if self.long { long / 5 } else { 4 });
@@ -108,9 +108,10 @@ impl Process {
 
     /// Takes in the next thing it tells. `false` if it will never tell more.
     pub(crate) fn listen(&mut self) -> bool {
-        let Ok(line) = self.told.recv_timeout(PATIENCE) else {
-            assert!(self.process.try_wait().unwrap().is_some(), "a process hangs: {:?}", self.said);
-            return false;
+        let line = match self.told.recv_timeout(PATIENCE) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Disconnected) => return false,
+            Err(RecvTimeoutError::Timeout) => panic!("a process hangs: {:?}", self.said),
         };
         match line.strip_prefix("ack ") {
             Some(id) => self.acked.push(id.to_owned()),
@@ -179,7 +180,9 @@ async fn job() {
             at += 1;
             let added = match job.plain {
                 true => add_plainly(&store, &job.id, line).await,
-                false => append(&store, &job.id, &[line]).await.map(drop).map_err(|error| format!("{error:?}")),
+                false => {
+                    append(&store, &job.id, &[line]).await.map(drop).map_err(|error| format!("{error:?}"))
+                }
             };
             match added {
                 Ok(()) => tell(&format!("ack {id}")),

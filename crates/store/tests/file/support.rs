@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use osier_store::{FileStore, Store, StoreError, Version, each_line};
+use osier_store::{Batch, FileStore, Store, StoreError, Version, each_line};
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Seq};
 
@@ -112,7 +112,7 @@ pub(crate) fn file_of<L: AsRef<[u8]>>(header: &[u8], lines: &[L]) -> Vec<u8> {
 }
 
 /// All that a store tells of a session.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Told {
     pub(crate) header: Header,
     pub(crate) entries: usize,
@@ -123,15 +123,43 @@ pub(crate) struct Told {
     pub(crate) previews: Vec<String>,
 }
 
+impl Told {
+    /// Fails with the first thing that is not as expected.
+    #[track_caller]
+    pub(crate) fn must_be(&self, expected: &Told, when: &str) {
+        assert_eq!((self.entries, self.odd), (expected.entries, expected.odd), "entries and odd lines, {when}");
+        assert_eq!(self.header, expected.header, "header, {when}");
+        for (at, (head, expected)) in self.heads.iter().zip(&expected.heads).enumerate() {
+            assert_eq!(head, expected, "head {at}, {when}");
+        }
+        assert_lines(&self.lines, &expected.lines, when);
+        assert_eq!(self.card, expected.card, "card, {when}");
+        assert_eq!(self.previews, expected.previews, "previews, {when}");
+        assert!(self == expected, "{when}");
+    }
+}
+
+/// Fails with the first line that is not as expected.
+#[track_caller]
+pub(crate) fn assert_lines(lines: &[Vec<u8>], expected: &[Vec<u8>], when: &str) {
+    let text = |line: &[u8]| String::from_utf8_lossy(&line[..line.len().min(500)]).into_owned();
+    for (at, (line, expected)) in lines.iter().zip(expected).enumerate() {
+        assert!(line == expected, "line {at}, {when}:\n{}\n{}", text(line), text(expected));
+    }
+    assert_eq!(lines.len(), expected.len(), "lines, {when}");
+}
+
 /// Asks for everything, and once more if the store says that what it told before was wrong.
 pub(crate) async fn told(store: &dyn Store, id: &str) -> Told {
-    for _ in 0..3 {
-        match try_told(store, id).await {
-            Err(StoreError::Replaced) => {}
-            told => return told.unwrap_or_else(|error| panic!("{error}: {error:?}")),
-        }
+    match try_told(store, id).await {
+        Err(StoreError::Replaced) => told_at_once(store, id).await,
+        told => told.unwrap_or_else(|error| panic!("{error}: {error:?}")),
     }
-    panic!("replaced again and again")
+}
+
+/// Asks for everything once.
+pub(crate) async fn told_at_once(store: &dyn Store, id: &str) -> Told {
+    try_told(store, id).await.unwrap_or_else(|error| panic!("{error}: {error:?}"))
 }
 
 async fn try_told(store: &dyn Store, id: &str) -> Result<Told, StoreError> {
@@ -165,6 +193,14 @@ async fn try_lines(store: &dyn Store, id: &str, version: Version) -> Result<Vec<
 pub(crate) async fn lines_of(store: &dyn Store, id: &str) -> Vec<Vec<u8>> {
     let version = store.open(id).await.unwrap().version;
     try_lines(store, id, version).await.unwrap()
+}
+
+/// The line of the last entry.
+pub(crate) async fn last_line(store: &dyn Store, id: &str) -> Vec<u8> {
+    let version = store.open(id).await.unwrap().version;
+    let mut batch = Batch::default();
+    store.lines(id, version.generation, &[Seq::new(version.entries - 1)], &mut batch).await.unwrap();
+    batch.get(0).unwrap().to_vec()
 }
 
 /// Appends below whatever others append meanwhile.

@@ -229,3 +229,43 @@ mod iso {
         time::parse(&text).ok_or_else(|| serde::de::Error::custom("not a time"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::read_entry;
+
+    fn card(lines: &[&str]) -> Card {
+        let mut header = Header::new("4f89da11-5e7b", 5_000, "/work");
+        header.parent_session_id = Some("parent".to_owned());
+        let mut fold = CardFold::new(Card::new(&header, "file"));
+        let mut heads = Heads::default();
+        for line in lines {
+            let entry = read_entry(line.as_bytes()).unwrap();
+            let seq = heads.append(&entry, 0, 0);
+            fold.feed(&entry, seq, &heads);
+        }
+        fold.card().clone()
+    }
+
+    #[test]
+    fn a_session_was_used_last_when_somebody_last_spoke_in_it() {
+        assert_eq!(card(&[]).modified, 5_000);
+        let said = |id: &str, time: &str| {
+            format!(r#"{{"type":"message","id":"{id}","timestamp":"1970-01-01T00:00:02.000Z","message":{{"role":"user","timestamp":{time}}}}}"#)
+        };
+        assert_eq!(card(&[&said("1", "3000")]).modified, 3_000, "a fork is younger than what was said in it");
+        assert_eq!(card(&[&said("1", "3000"), &said("2", "1000")]).modified, 3_000);
+        assert_eq!(card(&[&said("1", "1e300")]).modified, 2_000, "what is no time is not taken for one");
+        let label = r#"{"type":"label","id":"2","timestamp":"1980-01-01T00:00:00.000Z","targetId":"1","label":"x"}"#;
+        assert_eq!(card(&[&said("1", "3000"), label]).modified, 3_000);
+    }
+
+    #[test]
+    fn numbers_out_of_all_bounds_leave_a_card_that_can_be_kept() {
+        let usage = r#"{"type":"usage","id":"1","usage":{"totalTokens":1e30,"cost":{"total":1e308}}}"#;
+        let card = card(&[usage, usage, usage]);
+        let kept = serde_json::to_string(&card).unwrap();
+        assert_eq!(serde_json::from_str::<Card>(&kept).unwrap(), card);
+    }
+}

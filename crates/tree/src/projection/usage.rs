@@ -34,7 +34,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Reads a `usage` object, which stands for one request.
+    /// Reads a `usage` object, which stands for one request if it does not say otherwise.
     pub fn read(usage: Raw<'_>) -> Option<Usage> {
         if !usage.is_object() {
             return None;
@@ -49,6 +49,7 @@ impl Usage {
                 "cacheRead" => read.cache_read = tokens(),
                 "cacheWrite" => read.cache_write = tokens(),
                 "totalTokens" => total = number(value),
+                "requests" => read.requests = tokens().max(1),
                 "cost" => cost = Some(value),
                 _ => {}
             }
@@ -133,8 +134,8 @@ type Model = (Option<String>, Option<String>);
 
 impl Meter {
     pub fn take(&mut self, seq: Seq, entry: &Entry<'_>) {
-        let Some(usage) = said_field(entry, "usage").and_then(Usage::read) else { return };
-        let model = model_of(entry);
+        let Some(ModelUsage { provider, model, usage }) = spent_by(entry) else { return };
+        let model = (provider, model);
         let model = self.models.get(&model).cloned().unwrap_or_else(|| Arc::new(model));
         self.models.insert(Arc::clone(&model));
         self.spent.insert(seq, (usage, model));
@@ -157,6 +158,13 @@ impl Meter {
             branches: branches::branches(tree, leaf, &spent),
         }
     }
+}
+
+/// What an entry took, and of which model.
+pub fn spent_by(entry: &Entry<'_>) -> Option<ModelUsage> {
+    let usage = said_field(entry, "usage").and_then(Usage::read)?;
+    let (provider, model) = model_of(entry);
+    Some(ModelUsage { provider, model, usage })
 }
 
 fn dearest_first(models: BTreeMap<&Model, Usage>) -> Vec<ModelUsage> {

@@ -1,0 +1,120 @@
+//! The tree as JSON, written without recursion: a chain may be a million deep.
+
+use anyhow::Result;
+use osier_session::Session;
+use osier_tree::entry::read_entry;
+use osier_tree::projection::json::entry_json;
+use osier_tree::{Place, Seq, SessionTree, time};
+use rustc_hash::FxHashSet;
+use serde_json::json;
+
+use crate::out::Out;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Form {
+    /// Each node holds its children.
+    Nested,
+    /// Each node tells its depth.
+    Flat,
+}
+
+/// Writes all nodes, or those outside deleted branches.
+pub(super) async fn write(
+    session: &Session,
+    leaf: Place,
+    deleted: bool,
+    form: Form,
+    out: &mut Out,
+) -> Result<()> {
+    let tree = session.tree();
+    let hidden = if deleted { FxHashSet::default() } else { tree.hidden() };
+    let order = depth_first(&tree, &hidden);
+    let path: FxHashSet<Seq> = tree.heads().up(leaf).collect();
+    out.raw(b"[")?;
+    let mut nodes = Nodes { tree: &tree, open: Vec::new(), follows: false, out };
+    session
+        .each_line(session.version(), &order, |seq, line| match form {
+            Form::Nested => nodes.nested(seq, line),
+            Form::Flat => nodes.flat(seq, line, path.contains(&seq)),
+        })
+        .await?;
+    nodes.close(0)?;
+    out.raw(b"]\n")
+}
+
+/// Roots in the order of the log, children oldest first, each before its own children.
+fn depth_first(tree: &SessionTree, hidden: &FxHashSet<Seq>) -> Vec<Seq> {
+    let shown = |seqs: &[Seq]| -> Vec<Seq> {
+        seqs.iter().rev().copied().filter(|seq| !hidden.contains(seq)).collect()
+    };
+    let mut order = Vec::new();
+    let mut open = shown(tree.children().roots());
+    while let Some(seq) = open.pop() {
+        order.push(seq);
+        open.extend(shown(tree.children().of_entry(seq)));
+    }
+    order
+}
+
+struct Nodes<'a> {
+    tree: &'a SessionTree,
+    /// The nodes whose children are being written.
+    open: Vec<Seq>,
+    /// A sibling was written before.
+    follows: bool,
+    out: &'a mut Out,
+}
+
+impl Nodes<'_> {
+    fn nested(&mut self, seq: Seq, line: &[u8]) -> Result<()> {
+        self.close(self.tree.head(seq).depth as usize)?;
+        self.entry(line)?;
+        self.out.raw(b",\"children\":[")?;
+        self.open.push(seq);
+        self.follows = false;
+        Ok(())
+    }
+
+    fn flat(&mut self, seq: Seq, line: &[u8], on_path: bool) -> Result<()> {
+        self.entry(line)?;
+        self.out.raw(format!(",\"depth\":{}", self.tree.head(seq).depth).as_bytes())?;
+        if on_path {
+            self.out.raw(b",\"onPath\":true")?;
+        }
+        self.end(seq)
+    }
+
+    /// Begins a node.
+    fn entry(&mut self, line: &[u8]) -> Result<()> {
+        if self.follows {
+            self.out.raw(b",\n")?;
+        }
+        self.out.raw(b"{\"entry\":")?;
+        match read_entry(line) {
+            Ok(entry) => self.out.raw(&entry_json(&entry)),
+            Err(_) => self.out.raw(b"null"),
+        }
+    }
+
+    /// Ends the open nodes below a depth.
+    fn close(&mut self, depth: usize) -> Result<()> {
+        while self.open.len() > depth {
+            let Some(seq) = self.open.pop() else { break };
+            self.out.raw(b"]")?;
+            self.end(seq)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a node with its label.
+    fn end(&mut self, seq: Seq) -> Result<()> {
+        if let Some(label) = self.tree.label(seq) {
+            self.out.raw(format!(",\"label\":{}", json!(label.text)).as_bytes())?;
+            if let Some(millis) = self.tree.head(label.set_by).time() {
+                self.out.raw(format!(",\"labelTimestamp\":{}", json!(time::format(millis))).as_bytes())?;
+            }
+        }
+        self.follows = true;
+        self.out.raw(b"}")
+    }
+}

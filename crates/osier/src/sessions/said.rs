@@ -1,0 +1,66 @@
+//! One message of a context, written for people.
+
+use anyhow::Result;
+use osier_tree::projection::preview::{inert, one_line};
+use serde_json::Value;
+
+use crate::out::{Out, Style};
+
+/// A message as JSON. What `serde_json` refuses, such as half a surrogate pair, is shown as it stands.
+pub(super) fn read(message: &[u8]) -> Value {
+    serde_json::from_slice(message).unwrap_or_else(|_| String::from_utf8_lossy(message).into())
+}
+
+/// Writes who said it, and what.
+pub(super) fn write(message: &Value, out: &mut Out) -> Result<()> {
+    out.line(&out.paint(Style::User, &format!("── {}", heading(message))))?;
+    for key in ["command", "output", "summary", "errorMessage"] {
+        if let Some(text) = message[key].as_str() {
+            paragraph(text, out)?;
+        }
+    }
+    match &message["content"] {
+        Value::String(text) => paragraph(text, out),
+        Value::Array(blocks) => blocks.iter().try_for_each(|block| write_block(block, out)),
+        Value::Null if message.is_object() => Ok(()),
+        Value::Null => paragraph(message.as_str().unwrap_or_default(), out),
+        other => paragraph(&other.to_string(), out),
+    }
+}
+
+fn heading(message: &Value) -> String {
+    let word = |key: &str| message[key].as_str().map(|word| one_line(word, 80)).unwrap_or_default();
+    match word("role").as_str() {
+        "" => "?".to_owned(),
+        "toolResult" if message["isError"] == true => format!("toolResult of {}, an error", word("toolName")),
+        "toolResult" => format!("toolResult of {}", word("toolName")),
+        "assistant" if matches!(word("stopReason").as_str(), "aborted" | "error" | "length") => {
+            format!("assistant, {}", word("stopReason"))
+        }
+        "custom" => format!("custom {}", word("customType")),
+        role => role.to_owned(),
+    }
+}
+
+fn write_block(block: &Value, out: &mut Out) -> Result<()> {
+    match block["type"].as_str() {
+        Some("text") => paragraph(block["text"].as_str().unwrap_or_default(), out),
+        Some("thinking") => {
+            let thought = inert(block["thinking"].as_str().unwrap_or_default()).trim_end().to_owned();
+            out.line(&out.paint(Style::Dim, &thought))
+        }
+        Some("toolCall") => {
+            let name = block["name"].as_str().unwrap_or_default();
+            paragraph(&format!("→ {name} {}", block["arguments"]), out)
+        }
+        Some("image") => paragraph(&format!("[image {}]", block["mimeType"].as_str().unwrap_or("?")), out),
+        _ => paragraph(&block.to_string(), out),
+    }
+}
+
+fn paragraph(text: &str, out: &mut Out) -> Result<()> {
+    match inert(text).trim_end() {
+        "" => Ok(()),
+        text => out.line(text),
+    }
+}

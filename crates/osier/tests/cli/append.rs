@@ -1,0 +1,260 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::support::{World, check, files_below, ids};
+
+#[test]
+fn one_word_is_the_text_of_a_new_session_here() {
+    let world = World::new();
+    let done = world.json("append 'How do I begin?'");
+    assert_eq!(done["seq"], 0);
+    let file = world.session_file();
+    assert_eq!(done["file"], json!(file));
+    let card = world.json("list")[0].clone();
+    assert_eq!(card["id"], done["session"]);
+    assert_eq!(card["leafId"], done["id"]);
+    assert_eq!(card["cwd"], json!(world.cwd()));
+    assert_eq!(card["firstMessage"], "How do I begin?");
+    let lines = fs::read_to_string(&file).unwrap();
+    let header: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&header["type"], &header["version"], &header["id"]),
+        (&json!("session"), &json!(3), &done["session"])
+    );
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(file.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn two_words_are_session_and_text_below_the_leaf() {
+    let world = World::new();
+    let first = world.json("append one");
+    let session = first["session"].as_str().unwrap();
+    let second = world.json(&format!("append {} --role assistant two", &session[..8]));
+    assert_eq!(second["session"], first["session"]);
+    assert_eq!(second["seq"], 1);
+    let path = world.json(&format!("path {session}"));
+    assert_eq!(ids(&path), [first["id"].as_str().unwrap(), second["id"].as_str().unwrap()]);
+    assert_eq!(path[1]["message"]["role"], "assistant");
+    assert_eq!(path[1]["message"]["stopReason"], "stop");
+    assert_eq!(path[1]["message"]["content"], json!([{ "type": "text", "text": "two" }]));
+}
+
+#[test]
+fn without_json_only_the_id_of_the_entry_is_printed() {
+    let world = World::with("say a");
+    let printed = world.ok("append s.jsonl b");
+    let id = printed.trim_end();
+    assert!(id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{printed}");
+    assert_eq!(world.json("context s.jsonl")["leafId"], id);
+}
+
+#[test]
+fn a_file_that_does_not_exist_is_created() {
+    let world = World::new();
+    let done = world.json("append new/folder/talk.jsonl hello");
+    assert_eq!(done["file"], json!(world.path("new/folder/talk.jsonl")));
+    assert_eq!(world.lines("new/folder/talk.jsonl").len(), 2);
+    world.ok("append plain.jsonl --parent root hello");
+    assert_eq!(world.json("verify plain.jsonl")["sound"], true);
+    assert_eq!(world.session_files().len(), 0, "nothing in the store");
+}
+
+#[test]
+fn a_parent_makes_a_branch_and_root_another_root() {
+    check(
+        "say a; reply b; say c",
+        &[
+            "append s.jsonl --parent 00000002 d",
+            "tree s.jsonl",
+            "append s.jsonl --parent root e",
+            "tree s.jsonl",
+            "append s.jsonl --parent 0000000f f",
+        ],
+        expect![[r#"
+            $ append s.jsonl --parent 00000002 d
+            <1>
+            $ tree s.jsonl
+            user: "a"
+            assistant: "b"
+            ├─ user: "c"
+            └─ user: "d"  ← active
+            $ append s.jsonl --parent root e
+            <2>
+            $ tree s.jsonl
+            user: "a"
+               assistant: "b"
+               ├─ user: "c"
+               └─ user: "d"
+            user: "e"  ← active
+            $ append s.jsonl --parent 0000000f f
+            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003
+            exit 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_refused_entry_leaves_nothing_behind() {
+    let world = World::with("say a");
+    let before = world.read("s.jsonl");
+    world.fails(1, "append s.jsonl --parent ffffffff x");
+    world.fails(1, "append s.jsonl --entry '{\"type\":\"custom\",\"parentId\":\"ffffffff\"}'");
+    world.fails(1, "append s.jsonl --entry '{\"type\":\"label\",\"targetId\":\"ffffffff\",\"label\":\"x\"}'");
+    assert_eq!(world.read("s.jsonl"), before);
+    world.fails(1, "append --parent ffffffff x");
+    world.fails(1, "append new.jsonl --parent ffffffff x");
+    world.fails(2, "append new.jsonl --entry '{\"type\":\"message\"}'");
+    world.fails(1, "append --entry '{\"type\":\"label\",\"targetId\":\"ffffffff\"}'");
+    assert!(!world.path("new.jsonl").exists());
+    assert_eq!(files_below(&world.home().join("sessions")).len(), 0);
+}
+
+#[test]
+fn text_may_begin_with_a_dash_or_come_from_standard_input() {
+    let world = World::with("say a");
+    world.ok("append s.jsonl -- --help");
+    assert_eq!(world.run_with_input("append s.jsonl -", b"many\nlines\n\n").code, 0);
+    let messages = world.json("context s.jsonl")["messages"].clone();
+    let texts: Vec<&str> = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["content"][0]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(texts, ["a", "--help", "many\nlines"]);
+    let told = world.fails(2, "append s.jsonl --nonsense");
+    assert!(told.contains("'-- --nonsense'"), "{told}");
+}
+
+#[test]
+fn missing_parts_of_an_entry_are_filled_in() {
+    let world = World::with("say a; reply b");
+    let done = world
+        .json("append s.jsonl --entry '{\"type\":\"custom\",\"customType\":\"mine\",\"data\":{\"n\":1.0}}'");
+    let line = world.lines("s.jsonl").last().unwrap().clone();
+    let entry: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(entry["id"], done["id"]);
+    assert_eq!(entry["parentId"], "00000002");
+    assert!(entry["timestamp"].as_str().unwrap().ends_with('Z'));
+    assert!(line.contains(r#""data":{"n":1.0}"#), "{line}");
+    // What is given is kept.
+    world.ok("append s.jsonl --entry '{\"type\":\"future\",\"id\":\"mine\",\"parentId\":null,\"timestamp\":\"2020-01-01T00:00:00.000Z\"}'");
+    let line = world.lines("s.jsonl").last().unwrap().clone();
+    assert_eq!(
+        line,
+        r#"{"type":"future","id":"mine","parentId":null,"timestamp":"2020-01-01T00:00:00.000Z"}"#
+    );
+    // A parent may also be named beside the entry.
+    world.ok("append s.jsonl --parent 00000001 --entry '{\"type\":\"custom\",\"customType\":\"x\"}'");
+    assert_eq!(world.json("path s.jsonl")[1]["customType"], "x");
+    world.fails(2, "append s.jsonl --parent 00000001 --entry '{\"type\":\"custom\",\"parentId\":null}'");
+}
+
+#[test]
+fn the_same_entry_again_is_success_and_another_with_its_id_is_refused() {
+    let world = World::with("say a");
+    let entry = r#"{"type":"custom","customType":"mine","id":"c0ffee00","parentId":"00000001","timestamp":"2026-01-01T00:00:00.000Z","data":1}"#;
+    let first = world.json(&format!("append s.jsonl --entry '{entry}'"));
+    let size = world.read("s.jsonl").len();
+    let again = world.json(&format!("append s.jsonl --entry '{entry}'"));
+    assert_eq!(first, again);
+    assert_eq!(world.read("s.jsonl").len(), size);
+    let other = entry.replace("\"data\":1", "\"data\":2");
+    let told = world.fails(1, &format!("append s.jsonl --entry '{other}'"));
+    assert!(told.contains("entry c0ffee00 exists already with another content"), "{told}");
+    assert_eq!(world.read("s.jsonl").len(), size);
+}
+
+#[test]
+fn a_whole_entry_may_begin_a_session_or_come_from_standard_input() {
+    let world = World::new();
+    let done =
+        world.json("append --entry '{\"type\":\"model_change\",\"provider\":\"p\",\"modelId\":\"m\"}'");
+    let session = done["session"].as_str().unwrap();
+    assert_eq!(
+        world.json(&format!("context {session}"))["model"],
+        json!({ "provider": "p", "modelId": "m" })
+    );
+    let ran = world.run_with_input(
+        &format!("append {session} --entry -"),
+        b"{\n  \"type\": \"custom\",\n  \"customType\": \"x\"\n}\n",
+    );
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert_eq!(world.json(&format!("verify {session}"))["sound"], true);
+    assert_eq!(world.json(&format!("path {session}")).as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_is_no_entry_is_refused_with_a_reason() {
+    let world = World::with("say a");
+    world.check(
+        &[
+            "append s.jsonl --entry nonsense",
+            "append s.jsonl --entry []",
+            "append s.jsonl --entry {}",
+            "append s.jsonl --entry '{\"type\":\"message\"}'",
+            "append s.jsonl --entry '{\"type\":\"session\",\"id\":\"x\"}'",
+            "append s.jsonl --entry '{\"type\":\"custom\",\"id\":7}'",
+            "append s.jsonl --role user --entry {}",
+        ],
+        expect![[r#"
+            $ append s.jsonl --entry nonsense
+            ! osier: this is not an entry: it is not JSON
+            exit 2
+            $ append s.jsonl --entry []
+            ! osier: this is not an entry: it has no `type`
+            exit 2
+            $ append s.jsonl --entry {}
+            ! osier: this is not an entry: it has no `type`
+            exit 2
+            $ append s.jsonl --entry '{"type":"message"}'
+            ! osier: this is not an entry: a message entry needs a `message`
+            exit 2
+            $ append s.jsonl --entry '{"type":"session","id":"x"}'
+            ! osier: this is not an entry: it must be a JSON object with a `type`
+            exit 2
+            $ append s.jsonl --entry '{"type":"custom","id":7}'
+            ! osier: this is not an entry: its `id` is no text
+            exit 2
+            $ append s.jsonl --role user --entry {}
+            ! error: the argument '--role <ROLE>' cannot be used with '--entry <JSON>'
+            ! 
+            ! Usage: osier sessions append --role <ROLE> [SESSION|TEXT]...
+            ! 
+            ! For more information, try '--help'.
+            exit 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_new_session_may_have_a_name() {
+    let world = World::new();
+    let done = world.json("append --name Talk hello");
+    assert_eq!(done["seq"], 1);
+    assert_eq!(world.json("list")[0]["name"], "Talk");
+    assert_eq!(world.json("list")[0]["firstMessage"], "hello");
+}
+
+/// Without a parent an entry goes below the leaf as it stands under the lock: many writers make one chain.
+#[test]
+fn many_processes_that_append_at_once_make_one_chain() {
+    let world = World::new();
+    let session = world.json("append start")["session"].as_str().unwrap().to_owned();
+    world.at_once(8, &["sessions", "append", &session, "number #"]);
+    let path = world.json(&format!("path {session}"));
+    assert_eq!(path.as_array().unwrap().len(), 9);
+    assert_eq!(world.json(&format!("verify {session}"))["oddities"], json!([]));
+}
+
+/// Two that begin one file at once: one begins it, the other goes on.
+#[test]
+fn a_file_that_appears_meanwhile_is_gone_on_with() {
+    let world = World::new();
+    world.at_once(4, &["sessions", "append", "t.jsonl", "number #"]);
+    assert_eq!(world.json("path t.jsonl").as_array().unwrap().len(), 4);
+}

@@ -1,0 +1,44 @@
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::{World, files_below};
+
+/// A plain copy of the sessions folder, taken while Osier writes, is a working backup.
+#[test]
+fn a_copy_taken_while_others_append_is_a_working_backup() {
+    let world = World::new();
+    let session = world.json("append start")["session"].as_str().unwrap().to_owned();
+    let script = format!(
+        "for n in $(seq 60); do \"$OSIER\" sessions append {session} \"$n\" >/dev/null || exit 1; done"
+    );
+    let mut writer = Command::new("sh");
+    writer.args(["-c", &script]).env("OSIER", env!("CARGO_BIN_EXE_osier")).env("OSIER_HOME", world.home());
+    let mut writer = writer.current_dir(world.cwd()).spawn().unwrap();
+    let mut lengths = Vec::new();
+    while writer.try_wait().unwrap().is_none() {
+        let copy = world.path(&format!("copy{}", lengths.len()));
+        copy_folder(&world.home().join("sessions"), &copy.join("sessions"));
+        let mut command = world.command();
+        command.env("OSIER_HOME", &copy).args(["sessions", "path", &session, "--json"]);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let Value::Array(path) = serde_json::from_slice(&output.stdout).unwrap() else {
+            panic!("a path is a list")
+        };
+        lengths.push(path.len());
+    }
+    assert!(writer.wait().unwrap().success());
+    assert!(lengths.is_sorted() && lengths.len() > 2, "{lengths:?}");
+    assert_eq!(world.json(&format!("path {session}")).as_array().unwrap().len(), 61);
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    for file in files_below(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::copy(file, target).unwrap();
+    }
+}

@@ -1,0 +1,184 @@
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::support::{World, check, ids, strings};
+
+const FORKED: &str = "say a; reply b; say c; reply d; label there; move b; say e; reply f";
+
+#[test]
+fn a_deleted_branch_is_hidden_everywhere_and_comes_back() {
+    check(
+        FORKED,
+        &[
+            "delete-branch s.jsonl 00000003",
+            "tree s.jsonl",
+            "tree s.jsonl --deleted",
+            "label s.jsonl",
+            "delete-branch s.jsonl 00000003",
+            "restore-branch s.jsonl 00000003",
+            "restore-branch s.jsonl 00000003",
+            "tree s.jsonl",
+            "label s.jsonl",
+            "delete-branch s.jsonl 0000000f",
+        ],
+        expect![[r#"
+            $ delete-branch s.jsonl 00000003
+            ! 3 entries hidden; restore-branch shows them again
+            $ tree s.jsonl
+            user: "a"
+            assistant: "b"
+            user: "e"
+            assistant: "f"  ← active
+            $ tree s.jsonl --deleted
+            user: "a"
+            assistant: "b"
+            ├─ user: "c"  deleted
+            │  [there] assistant: "d"  deleted
+            └─ user: "e"
+               assistant: "f"  ← active
+            $ label s.jsonl
+            ! no labels
+            $ delete-branch s.jsonl 00000003
+            ! osier: entry 00000003 is already deleted
+            exit 1
+            $ restore-branch s.jsonl 00000003
+            ! 3 entries shown again
+            $ restore-branch s.jsonl 00000003
+            ! osier: entry 00000003 is not the start of a deleted branch
+            exit 1
+            $ tree s.jsonl
+            user: "a"
+            assistant: "b"
+            ├─ user: "c"
+            │  [there] assistant: "d"
+            └─ user: "e"
+               assistant: "f"  ← active
+            $ label s.jsonl
+            00000004  there
+            $ delete-branch s.jsonl 0000000f
+            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …
+            exit 1
+        "#]],
+    );
+}
+
+#[test]
+fn deleting_the_branch_one_stands_in_moves_out_of_it() {
+    let world = World::with("say a; reply b; say c; reply d");
+    let before = world.lines("s.jsonl").len();
+    let ran = world.run("delete-branch s.jsonl 00000003");
+    assert_eq!(ran.err, "2 entries hidden; restore-branch shows them again\nthe leaf is at 00000002\n");
+    assert_eq!(world.lines("s.jsonl").len(), before + 1, "one entry deletes and moves");
+    let path = world.json("path s.jsonl");
+    assert_eq!(&ids(&path)[..2], ["00000001", "00000002"]);
+    assert_eq!(path[2]["type"], "delete_branch");
+    assert_eq!(path[2]["targetId"], "00000003");
+    assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 2);
+    world.ok("append s.jsonl e");
+    assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn what_is_appended_to_a_deleted_branch_later_is_hidden_too() {
+    let world = World::with(FORKED);
+    assert_eq!(world.json("delete-branch s.jsonl 00000003")["entries"], 3);
+    world.ok("append s.jsonl --parent 00000004 late");
+    assert!(!world.ok("tree s.jsonl").contains("late"));
+    assert!(world.ok("tree s.jsonl --deleted").contains("late"));
+    let flat = world.json("tree s.jsonl --flat");
+    assert!(!flat.to_string().contains("late"));
+    assert_eq!(world.json("restore-branch s.jsonl 00000003")["entries"], 4);
+    assert!(world.ok("tree s.jsonl").contains("late"));
+}
+
+#[test]
+fn a_deleted_branch_is_not_found_by_a_search() {
+    let world = World::new();
+    let ask = world.json("append 'first question'");
+    let session = ask["session"].as_str().unwrap().to_owned();
+    let dead = world.json(&format!("append {session} 'needle in here'"))["id"].as_str().unwrap().to_owned();
+    assert_eq!(world.json("list --search needle").as_array().unwrap().len(), 1);
+    world.ok(&format!("delete-branch {session} {dead}"));
+    assert_eq!(world.json("list --search needle"), json!([]));
+    world.ok(&format!("restore-branch {session} {dead}"));
+    assert_eq!(world.json("list --search needle").as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn gc_removes_deleted_branches_keeps_the_place_and_a_backup() {
+    let world = World::with(FORKED);
+    world.ok("delete-branch s.jsonl 00000003");
+    let before = world.read("s.jsonl");
+    world.check(
+        &["gc s.jsonl --dry-run"],
+        expect![[r#"
+        $ gc s.jsonl --dry-run
+        ! 4 entries would go, 5 stay
+    "#]],
+    );
+    assert_eq!(world.read("s.jsonl"), before);
+    let context = world.json("context s.jsonl")["messages"].clone();
+    world.check(
+        &["gc s.jsonl", "tree s.jsonl --filter all --ids", "verify s.jsonl"],
+        expect![[r#"
+        $ gc s.jsonl
+        ! 4 entries removed, 5 stay
+        ! the old file is kept with .bak at its name
+        $ tree s.jsonl --filter all --ids
+        00000001  user: "a"
+        00000002  assistant: "b"
+        ├─ 00000006  [moved]
+        └─ 00000007  user: "e"
+           00000008  assistant: "f"  ← active
+        $ verify s.jsonl
+        5 entries, sound
+    "#]],
+    );
+    assert_eq!(world.read("s.jsonl.bak"), before);
+    assert_eq!(world.json("context s.jsonl")["messages"], context);
+    // There is nothing left to do.
+    assert_eq!(world.json("gc s.jsonl")["removed"], 0);
+    world.ok("append s.jsonl g");
+    assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn gc_keeps_the_place_when_the_last_line_goes() {
+    let world = World::with("say a; reply b; say c; reply d");
+    world.ok("delete-branch s.jsonl 00000003");
+    world.ok("append s.jsonl e --parent 00000003");
+    world.ok("move s.jsonl 00000002");
+    let before = world.json("context s.jsonl");
+    let done = world.json("gc s.jsonl");
+    assert_eq!(done["removed"], 4, "three entries and what was about them");
+    assert_eq!(world.json("context s.jsonl")["messages"], before["messages"]);
+    assert_eq!(world.json("verify s.jsonl")["sound"], true);
+}
+
+#[test]
+fn gc_leaves_a_damaged_log_alone() {
+    let world = World::with(FORKED);
+    world.ok("delete-branch s.jsonl 00000003");
+    let mut file = world.read("s.jsonl");
+    file.extend_from_slice(b"torn {\n");
+    world.write("s.jsonl", &file);
+    let told = world.fails(1, "gc s.jsonl");
+    assert!(
+        told.contains("only a sound one is ever rewritten; `osier sessions verify` shows where"),
+        "{told}"
+    );
+    assert_eq!(world.read("s.jsonl"), file);
+}
+
+#[test]
+fn a_snapshot_names_deleted_branches_apart() {
+    let world = World::with(FORKED);
+    world.ok("delete-branch s.jsonl 00000003");
+    let snapshot = world.json("snapshot s.jsonl");
+    assert_eq!(strings(&snapshot["deletedBranches"]), ["00000003"]);
+    assert_eq!(snapshot["labelsByEntryId"], json!({}));
+    let below = strings(&snapshot["childrenByParentId"]["00000002"]);
+    assert!(!below.contains(&"00000003"), "{below:?}");
+    assert_eq!(snapshot["childrenByParentId"].get("00000003"), None::<&Value>);
+    assert!(ids(&snapshot["entries"]).contains(&"00000003"));
+}

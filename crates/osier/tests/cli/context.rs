@@ -1,0 +1,201 @@
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::support::{World, check, ids};
+
+const COMPACTED: &str = "model anthropic/claude; thinking high; say a; reply b; say c; reply d; compact keep c \"the story so far\"; \
+    say e; reply f";
+
+#[test]
+fn a_context_begins_with_the_last_compaction() {
+    check(
+        COMPACTED,
+        &["context s.jsonl"],
+        expect![[r#"
+        $ context s.jsonl
+        ── compactionSummary
+        the story so far
+        ── user
+        c
+        ── assistant
+        d
+        ── user
+        e
+        ── assistant
+        f
+        5 messages
+    "#]],
+    );
+    let context = World::with(COMPACTED).json("context s.jsonl");
+    assert_eq!(roles(&context["messages"]), ["compactionSummary", "user", "assistant", "user", "assistant"]);
+    assert_eq!(context["leafId"], "00000009");
+    assert_eq!(context["thinkingLevel"], "high");
+    assert_eq!(context["model"], json!({ "provider": "anthropic", "modelId": "claude" }));
+    assert_eq!(context.as_object().unwrap().len(), 4);
+}
+
+#[test]
+fn every_message_is_told_as_what_it_is() {
+    check(
+        "system be kind; say a; reply b calls read x.txt; error no such file; note mine hello; bash ls; fail too busy; abort; \
+         summarize a dead end",
+        &["context s.jsonl"],
+        expect![[r#"
+            $ context s.jsonl
+            ── system
+            be kind
+            ── user
+            a
+            ── assistant
+            b
+            → read {"path":"x.txt"}
+            ── toolResult of read, an error
+            no such file
+            ── custom mine
+            hello
+            ── bashExecution
+            ls
+            ok
+            ── assistant, error
+            too busy
+            ── assistant, aborted
+            ── branchSummary
+            a dead end
+            9 messages
+        "#]],
+    );
+}
+
+#[test]
+fn at_an_earlier_entry_the_context_is_shorter() {
+    let world = World::with(COMPACTED);
+    assert_eq!(roles(&world.json("context s.jsonl --at 00000004")["messages"]), ["user", "assistant"]);
+    assert_eq!(
+        world.json("context s.jsonl --at root"),
+        json!({ "leafId": null, "messages": [], "thinkingLevel": "off", "model": null })
+    );
+    let told = world.fails(1, "context s.jsonl --at 0000000f");
+    assert!(told.starts_with("osier: no entry 0000000f in this session; the nearest: 00000001"), "{told}");
+    world.fails(1, "context s.jsonl --request --at 0000000f");
+    world.fails(1, "path s.jsonl --at 0000000f --json");
+}
+
+#[test]
+fn the_whole_path_and_the_branch_of_any_entry_are_listed() {
+    check(
+        "say a; reply b calls read x.txt; result c; label good; move b; say d",
+        &["path s.jsonl", "path s.jsonl --at 00000003", "path s.jsonl --at root"],
+        expect![[r#"
+            $ path s.jsonl
+            00000001  user: "a"
+            00000002  assistant: "b"
+            00000006  user: "d"
+            $ path s.jsonl --at 00000003
+            00000001  user: "a"
+            00000002  assistant: "b"
+            00000003  [read: x.txt]
+            $ path s.jsonl --at root
+        "#]],
+    );
+    let world = World::with("say a; reply b; move a; say c");
+    assert_eq!(ids(&world.json("path s.jsonl")), ["00000001", "00000004"]);
+    assert_eq!(ids(&world.json("path s.jsonl --at 00000003")), ["00000001", "00000003"]);
+    assert_eq!(world.json("path s.jsonl --at root"), json!([]));
+}
+
+#[test]
+fn entries_of_a_path_are_as_stored() {
+    let world = World::with(r#"entry {"type":"future","odd":[1.0,"é"],"n":1e3}"#);
+    let line = world.lines("s.jsonl")[1].clone();
+    assert_eq!(world.ok("path s.jsonl --json"), format!("[{line}]\n"));
+}
+
+#[test]
+fn a_request_pairs_calls_with_results_and_marks_checkpoints() {
+    check(
+        "say a; reply b calls read x.txt, bash ls; result c; say d; reply e",
+        &["context s.jsonl --request", "context s.jsonl --request --json"],
+        expect![[r#"
+            $ context s.jsonl --request
+            ── user
+            a
+            <system>Checkpoint 0</system>
+            ── assistant
+            b
+            → read {"path":"x.txt"}
+            → bash {"command":"ls"}
+            ── toolResult of read
+            c
+            ── toolResult of bash, an error
+            This call was interrupted: there is no result.
+            ── user
+            d
+            <system>Checkpoint 1</system>
+            ── assistant
+            e
+            Repaired: 1 call without result, 0 results without calls.
+            6 messages
+            $ context s.jsonl --request --json
+            {"leafId":"00000005","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"<system>Checkpoint 0</system>"}],"timestamp":1767225600000},{"role":"assistant","content":[{"type":"text","text":"b"},{"type":"toolCall","id":"call_2_0","name":"read","arguments":{"path":"x.txt"}},{"type":"toolCall","id":"call_2_1","name":"bash","arguments":{"command":"ls"}}],"api":"anthropic-messages","provider":"anthropic","model":"claude","usage":{"input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"cost":{"input":0.1,"output":0.01,"cacheRead":0,"cacheWrite":0,"total":0.11}},"stopReason":"toolUse","timestamp":1767225601000},{"role":"toolResult","toolCallId":"call_2_0","toolName":"read","content":[{"type":"text","text":"c"}],"isError":false,"timestamp":1767225602000},{"role":"toolResult","toolCallId":"call_2_1","toolName":"bash","content":[{"type":"text","text":"This call was interrupted: there is no result."}],"isError":true,"timestamp":0},{"role":"user","content":[{"type":"text","text":"d"},{"type":"text","text":"<system>Checkpoint 1</system>"}],"timestamp":1767225603000},{"role":"assistant","content":[{"type":"text","text":"e"}],"api":"anthropic-messages","provider":"anthropic","model":"claude","usage":{"input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"cost":{"input":0.1,"output":0.01,"cacheRead":0,"cacheWrite":0,"total":0.11}},"stopReason":"stop","timestamp":1767225604000}],"repairs":{"unansweredCalls":1,"strayResults":0}}
+        "#]],
+    );
+}
+
+#[test]
+fn checkpoints_are_counted_over_the_whole_path() {
+    let script = "say a; reply b calls read x.txt, bash ls; result c; result d; say e; reply f; compact keep e \"so far\"; say g";
+    let request = World::with(script).json("context s.jsonl --request");
+    assert_eq!(checkpoints(&request), [(1, "Checkpoint 2"), (3, "Checkpoint 3")]);
+    let request = World::with(script).json("context s.jsonl --request --at 00000004");
+    assert_eq!(checkpoints(&request), [(0, "Checkpoint 0"), (3, "Checkpoint 1")]);
+    assert_eq!(request["repairs"], json!({ "unansweredCalls": 0, "strayResults": 0 }));
+    assert_eq!(request["leafId"], "00000004");
+}
+
+#[test]
+fn a_result_that_answers_nothing_is_not_sent() {
+    let stray = r#"{"type":"message","message":{"role":"toolResult","toolCallId":"x","toolName":"read","content":"?"}}"#;
+    let world = World::with(&format!("say a; entry {stray}; reply b"));
+    let request = world.json("context s.jsonl --request");
+    assert_eq!(roles(&request["messages"]), ["user", "assistant"]);
+    assert_eq!(request["repairs"]["strayResults"], 1);
+    assert_eq!(roles(&world.json("context s.jsonl")["messages"]), ["user", "toolResult", "assistant"]);
+}
+
+#[test]
+fn edits_change_what_is_sent_and_nothing_else() {
+    let world = World::with("say a; reply b; say c; omit b; edit a other");
+    let messages = &world.json("context s.jsonl")["messages"];
+    assert_eq!(roles(messages), ["user", "user"]);
+    assert_eq!(messages[0]["content"], "other");
+    assert_eq!(ids(&world.json("path s.jsonl")).len(), 5);
+}
+
+#[test]
+fn a_compaction_that_keeps_from_nowhere_is_told() {
+    let odd = r#"{"type":"compaction","summary":"lost","firstKeptEntryId":"ffffffff","tokensBefore":1}"#;
+    let out = World::with(&format!("say a; reply b; entry {odd}; say c")).ok("context s.jsonl");
+    assert!(out.contains("keeps from an entry that is not above it"), "{out}");
+}
+
+fn roles(messages: &Value) -> Vec<&str> {
+    messages.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect()
+}
+
+/// Where checkpoints are marked: always in the last block.
+fn checkpoints(request: &Value) -> Vec<(usize, &str)> {
+    let mut found = Vec::new();
+    for (at, message) in request["messages"].as_array().unwrap().iter().enumerate() {
+        let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+        for (number, block) in blocks.iter().enumerate() {
+            let text = block["text"].as_str().unwrap_or_default();
+            if let Some(marker) =
+                text.strip_prefix("<system>").and_then(|text| text.strip_suffix("</system>"))
+            {
+                assert_eq!(number, blocks.len() - 1, "{message}");
+                found.push((at, marker));
+            }
+        }
+    }
+    found
+}

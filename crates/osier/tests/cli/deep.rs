@@ -1,0 +1,93 @@
+//! Sessions that are very deep, or very large.
+
+use std::fmt::Write;
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+const DEPTH: usize = 200_000;
+
+fn chain() -> World {
+    let mut file = String::from(
+        r#"{"type":"session","version":3,"id":"deep","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#,
+    );
+    file.push('\n');
+    for number in 0..DEPTH {
+        let parent = number.checked_sub(1).map_or("null".to_owned(), |parent| format!("\"{parent:08x}\""));
+        let role = if number % 2 == 0 { "user" } else { "assistant" };
+        writeln!(file, r#"{{"type":"message","id":"{number:08x}","parentId":{parent},"timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"{role}","content":"m"}}}}"#).unwrap();
+    }
+    let world = World::new();
+    world.write("s.jsonl", file);
+    world
+}
+
+#[test]
+fn a_chain_of_two_hundred_thousand_entries_is_no_deeper_than_a_short_one() {
+    let world = chain();
+    let last = format!("\"{:08x}\"", DEPTH - 1);
+    let tree = world.ok("tree s.jsonl --json");
+    assert!(tree.starts_with("[{\"entry\":{") && tree.ends_with("]}]}]}]\n"));
+    assert_eq!(tree.matches("\"children\":[").count(), DEPTH);
+    assert_eq!(tree.matches('[').count(), tree.matches(']').count());
+    assert_eq!(tree.matches('{').count(), tree.matches('}').count());
+
+    let flat = world.ok("tree s.jsonl --json --flat");
+    assert_eq!(flat.lines().count(), DEPTH);
+    let row: Value = serde_json::from_str(flat.lines().last().unwrap().trim_end_matches(']')).unwrap();
+    assert_eq!((&row["depth"], &row["onPath"]), (&json!(DEPTH - 1), &json!(true)));
+
+    assert_eq!(world.ok("tree s.jsonl").lines().count(), DEPTH);
+    assert_eq!(world.ok("path s.jsonl --json").lines().count(), DEPTH);
+    assert_eq!(world.ok("context s.jsonl --json").matches("\"content\":\"m\"").count(), DEPTH);
+    let snapshot = world.ok("snapshot s.jsonl --no-context");
+    assert!(snapshot.contains(&format!("{last}]\n,\"childrenByParentId\"")));
+}
+
+/// The most memory, in bytes, that a command had while it wrote everything it had to say.
+fn memory(world: &World, line: &str) -> (u64, u64) {
+    let mut command = world.command();
+    let mut child = command.arg("sessions").args(line.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    let (mut written, mut most, mut buffer) = (0, 0, vec![0; 1 << 20]);
+    while let Ok(count @ 1..) = out.read(&mut buffer) {
+        written += count as u64;
+        // It cannot end while the pipe is full, so this is what it had nearly to its end.
+        let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        most = most.max(peak.and_then(|peak| peak.parse().ok()).unwrap_or(0) * 1024);
+    }
+    assert!(child.wait().unwrap().success(), "{line}");
+    (written, most)
+}
+
+#[test]
+fn what_is_streamed_is_never_held_as_a_whole() {
+    let large = "large ".repeat(10_000);
+    let mut file = String::from(
+        r#"{"type":"session","version":3,"id":"large","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#,
+    );
+    file.push('\n');
+    for number in 0..1_000 {
+        let parent = if number == 0 { "null".to_owned() } else { format!("\"{:08x}\"", number - 1) };
+        writeln!(file, r#"{{"type":"message","id":"{number:08x}","parentId":{parent},"timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"user","content":"{large}"}}}}"#).unwrap();
+    }
+    let size = file.len() as u64;
+    let world = World::new();
+    world.write("s.jsonl", file);
+    for line in [
+        "context s.jsonl --json",
+        "context s.jsonl",
+        "path s.jsonl --json",
+        "tree s.jsonl --json",
+        "snapshot s.jsonl",
+    ] {
+        let (written, most) = memory(&world, line);
+        assert!(written >= size * 9 / 10, "{line}: {written} of {size} bytes");
+        assert!(most > 0 && most < size / 2, "{line}: {most} of {size} bytes");
+    }
+}

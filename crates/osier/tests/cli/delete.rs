@@ -1,0 +1,128 @@
+use std::fs;
+use std::sync::Arc;
+
+use osier_session::{Env, Session};
+use osier_store::FileStore;
+use osier_testkit::{Script, expect};
+use serde_json::json;
+
+use crate::support::World;
+
+/// Puts a session of this directory into the store, whose last message is so many days old.
+fn aged(world: &World, id: &str, days: i64) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
+    let then = now - days * 86_400_000;
+    let time = osier_tree::time::format(then);
+    let file = String::from_utf8(Script::run(&format!("say {id}")).file()).unwrap();
+    let file = file
+        .replace("5e551011-0000-4000-8000-000000000001", &format!("{id}-0000"))
+        .replace("2026-01-01T00:00:00.000Z", &time)
+        .replace("1767225600000", &then.to_string())
+        .replace("\"/work\"", &json!(world.cwd()).to_string());
+    let folder = FileStore::new(world.home().join("sessions"), None).folder(&world.cwd());
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join(format!("{}_{id}-0000.jsonl", time.replace([':', '.'], "-"))), file).unwrap();
+}
+
+fn left(world: &World) -> Vec<String> {
+    let cards = world.json("list");
+    cards.as_array().unwrap().iter().map(|card| card["shortId"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_session_is_deleted_for_good_once_that_was_said() {
+    let world = World::new();
+    let id = world.json("append hello")["session"].as_str().unwrap().to_owned();
+    world.check(
+        &[&format!("delete {}", &id[..8])],
+        expect![[r#"
+        $ delete <1>
+        ! <1>   now  hello
+        ! osier: add --yes to delete without being asked
+        exit 2
+    "#]],
+    );
+    assert_eq!(left(&world).len(), 1);
+    world.check(
+        &[&format!("delete {} --yes", &id[..8]), "list"],
+        expect![[r#"
+        $ delete <1> --yes
+        ! <1>   now  hello
+        ! 1 session with 1 entry deleted
+        $ list
+        ! no sessions in this directory; --all shows those of others
+    "#]],
+    );
+    assert_eq!(world.session_files().len(), 0);
+    world.fails(1, &format!("delete {id} --yes"));
+}
+
+#[test]
+fn a_file_is_deleted_by_its_path_and_a_missing_one_is_told() {
+    let world = World::with("say a; reply b");
+    let gone = world.json("delete s.jsonl s.jsonl --yes");
+    assert_eq!(
+        gone,
+        json!([{ "deleted": true, "store": "file", "counts": { "sessions": 1, "entries": 2 } }])
+    );
+    assert!(!world.path("s.jsonl").exists());
+    assert_eq!(world.fails(1, "delete s.jsonl --yes"), "osier: no file s.jsonl\n");
+}
+
+#[test]
+fn if_one_of_several_is_unknown_none_is_deleted() {
+    let world = World::with("say a");
+    world.fails(1, "delete s.jsonl nowhere.jsonl --yes");
+    assert!(world.path("s.jsonl").exists());
+}
+
+#[test]
+fn old_sessions_are_listed_then_deleted() {
+    let world = World::new();
+    aged(&world, "aaaaaaaa", 1);
+    aged(&world, "bbbbbbbb", 40);
+    aged(&world, "cccccccc", 400);
+    let ran = world.run("delete --older-than 30d");
+    assert_eq!(ran.code, 2);
+    let rows: Vec<&str> = ran.err.lines().collect();
+    assert_eq!(
+        rows,
+        [
+            "bbbbbbbb    5w  bbbbbbbb",
+            "cccccccc    1y  cccccccc",
+            "osier: add --yes to delete without being asked"
+        ]
+    );
+    assert_eq!(left(&world).len(), 3);
+    let ran = world.run("delete --older-than 30d --yes");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.ends_with("\n2 sessions with 2 entries deleted\n"), "{}", ran.err);
+    assert_eq!(left(&world), ["aaaaaaaa"]);
+    assert_eq!(world.json("delete --older-than 30d --yes"), json!([]));
+}
+
+#[test]
+fn a_young_fork_of_an_old_session_stays() {
+    let world = World::new();
+    aged(&world, "bbbbbbbb", 40);
+    let fork = world.ok("fork bbbbbbbb").trim().to_owned();
+    world.ok("delete --older-than 30d --yes");
+    assert_eq!(left(&world), [&fork[..8]]);
+}
+
+/// A person who has a session open holds a shared lock on it.
+#[tokio::test]
+async fn sessions_that_are_open_are_spared() {
+    let world = World::new();
+    aged(&world, "bbbbbbbb", 40);
+    aged(&world, "cccccccc", 400);
+    let store = Arc::new(FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))));
+    let open = Session::open(store, "bbbbbbbb-0000", Env::default()).await.unwrap();
+    let ran = world.run("delete --older-than 30d --yes");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.err.contains("is open in another process"), "{}", ran.err);
+    assert_eq!(left(&world), ["bbbbbbbb"]);
+    let ran = world.run("delete bbbbbbbb --yes");
+    assert_eq!(ran.code, 1, "whoever names it is told that it is still there");
+    drop(open);
+}

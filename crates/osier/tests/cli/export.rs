@@ -1,0 +1,125 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::support::{World, ids};
+
+const TALK: &str = "say a; reply b calls read x.txt; result c; reply d; label good; say e; compact keep e \"the story so far\"; \
+    move d; say f; name Talk";
+
+#[test]
+fn markdown_is_for_reading() {
+    let world = World::with(TALK);
+    world.check(
+        &["export s.jsonl"],
+        expect![[r#"
+        $ export s.jsonl
+        # Talk
+
+        ## User · 2026-01-01 00:00
+
+        a
+
+        ## Assistant (claude) · 2026-01-01 00:00
+
+        b
+
+        **Call** `read`
+
+        ```json
+        {"path":"x.txt"}
+        ```
+
+        **Result** of `read`
+
+        ```
+        c
+        ```
+
+        ## Assistant (claude) [good] · 2026-01-01 00:00
+
+        d
+
+        ## User · 2026-01-01 00:00
+
+        f
+    "#]],
+    );
+    assert_eq!(world.ok("export s.jsonl --format md"), world.ok("export s.jsonl"));
+}
+
+#[test]
+fn json_is_the_same_for_programs() {
+    let world = World::with(TALK);
+    let export = world.json("export s.jsonl");
+    assert_eq!(export["session"], world.json("show s.jsonl"));
+    let items = export["transcript"].as_array().unwrap();
+    assert_eq!(ids(&export["transcript"]), ["00000001", "00000002", "00000003", "00000004", "00000009"]);
+    assert_eq!((&items[3]["text"], &items[3]["label"]), (&json!("d"), &json!("good")));
+    assert_eq!(items[1]["toolCalls"][0]["arguments"], json!({ "path": "x.txt" }));
+    assert_eq!(world.ok("export s.jsonl --format json"), world.ok("export s.jsonl --json"));
+}
+
+#[test]
+fn jsonl_is_a_session_of_the_path_alone() {
+    let world = World::with(TALK);
+    world.ok("export s.jsonl --output path.jsonl");
+    world.check(
+        &["tree path.jsonl --filter all"],
+        expect![[r#"
+        $ tree path.jsonl --filter all
+        user: "a"
+        assistant: "b"
+        [read: x.txt]
+        [good] assistant: "d"
+        user: "f"
+        [title: Talk]
+        [label: good]  ← active
+    "#]],
+    );
+    assert_eq!(world.json("context path.jsonl")["messages"], world.json("context s.jsonl")["messages"]);
+    assert_eq!(world.json("verify path.jsonl")["sound"], true);
+    let header: Value = serde_json::from_str(&world.lines("path.jsonl")[0]).unwrap();
+    assert_eq!(header.get("parentSession"), None, "an export stands alone");
+    assert_eq!(header["cwd"], "/work");
+    assert_ne!(header["id"], "5e551011-0000-4000-8000-000000000001");
+    let out = world.ok("export s.jsonl --format jsonl");
+    assert_eq!(out.lines().count(), world.lines("path.jsonl").len());
+}
+
+#[test]
+fn at_another_entry_the_path_ends_there() {
+    let world = World::with(TALK);
+    let items = world.json("export s.jsonl --at 00000007")["transcript"].clone();
+    assert_eq!(items.as_array().unwrap().last().unwrap()["kind"], "compaction");
+    assert_eq!(items.as_array().unwrap().len(), 6, "also what the compaction hides from the model");
+    world.fails(1, "export s.jsonl --at 0000000f");
+}
+
+#[test]
+fn the_output_is_a_new_file_whose_name_tells_the_form() {
+    let world = World::with(TALK);
+    for (name, sign) in
+        [("a.md", "# Talk"), ("a.json", "{"), ("a.jsonl", "{\"type\":\"session\""), ("a.txt", "# Talk")]
+    {
+        assert_eq!(world.ok(&format!("export s.jsonl -o {name}")), "");
+        assert!(world.lines(name)[0].starts_with(sign), "{name}");
+    }
+    assert_eq!(fs::metadata(world.path("a.md")).unwrap().permissions().mode() & 0o777, 0o600);
+    let told = world.fails(1, "export s.jsonl -o a.md");
+    assert!(told.starts_with("osier: cannot create a.md: File exists"), "{told}");
+    world.fails(1, "export s.jsonl -o no/such/folder/a.md");
+    world.fails(2, "export s.jsonl --format md --json");
+}
+
+#[test]
+fn a_session_without_name_is_titled_by_summary_or_first_words() {
+    let world = World::with("say what is this; reply b");
+    assert!(world.ok("export s.jsonl").starts_with("# what is this\n"));
+    world.ok("config s.jsonl 'summary=a question'");
+    assert!(world.ok("export s.jsonl").starts_with("# a question\n"));
+    world.ok("rename s.jsonl Name");
+    assert!(world.ok("export s.jsonl").starts_with("# Name\n"));
+}

@@ -1,0 +1,110 @@
+use std::fs;
+
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+#[test]
+fn a_fork_holds_the_path_its_labels_and_the_settings() {
+    let world = World::with(
+        "say a; reply b; label good; say c; reply d; label other; move b; config approvalMode=yolo; say e; reply f; move e; say g",
+    );
+    let before = world.read("s.jsonl");
+    let fork = world.json("fork s.jsonl 0000000a");
+    assert_eq!(world.read("s.jsonl"), before, "the source stays as it is");
+    let file = fork["file"].as_str().unwrap();
+    fs::copy(file, world.path("f.jsonl")).unwrap();
+    world.check(
+        &["tree f.jsonl --filter all", "config f.jsonl"],
+        expect![[r#"
+        $ tree f.jsonl --filter all
+        user: "a"
+        [good] assistant: "b"
+        user: "e"
+        assistant: "f"
+        [label: good]
+        [config: approvalMode=yolo]  ← active
+        $ config f.jsonl
+        approvalMode = "yolo"
+        approvalTools = []
+        pastedImageMap = {}
+        pastedTextMap = {}
+    "#]],
+    );
+    let header = header(file);
+    assert_eq!(header["cwd"], "/work");
+    assert_eq!(header["parentSession"], json!(world.path("s.jsonl")));
+    assert_eq!(header["parentSessionId"], "5e551011-0000-4000-8000-000000000001");
+    assert_eq!(header["parentStore"], "file");
+    assert_eq!(header["version"], 3);
+    let tree = world.json(&format!("path {file}"));
+    assert_eq!(fork["leafId"], tree.as_array().unwrap().last().unwrap()["id"]);
+}
+
+#[test]
+fn without_an_entry_the_path_to_the_leaf_is_forked() {
+    let world = World::with("say a; reply b; say c; move b; say d");
+    let id = world.ok("fork s.jsonl").trim().to_owned();
+    let messages = world.json(&format!("context {id}"))["messages"].clone();
+    assert_eq!(messages, world.json("context s.jsonl")["messages"]);
+}
+
+#[test]
+fn a_fork_may_have_a_name_of_its_own() {
+    let world = World::with("say a; reply b; name Old");
+    let fork = world.json("fork s.jsonl --name New");
+    let id = fork["session"].as_str().unwrap();
+    assert_eq!(world.json(&format!("show {id}"))["name"], "New");
+    assert_eq!(world.json("show s.jsonl")["name"], "Old");
+    assert_eq!(world.json(&format!("verify {id}"))["sound"], true);
+}
+
+#[test]
+fn what_cannot_be_forked_is_refused_and_leaves_no_file() {
+    let world = World::with("say a; reply b; root");
+    world.check(
+        &["fork s.jsonl", "fork s.jsonl root", "fork s.jsonl 0000000f"],
+        expect![[r#"
+        $ fork s.jsonl
+        ! osier: there is nothing to fork: the session stands before its first entry; name an ENTRY
+        exit 1
+        $ fork s.jsonl root
+        ! osier: there is nothing to fork: the session stands before its first entry; name an ENTRY
+        exit 1
+        $ fork s.jsonl 0000000f
+        ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003
+        exit 1
+    "#]],
+    );
+    assert_eq!(world.session_files().len(), 0);
+}
+
+#[test]
+fn a_file_of_version_one_is_forked_without_being_touched() {
+    let world = World::new();
+    let old = fs::read(crate::conformance::fixture("v1-linear.jsonl")).unwrap();
+    world.write("old.jsonl", &old);
+    let id = world.ok("fork old.jsonl").trim().to_owned();
+    assert_eq!(world.read("old.jsonl"), old);
+    let messages = world.json(&format!("context {id}"))["messages"].clone();
+    assert_eq!(messages, world.json("context old.jsonl")["messages"]);
+}
+
+#[test]
+fn a_compaction_keeps_from_the_entry_behind_a_dropped_label() {
+    let world = World::with("say a; reply b; label x; say c; compact keep c \"so far\"; say d");
+    // The file of another program whose compaction keeps from the label itself.
+    let file = String::from_utf8(world.read("s.jsonl")).unwrap();
+    world.write(
+        "s.jsonl",
+        file.replace(r#""firstKeptEntryId":"00000004""#, r#""firstKeptEntryId":"00000003""#),
+    );
+    let id = world.ok("fork s.jsonl").trim().to_owned();
+    assert_eq!(world.json(&format!("context {id}"))["messages"], world.json("context s.jsonl")["messages"]);
+}
+
+fn header(file: &str) -> Value {
+    let text = fs::read_to_string(file).unwrap();
+    serde_json::from_str(text.lines().next().unwrap()).unwrap()
+}

@@ -1,0 +1,231 @@
+use osier_testkit::expect;
+
+use crate::support::World;
+
+const COMMANDS: [&str; 20] = [
+    "list",
+    "show",
+    "tree",
+    "path",
+    "context",
+    "snapshot",
+    "label",
+    "rename",
+    "config",
+    "move",
+    "undo",
+    "redo",
+    "fork",
+    "delete-branch",
+    "restore-branch",
+    "delete",
+    "verify",
+    "gc",
+    "export",
+    "append",
+];
+
+#[test]
+fn osier_alone_prints_help() {
+    let world = World::new();
+    let ran = world.args(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    expect![[r#"
+        A coding agent and session engine whose conversation is a tree
+
+        Usage: osier [COMMAND]
+
+        Commands:
+          sessions     Look at sessions, move in them, change them [alias: s]
+          demo         Make a small example session and show what can be done with it
+          completions  Print completions for a shell
+          man          Print the manual page
+          help         Print this message or the help of the given subcommand(s)
+
+        Options:
+          -h, --help     Print help
+          -V, --version  Print version
+
+        Examples:
+          osier demo                         a small session to explore
+          osier sessions list                the sessions of this directory
+          osier sessions tree 4f89da11       one of them as a tree
+          osier sessions context x.jsonl     what a model would be sent
+
+        A session is named by the first digits of its id, or by the path of its .jsonl file.
+        Sessions lie in $OSIER_HOME/sessions, which is ~/.osier/sessions unless you say otherwise.
+        Exit codes: 0 done, 1 failed, 2 wrong usage.
+    "#]]
+    .assert_eq(&ran.out);
+    assert_eq!(world.args(&["--help"]).out, ran.out);
+}
+
+#[test]
+fn every_command_has_examples_and_says_what_it_prints() {
+    let world = World::new();
+    let mut told = String::new();
+    for command in COMMANDS {
+        let help = world.ok(&format!("{command} --help"));
+        assert!(help.contains("Examples:\n  osier sessions "), "{command}: {help}");
+        assert!(help.contains("--json"), "{command}: {help}");
+        let says = help.contains("Prints ") || help.contains("Lists ");
+        assert!(says, "{command}: {help}");
+        told += &format!("{command}: {}\n", help.lines().next().unwrap());
+    }
+    for command in ["demo", "completions", "man", "sessions"] {
+        let help = world.args(&[command, "--help"]).out;
+        assert!(help.contains("Examples:\n  osier "), "{command}: {help}");
+        assert!(help.contains("Prints "), "{command}: {help}");
+    }
+    expect![[r#"
+        list: List sessions, the one used last first
+        show: Show a session: what is known of it, and its conversation
+        tree: Draw the tree of a session
+        path: List the entries from the root to the leaf
+        context: Show what a model would be sent
+        snapshot: Print everything a client needs to show a session
+        label: Name an entry, or take its name away
+        rename: Name a session, or take its name away
+        config: Show or change the settings of a session
+        move: Move the leaf to another entry
+        undo: Go back to where the leaf was before the last move
+        redo: Go forward again after an undo
+        fork: Copy a path into a new session
+        delete-branch: Hide an entry and everything below it
+        restore-branch: Show a deleted branch again
+        delete: Delete sessions for good
+        verify: Check a file and report everything odd about it
+        gc: Write a session anew without its deleted branches
+        export: Write the path as JSONL, Markdown or JSON
+        append: Append an entry, to a session or to a new one
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn every_command_is_listed_and_no_other_is_shown() {
+    let world = World::new();
+    let help = world.ok("--help");
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let mut shown: Vec<&str> = list.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    shown.retain(|command| *command != "help");
+    assert_eq!(shown, COMMANDS);
+}
+
+#[test]
+fn the_version_is_printed() {
+    let ran = World::new().args(&["--version"]);
+    assert_eq!((ran.code, ran.out.as_str()), (0, concat!("osier ", env!("CARGO_PKG_VERSION"), "\n")));
+}
+
+#[test]
+fn wrong_usage_exits_with_two_and_teaches() {
+    let world = World::with("say a");
+    for args in [
+        vec!["nonsense"],
+        vec!["sessions"],
+        vec!["sessions", "nonsense"],
+        vec!["sessions", "tree"],
+        vec!["sessions", "tree", "s.jsonl", "--flat"],
+        vec!["sessions", "tree", "s.jsonl", "--filter", "odd"],
+        vec!["sessions", "list", "--search", "re:("],
+        vec!["sessions", "list", "--limit", "few"],
+        vec!["sessions", "append"],
+        vec!["sessions", "append", "a", "b", "c"],
+        vec!["sessions", "append", "--role", "tool", "x"],
+        vec!["sessions", "config", "s.jsonl", "novalue"],
+        vec!["sessions", "delete"],
+        vec!["sessions", "delete", "--older-than", "soon"],
+        vec!["sessions", "delete", "s.jsonl", "--older-than", "1d"],
+        vec!["sessions", "label", "s.jsonl", "--clear"],
+        vec!["sessions", "move", "s.jsonl", "root", "--label", "x"],
+        vec!["sessions", "export", "s.jsonl", "--format", "pdf"],
+        vec!["sessions", "show", ""],
+        vec!["completions", "tcl"],
+    ] {
+        let ran = world.args(&args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {}", ran.err);
+        assert!(!ran.err.trim().is_empty(), "{args:?}");
+    }
+    world.check(
+        &[
+            "tree s.jsonl --filter odd",
+            "append",
+            "append s.jsonl '  '",
+            "append s.jsonl x --entry '{}'",
+            "append s.jsonl --name n x",
+            "config s.jsonl approvalMode=off",
+            "config s.jsonl novalue",
+            "delete --older-than soon",
+            "list --search 're:('",
+            "show ''",
+        ],
+        expect![[r#"
+            $ tree s.jsonl --filter odd
+            ! osier: no filter "odd"; there are default, no-tools, user-only, labeled-only, all
+            exit 2
+            $ append
+            ! osier: give a TEXT to append, or an --entry
+            exit 2
+            $ append s.jsonl '  '
+            ! osier: TEXT is empty
+            exit 2
+            $ append s.jsonl x --entry '{}'
+            ! osier: with --entry give a SESSION and no TEXT
+            exit 2
+            $ append s.jsonl --name n x
+            ! osier: --name is for a new session; `osier sessions rename` names this one
+            exit 2
+            $ config s.jsonl approvalMode=off
+            ! osier: the setting "approvalMode" must be default, autoEdit or yolo, not "off"
+            exit 2
+            $ config s.jsonl novalue
+            ! osier: "novalue" is not KEY=VALUE
+            exit 2
+            $ delete --older-than soon
+            ! osier: "soon" is no age; write 12h, 30d or 6w
+            exit 2
+            $ list --search 're:('
+            ! osier: this is no regular expression: regex parse error:
+            !       (
+            !       ^
+            !   error: unclosed group
+            exit 2
+            $ show ''
+            ! osier: name a session: the first digits of its id, or a .jsonl file
+            exit 2
+        "#]],
+    );
+}
+
+#[test]
+fn completions_are_made_for_each_shell() {
+    let world = World::new();
+    for (shell, sign) in [("bash", "complete -F"), ("zsh", "#compdef osier"), ("fish", "complete -c osier")] {
+        let ran = world.args(&["completions", shell]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        assert!(ran.out.contains(sign) && ran.out.contains("restore-branch"), "{shell}");
+        assert!(ran.out.contains("active-first"), "{shell}");
+    }
+}
+
+#[test]
+fn the_manual_covers_every_command() {
+    let ran = World::new().args(&["man"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for command in COMMANDS {
+        let title = format!(".TH osier-sessions-{command} 1");
+        assert!(ran.out.contains(&title), "{command}");
+    }
+    assert!(!ran.out.contains("bench"), "hidden commands stay hidden");
+}
+
+#[test]
+fn completions_and_manual_need_no_home() {
+    let world = World::new();
+    for args in [["completions", "bash"].as_slice(), &["man"]] {
+        let mut command = world.command();
+        command.args(args).env("OSIER_HOME", "/dev/null/nowhere");
+        assert!(command.output().unwrap().status.success(), "{args:?}");
+    }
+}

@@ -1,0 +1,147 @@
+//! A log may hold anything that a model, a tool or a web page said. None of it reaches a terminal alive.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::{Ran, World};
+
+/// Clears the screen, sets a title, turns the reading order round, and fakes lines of our own.
+const EVIL: &str =
+    "x\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{2066}\r\nosier: all is well\t\u{8}\u{0}y";
+
+fn world() -> World {
+    let entry = |number: usize, mut value: serde_json::Value| {
+        let id = |number: usize| format!("{number}{EVIL}");
+        value["id"] = json!(id(number));
+        value["parentId"] = number.checked_sub(1).map_or(json!(null), |parent| json!(id(parent)));
+        value["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+        format!("{value}\n")
+    };
+    let usage = json!({ "input": 1, "output": 1, "totalTokens": 2, "cost": { "total": 1 } });
+    let call =
+        json!({ "type": "toolCall", "id": EVIL, "name": EVIL, "arguments": { "path": EVIL, EVIL: EVIL } });
+    let lines = [
+        json!({ "type": "message", "message": { "role": "user", "content": EVIL, "timestamp": 1 } }),
+        json!({ "type": "message", "message": { "role": "assistant", "provider": EVIL, "model": EVIL, "stopReason": EVIL, "usage": usage,
+            "content": [{ "type": "thinking", "thinking": EVIL }, { "type": "text", "text": EVIL }, call, { "type": EVIL, EVIL: EVIL },
+                { "type": "image", "mimeType": EVIL, "data": EVIL }] } }),
+        json!({ "type": "message", "message": { "role": "toolResult", "toolCallId": EVIL, "toolName": EVIL, "content": EVIL, "isError": true } }),
+        json!({ "type": "message", "message": { "role": "bashExecution", "command": EVIL, "output": EVIL, "fullOutputPath": EVIL, "truncated": true } }),
+        json!({ "type": "message", "message": { "role": "assistant", "content": [], "stopReason": "error", "errorMessage": EVIL } }),
+        json!({ "type": "message", "message": { "role": EVIL, "content": EVIL } }),
+        json!({ "type": "custom_message", "customType": EVIL, "content": EVIL, "display": true }),
+        json!({ "type": "custom_message", "customType": "osier.backtrack", "content": EVIL, "display": true,
+            "details": { "checkpointId": 0, "note": EVIL, "addendum": EVIL, "originalUserMessage": EVIL, "discarded": 2 } }),
+        json!({ "type": "custom", "customType": EVIL, "data": EVIL }),
+        json!({ "type": "custom", "customType": "osier.config", "data": { "set": { EVIL: EVIL, "summary": EVIL } } }),
+        json!({ "type": "model_change", "provider": EVIL, "modelId": EVIL }),
+        json!({ "type": "thinking_level_change", "thinkingLevel": EVIL }),
+        json!({ "type": "branch_summary", "fromId": EVIL, "summary": EVIL }),
+        json!({ "type": "subagent_batch", "content": { "batchId": EVIL, "status": EVIL, "tasks": [EVIL] } }),
+        json!({ "type": "label", "targetId": format!("1{EVIL}"), "label": EVIL }),
+        json!({ "type": "session_info", "name": EVIL }),
+        json!({ "type": EVIL, EVIL: EVIL }),
+    ];
+    let mut file = json!({ "type": "session", "version": 3, "id": EVIL, "timestamp": "2026-01-01T00:00:00.000Z", "cwd": EVIL,
+        "parentSession": EVIL, "parentSessionId": EVIL, "agentId": EVIL })
+    .to_string();
+    file.push('\n');
+    file.extend(lines.into_iter().enumerate().map(|(number, line)| entry(number, line)));
+    let world = World::new();
+    world.write("s.jsonl", &file);
+    let folder = world.home().join("sessions").join("evil\u{1b}[2J\nfolder");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("evil\u{1b}[2J\nfile.jsonl"), file).unwrap();
+    fs::write(folder.join("junk\u{1b}[2J\nfile.jsonl"), "junk").unwrap();
+    world
+}
+
+fn check_inert(line: &str, ran: &Ran) {
+    for (name, text) in [("stdout", &ran.out), ("stderr", &ran.err)] {
+        let alive = text.chars().find(|ch| {
+            ch.is_control() && !matches!(ch, '\n' | '\t')
+                || matches!(ch, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        });
+        assert_eq!(alive, None, "{line}: {name}: {text}");
+    }
+    let faked = ran.err.lines().chain(ran.out.lines()).filter(|line| line.starts_with("osier: all is well"));
+    // In a conversation somebody may say so on a line of its own; in rows and messages nobody can.
+    let speaks = ["show", "context", "export"].iter().any(|command| line.starts_with(command));
+    assert_eq!(
+        faked.count() > 0,
+        speaks && !ran.out.is_empty() && !line.contains("--usage"),
+        "{line}: {ran}"
+    );
+}
+
+#[test]
+fn no_command_lets_a_log_speak_to_the_terminal() {
+    let world = world();
+    for line in [
+        "show s.jsonl",
+        "show s.jsonl --usage",
+        "tree s.jsonl",
+        "tree s.jsonl --ids --filter all",
+        "path s.jsonl",
+        "context s.jsonl",
+        "context s.jsonl --request",
+        "label s.jsonl",
+        "config s.jsonl",
+        "export s.jsonl",
+        "verify s.jsonl",
+        "list",
+        "list --all",
+        "list --all --search owned",
+        "gc s.jsonl --dry-run",
+        "fork s.jsonl",
+        "show x",
+    ] {
+        let ran = world.run(line);
+        check_inert(line, &ran);
+    }
+}
+
+#[test]
+fn rows_stay_rows() {
+    let world = world();
+    let entries = 17;
+    assert_eq!(world.ok("path s.jsonl").lines().count(), entries);
+    assert_eq!(world.ok("tree s.jsonl --filter all --ids").lines().count(), entries);
+    assert_eq!(world.ok("label s.jsonl").lines().count(), 1);
+    assert_eq!(world.ok("config s.jsonl").lines().count(), 6);
+    assert_eq!(world.ok("list --all").lines().count(), 1);
+}
+
+#[test]
+fn errors_about_strange_names_are_inert_too() {
+    let world = world();
+    let id = format!("1{EVIL}");
+    for args in [
+        ["sessions", "show", EVIL].as_slice(),
+        &["sessions", "show", "no\u{1b}[2J\nosier: all is well.jsonl"],
+        &["sessions", "tree", "s.jsonl", "--at", "none\u{1b}[2J\nosier: all is well"],
+        &["sessions", "label", "s.jsonl", "none\u{1b}[2J", "x"],
+        &["sessions", "config", "s.jsonl", "a\u{1b}[2J"],
+        &["sessions", "config", "s.jsonl", "approvalMode=\u{1b}[2J\u{202e}"],
+        &["sessions", "list", "--search", "re:(\u{1b}[2J"],
+        &["sessions", "delete", "--older-than", "\u{1b}[2J"],
+        &["sessions", "tree", "s.jsonl", "--filter", "\u{1b}[2J"],
+    ] {
+        let args: Vec<String> = args.iter().map(|arg| arg.replace('\0', "")).collect();
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let ran = world.args(&args);
+        assert_ne!(ran.code, 0, "{args:?}");
+        check_inert("error", &ran);
+    }
+    // Commands that change something tell about it as carefully.
+    let id = id.replace('\0', "");
+    for args in [
+        ["sessions", "move", "s.jsonl", "root"].as_slice(),
+        &["sessions", "undo", "s.jsonl"],
+        &["sessions", "delete", "s.jsonl"],
+        &["sessions", "append", "s.jsonl", "--entry", &json!({ "type": "custom", "id": id }).to_string()],
+    ] {
+        check_inert("change", &world.args(args));
+    }
+}

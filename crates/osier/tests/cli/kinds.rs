@@ -1,0 +1,128 @@
+//! Entries that are shown, sent or taken in differently from what their lines say.
+
+use osier_testkit::expect;
+use serde_json::json;
+
+use crate::support::{World, ids};
+
+/// A world with these entries in `s.jsonl`, each below the one before.
+fn with_entries(entries: &[&str]) -> World {
+    let world = World::new();
+    for entry in entries {
+        world.ok(&format!("append s.jsonl --entry '{entry}'"));
+    }
+    world
+}
+
+#[test]
+fn a_display_text_is_shown_and_the_content_is_sent() {
+    let world = with_entries(&[
+        r#"{"type":"message","id":"00000001","message":{"role":"user","content":"/review expanded to a long prompt","uiContent":"/review"}}"#,
+        r#"{"type":"message","id":"00000002","message":{"role":"assistant","content":[{"type":"text","text":"fine"}],"stopReason":"stop"}}"#,
+    ]);
+    assert_eq!(world.json("context s.jsonl")["messages"][0]["content"], "/review expanded to a long prompt");
+    assert_eq!(world.json("show s.jsonl")["firstMessage"], "/review");
+    assert_eq!(world.ok("tree s.jsonl").lines().next().unwrap(), "user: \"/review\"");
+    let export = world.ok("export s.jsonl");
+    assert!(export.contains("\n/review\n") && !export.contains("expanded"), "{export}");
+    let shown = world.ok("show s.jsonl");
+    assert!(!shown.contains("expanded"), "{shown}");
+}
+
+#[test]
+fn entries_out_of_context_are_shown_and_never_sent() {
+    let world = with_entries(&[
+        r#"{"type":"message","message":{"role":"user","content":"a"}}"#,
+        r#"{"type":"branch_summary","fromId":"root","summary":"a dead end","inContext":false}"#,
+        r#"{"type":"custom_message","customType":"mine","content":"only for people","display":true,"inContext":false}"#,
+        r#"{"type":"subagent_batch","content":{"batchId":"b","mode":"parallel","tasks":[{"id":1,"prompt":"p"}],"status":"running"}}"#,
+        r#"{"type":"subagent_result","content":{"batchId":"b","status":"completed","results":[]}}"#,
+    ]);
+    assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(world.json("context s.jsonl --request")["messages"].as_array().unwrap().len(), 1);
+    world.check(
+        &["tree s.jsonl"],
+        expect![[r#"
+        $ tree s.jsonl
+        user: "a"
+        [branch summary]: a dead end
+        [mine]: only for people
+        [subagents: 1 task, running]
+        [subagents: 0 results, completed]  ← active
+    "#]],
+    );
+    let shown = world.ok("show s.jsonl");
+    assert_eq!(shown.matches("*Not sent to the model.*").count(), 4, "{shown}");
+    assert!(shown.contains("a dead end") && shown.contains("only for people"), "{shown}");
+}
+
+#[test]
+fn a_hidden_custom_message_is_sent_and_drawn_only_among_all() {
+    let world = World::with("say a; hidden mine secret; reply b; custom state");
+    assert_eq!(world.json("context s.jsonl")["messages"][1]["content"], "secret");
+    assert!(!world.ok("tree s.jsonl").contains("secret"));
+    assert!(!world.ok("show s.jsonl").contains("secret"));
+    assert!(!world.ok("export s.jsonl").contains("secret"));
+    assert!(world.ok("tree s.jsonl --filter all").contains("[mine]: secret"));
+    assert!(!world.ok("tree s.jsonl").contains("state"));
+    assert!(world.ok("tree s.jsonl --filter all").contains("[custom: state]"));
+    assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_tool_message_of_another_program_is_taken_in_as_a_tool_result() {
+    let world = with_entries(&[
+        r#"{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"read","arguments":{}}],"stopReason":"toolUse"}}"#,
+        r#"{"type":"message","id":"00000002","metadata":{"mine":1},"message":{"role":"tool","toolCallId":"c","toolName":"read","content":"x"}}"#,
+    ]);
+    let path = world.json("path s.jsonl");
+    assert_eq!(path[1]["message"]["role"], "toolResult");
+    assert_eq!(path[1]["metadata"], json!({ "mine": 1 }), "the rest of the entry stays");
+    assert_eq!(ids(&path)[1], "00000002");
+    assert_eq!(
+        world.json("context s.jsonl --request")["repairs"],
+        json!({ "unansweredCalls": 0, "strayResults": 0 })
+    );
+    // The same entry again is still the same.
+    world.ok(r#"append s.jsonl --entry '{"type":"message","id":"00000002","metadata":{"mine":1},"message":{"role":"tool","toolCallId":"c","toolName":"read","content":"x"}}'"#);
+    assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_file_that_says_tool_is_read_as_it_is_and_sent_as_a_tool_result() {
+    let world = World::with("say a; reply b calls read x");
+    let mut file = world.read("s.jsonl");
+    file.extend_from_slice(br#"{"type":"message","id":"00000003","parentId":"00000002","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"tool","toolCallId":"call_2_0","toolName":"read","content":[{"type":"text","text":"c"}]}}"#);
+    file.push(b'\n');
+    world.write("s.jsonl", file);
+    let request = world.json("context s.jsonl --request");
+    assert_eq!(request["messages"][2]["role"], "toolResult");
+    assert_eq!(request["messages"][2]["content"][1]["text"], "<system>Checkpoint 1</system>");
+    assert_eq!(request["repairs"], json!({ "unansweredCalls": 0, "strayResults": 0 }));
+    assert_eq!(world.json("path s.jsonl")[2]["message"]["role"], "tool");
+}
+
+#[test]
+fn system_messages_are_no_checkpoints_and_no_turns() {
+    let world = World::with("system be kind; say a; system be brief; reply b");
+    let request = world.json("context s.jsonl --request").to_string();
+    assert_eq!(request.matches("Checkpoint").count(), 1);
+    assert_eq!(world.json("show s.jsonl")["firstMessage"], "a");
+    assert!(!world.ok("show s.jsonl").contains("be kind"));
+}
+
+#[test]
+fn unknown_kinds_fields_and_roles_survive_byte_for_byte() {
+    let world = World::with(
+        r#"say a; entry {"type":"future","x":{"deep":[1,2.50,"\u00e9"]},"parent":1}; entry {"type":"message","message":{"role":"oracle","content":"?","odd":1e2}}; reply b"#,
+    );
+    let lines = world.lines("s.jsonl");
+    world.ok("label s.jsonl 00000002 odd");
+    world.ok("export s.jsonl --format jsonl --output out.jsonl");
+    let exported = world.lines("out.jsonl");
+    assert_eq!(&exported[1..5], &lines[1..5]);
+    let id = world.ok("fork s.jsonl").trim().to_owned();
+    assert_eq!(world.json(&format!("path {id}"))[1]["x"], json!({ "deep": [1, 2.5, "é"] }));
+    assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(world.json("context s.jsonl --request")["messages"].as_array().unwrap().len(), 2);
+}

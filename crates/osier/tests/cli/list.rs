@@ -1,0 +1,233 @@
+use std::collections::HashSet;
+use std::fs;
+
+use osier_testkit::{Script, expect};
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+/// Makes a session and tells its id.
+fn new(world: &World, line: &str) -> String {
+    world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn sessions_are_listed_with_the_one_used_last_first() {
+    let world = World::new();
+    let first = new(&world, "'the first question'");
+    new(&world, "--name 'A name' 'the second question'");
+    let third = new(&world, "'the third question'");
+    world.ok(&format!("config {third} 'summary=what it was about'"));
+    world.ok(&format!("append {first} --role assistant 'an answer'"));
+    world.check(
+        &["list", "list --limit 1", "list --named"],
+        expect![[r#"
+        $ list
+        <1>  2 msg  now  the first question
+        <2>  1 msg  now  what it was about
+        <3>  1 msg  now  A name
+        $ list --limit 1
+        <1>  2 msg  now  the first question
+        $ list --named
+        <3>  1 msg  now  A name
+    "#]],
+    );
+}
+
+#[test]
+fn a_directory_without_sessions_says_so() {
+    let world = World::new();
+    world.check(
+        &["list", "list --all", "list --json"],
+        expect![[r#"
+        $ list
+        ! no sessions in this directory; --all shows those of others
+        $ list --all
+        ! no sessions
+        $ list --json
+        []
+    "#]],
+    );
+}
+
+#[test]
+fn sessions_of_other_directories_are_listed_on_request() {
+    let world = World::new();
+    new(&world, "here");
+    fs::create_dir(world.path("sub")).unwrap();
+    let mut there = world.command();
+    there.current_dir(world.path("sub")).args(["sessions", "append", "there"]);
+    assert!(there.output().unwrap().status.success());
+    let titles = |line: &str| -> HashSet<String> {
+        let cards = world.json(line);
+        cards
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|card| card["firstMessage"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert!(world.ok("list --all").lines().all(|row| row.contains("  /")), "directories are shown");
+    assert!(!world.ok("list").contains("  /"));
+    assert_eq!(titles("list"), HashSet::from(["here".to_owned()]));
+    assert_eq!(titles("list --all"), HashSet::from(["here".to_owned(), "there".to_owned()]));
+}
+
+#[test]
+fn forks_stand_below_what_they_were_forked_from() {
+    let world = World::new();
+    let root = new(&world, "root");
+    let other = new(&world, "other");
+    let fork = world.ok(&format!("fork {root} --name fork")).trim().to_owned();
+    world.ok(&format!("fork {fork} --name 'fork of it'"));
+    world.ok(&format!("append {other} 'said last'"));
+    world.check(
+        &["list"],
+        expect![[r#"
+        $ list
+        <1>  2 msg  now  other
+        <2>  1 msg  now  root
+        <3>  1 msg  now  └─ fork
+        <4>  1 msg  now     └─ fork of it
+    "#]],
+    );
+    // A thread comes up with whatever of it was used last.
+    world.ok(&format!("append {fork} 'said after that'"));
+    world.check(
+        &["list", "list --search fork"],
+        expect![[r#"
+        $ list
+        <1>  1 msg  now  root
+        <2>  2 msg  now  └─ fork
+        <3>  1 msg  now     └─ fork of it
+        <4>  2 msg  now  other
+        $ list --search fork
+        <2>  2 msg  now  fork
+        <3>  1 msg  now  fork of it
+    "#]],
+    );
+}
+
+#[test]
+fn cards_are_exact_json() {
+    let world = World::new();
+    let id = new(&world, "--name Talk hello");
+    let fork = world.ok(&format!("fork {id}")).trim().to_owned();
+    let cards = world.json("list --search Talk");
+    let card = cards.as_array().unwrap().iter().find(|card| card["id"] == json!(id)).unwrap();
+    let keys: Vec<&String> = card.as_object().unwrap().keys().collect();
+    assert_eq!(
+        keys,
+        [
+            "id",
+            "shortId",
+            "store",
+            "file",
+            "cwd",
+            "agentId",
+            "name",
+            "firstMessage",
+            "messageCount",
+            "entryCount",
+            "branches",
+            "created",
+            "modified",
+            "leafId",
+            "tokens",
+            "cost"
+        ]
+    );
+    assert_eq!(card["shortId"], json!(id[..8]));
+    let forked = world.json(&format!("show {fork}"));
+    assert_eq!(forked["parentSession"], card["file"]);
+    assert_eq!(forked["parentSessionId"], card["id"]);
+    assert_eq!(forked["modified"], card["modified"], "the last message counts, not the fork");
+}
+
+#[test]
+fn a_search_is_fuzzy_in_names_and_literal_in_texts() {
+    let world = World::new();
+    new(&world, "--name 'Parser rewrite' 'please rewrite the parser'");
+    let second = new(&world, "'make it   faster'");
+    world.ok(&format!("append {second} --role assistant 'The needle was in the tokenizer.'"));
+    new(&world, "--name 'About needles' 'something else'");
+    let found = |query: &str| -> Vec<String> {
+        let cards = world.json(&format!("list --search '{query}'"));
+        cards.as_array().unwrap().iter().map(|card| title(card).to_owned()).collect()
+    };
+    assert_eq!(found("prsr"), ["Parser rewrite"]);
+    assert_eq!(found("needle"), ["About needles", "make it faster"], "names come first");
+    assert_eq!(found("ndle tokenizer"), [] as [&str; 0]);
+    assert_eq!(found("needle TOKENIZER"), ["make it faster"]);
+    assert_eq!(found("\"was in the\""), ["make it faster"]);
+    assert_eq!(found("\"make it faster\""), ["make it faster"]);
+    assert_eq!(found("\"in was the\""), [] as [&str; 0]);
+    assert_eq!(found("re:needles?\\b"), ["About needles", "make it faster"]);
+    assert_eq!(found("re:^the needle"), ["make it faster"]);
+    assert_eq!(found("!parser"), [] as [&str; 0]);
+    assert_eq!(found(&second[..8]), ["make it faster"]);
+    assert_eq!(found("").len(), 3);
+    let named = world.json("list --named --search needle");
+    assert_eq!(named.as_array().unwrap().len(), 1);
+}
+
+fn title(card: &Value) -> &str {
+    card.get("name").unwrap_or(&card["firstMessage"]).as_str().unwrap()
+}
+
+#[test]
+fn a_hundred_sessions_made_at_once_have_a_hundred_short_ids() {
+    let world = World::new();
+    for _ in 0..10 {
+        world.at_once(10, &["demo", "--quiet"]);
+    }
+    let cards = world.json("list");
+    let ids: HashSet<&str> =
+        cards.as_array().unwrap().iter().map(|card| card["shortId"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), 100);
+    assert!(ids.iter().all(|id| id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit())));
+}
+
+#[test]
+fn files_that_are_no_sessions_are_told_and_skipped() {
+    let world = World::new();
+    new(&world, "hello");
+    let folder = world.session_file().parent().unwrap().to_owned();
+    fs::write(folder.join("junk.jsonl"), "junk\n").unwrap();
+    let ran = world.run("list");
+    assert_eq!(ran.code, 0);
+    assert_eq!(ran.out.lines().count(), 1);
+    assert!(ran.err.contains("junk.jsonl is not a session"), "{}", ran.err);
+}
+
+#[test]
+fn columns_stand_below_each_other_whatever_the_letters() {
+    let world = World::new();
+    let folder = world.home().join("sessions/somewhere");
+    fs::create_dir_all(&folder).unwrap();
+    for (number, name) in [
+        "plain",
+        "一行一个对象",
+        "e\u{301}tude 👨\u{200d}👩\u{200d}👧",
+        "a very long name that goes on and on and on",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let script = format!("say x; name {name}");
+        let file = String::from_utf8(Script::run(&script).file()).unwrap();
+        let id = format!("5e551011-0000-4000-8000-00000000001{number}");
+        let file = file.replace("5e551011-0000-4000-8000-000000000001", &id).replace(":1767225", ":4102444");
+        fs::write(folder.join(format!("{id}.jsonl")), file).unwrap();
+    }
+    let mut command = world.command();
+    let ran = command.args(["sessions", "list", "--all"]).env("COLUMNS", "60").output().unwrap();
+    let out = String::from_utf8(ran.stdout).unwrap();
+    expect![[r#"
+        5e551011  1 msg  now  plain                            /work
+        5e551011  1 msg  now  一行一个对象                     /work
+        5e551011  1 msg  now  étude 👨‍👩‍👧                         /work
+        5e551011  1 msg  now  a very long name that goes on …  /work
+    "#]]
+    .assert_eq(&out);
+}

@@ -1,0 +1,190 @@
+use std::sync::Arc;
+
+use osier_session::{Env, Session};
+use osier_store::FileStore;
+use osier_testkit::expect;
+use serde_json::json;
+
+use crate::support::{World, check, ids};
+
+#[test]
+fn labels_are_listed_shown_set_and_cleared() {
+    check(
+        "say a; reply b",
+        &[
+            "label s.jsonl",
+            "label s.jsonl 00000002 'works here'",
+            "label s.jsonl 00000001 start",
+            "label s.jsonl",
+            "label s.jsonl 00000002",
+            "label s.jsonl 00000002 better",
+            "tree s.jsonl",
+            "label s.jsonl 00000002 ''",
+            "label s.jsonl 00000001 --clear",
+            "label s.jsonl 00000001",
+            "label s.jsonl",
+            "label s.jsonl 0000000f x",
+            "label s.jsonl 0000000f",
+        ],
+        expect![[r#"
+            $ label s.jsonl
+            ! no labels
+            $ label s.jsonl 00000002 'works here'
+            00000002  works here
+            $ label s.jsonl 00000001 start
+            00000001  start
+            $ label s.jsonl
+            00000002  works here
+            00000001  start
+            $ label s.jsonl 00000002
+            00000002  works here
+            $ label s.jsonl 00000002 better
+            00000002  better
+            $ tree s.jsonl
+            [start] user: "a"
+            [better] assistant: "b"  ← active
+            $ label s.jsonl 00000002 ''
+            ! no label
+            $ label s.jsonl 00000001 --clear
+            ! no label
+            $ label s.jsonl 00000001
+            ! no label
+            $ label s.jsonl
+            ! no labels
+            $ label s.jsonl 0000000f x
+            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002
+            exit 1
+            $ label s.jsonl 0000000f
+            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002
+            exit 1
+        "#]],
+    );
+}
+
+#[test]
+fn labels_as_json_map_entries_to_names() {
+    let world = World::with("say a; reply b; label x; say c");
+    assert_eq!(world.json("label s.jsonl"), json!({ "00000002": "x" }));
+    assert_eq!(world.json("label s.jsonl 00000001"), json!({}));
+    assert_eq!(world.json("label s.jsonl 00000001 y"), json!({ "00000001": "y" }));
+    assert_eq!(world.json("label s.jsonl"), json!({ "00000002": "x", "00000001": "y" }));
+    assert_eq!(world.json("label s.jsonl 00000002 --clear"), json!({}));
+}
+
+#[test]
+fn a_label_of_several_lines_is_stored_as_one() {
+    let world = World::with("say a");
+    world.ok("label s.jsonl 00000001 'one\ntwo'");
+    assert_eq!(world.json("label s.jsonl"), json!({ "00000001": "one two" }));
+}
+
+#[test]
+fn a_session_is_named_and_unnamed() {
+    let world = World::with("say a");
+    assert_eq!(world.ok("rename s.jsonl 'JSON flag'"), "");
+    assert_eq!(world.json("show s.jsonl")["name"], "JSON flag");
+    let renamed = world.json("rename s.jsonl ' other '");
+    assert_eq!(renamed, json!({ "session": "5e551011-0000-4000-8000-000000000001", "name": "other" }));
+    assert_eq!(world.json("rename s.jsonl ''")["name"], json!(null));
+    assert_eq!(world.json("show s.jsonl").get("name"), None);
+}
+
+#[test]
+fn each_missing_setting_has_its_default() {
+    check(
+        "say a",
+        &[
+            "config s.jsonl",
+            "config s.jsonl approvalMode=yolo 'approvalTools=[\"read\"]' 'summary=all about a' mine=1.5",
+            "config s.jsonl --unset approvalMode --unset mine summary=12",
+            "config s.jsonl --json",
+        ],
+        expect![[r#"
+            $ config s.jsonl
+            approvalMode = "default"
+            approvalTools = []
+            pastedImageMap = {}
+            pastedTextMap = {}
+            $ config s.jsonl approvalMode=yolo 'approvalTools=["read"]' 'summary=all about a' mine=1.5
+            approvalMode = "yolo"
+            approvalTools = ["read"]
+            pastedImageMap = {}
+            pastedTextMap = {}
+            mine = 1.5
+            summary = "all about a"
+            $ config s.jsonl --unset approvalMode --unset mine summary=12
+            approvalMode = "default"
+            approvalTools = ["read"]
+            pastedImageMap = {}
+            pastedTextMap = {}
+            summary = "12"
+            $ config s.jsonl --json
+            {"approvalMode":"default","approvalTools":["read"],"pastedImageMap":{},"pastedTextMap":{},"summary":"12"}
+        "#]],
+    );
+}
+
+#[test]
+fn settings_are_entries_of_one_session_only() {
+    let world = World::with("say a");
+    let before = world.read("s.jsonl");
+    world.ok("config s.jsonl");
+    assert_eq!(world.read("s.jsonl"), before);
+    world.ok("config s.jsonl approvalMode=autoEdit");
+    assert!(world.read("s.jsonl").starts_with(&before));
+    let line: serde_json::Value = serde_json::from_str(world.lines("s.jsonl").last().unwrap()).unwrap();
+    assert_eq!((&line["type"], &line["customType"]), (&json!("custom"), &json!("osier.config")));
+    assert_eq!(line["data"], json!({ "set": { "approvalMode": "autoEdit" }, "unset": [] }));
+    world.ok("append other.jsonl hello");
+    assert_eq!(world.json("config other.jsonl")["approvalMode"], "default");
+}
+
+#[test]
+fn values_that_no_reader_could_use_are_refused_and_nothing_is_written() {
+    let world = World::with("say a");
+    let before = world.read("s.jsonl");
+    for setting in [
+        "approvalMode=sometimes",
+        "approvalTools=read",
+        "'approvalTools=[1]'",
+        "pastedTextMap=[]",
+        "pastedImageMap=1",
+        "=x",
+    ] {
+        world.fails(2, &format!("config s.jsonl mine=1 {setting}"));
+    }
+    assert_eq!(world.read("s.jsonl"), before);
+}
+
+/// A window that stands on an older branch labels, renames and configures: nobody is moved.
+#[test]
+fn marks_move_nobody_however_stale_their_writer() {
+    let world = World::with("say a; reply b; say c; reply d");
+    let before = world.json("context s.jsonl")["messages"].clone();
+    world.ok("label s.jsonl 00000001 old");
+    world.ok("rename s.jsonl name");
+    world.ok("config s.jsonl mine=1");
+    assert_eq!(world.json("context s.jsonl")["messages"], before);
+    let path = world.json("path s.jsonl");
+    assert_eq!(&ids(&path)[..4], ["00000001", "00000002", "00000003", "00000004"]);
+    // The next message goes on where the conversation stood.
+    world.ok("append s.jsonl e");
+    assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 5);
+}
+
+/// The same, from a window that was opened before somebody else moved on.
+#[tokio::test]
+async fn a_window_that_did_not_see_the_last_moves_moves_nobody_by_a_mark() {
+    let world = World::with("say a; reply b; say c; reply d");
+    let store = Arc::new(FileStore::new(world.home().join("sessions"), None));
+    let key = FileStore::id_of_path(&world.path("s.jsonl")).unwrap();
+    let stale = Session::open(store, &key, Env { watch: false, ..Env::default() }).await.unwrap();
+    world.ok("move s.jsonl 00000002");
+    world.ok("append s.jsonl 'another way'");
+    let before = world.json("context s.jsonl")["messages"].clone();
+    stale.label("00000004", Some("dead end")).await.unwrap();
+    stale.rename("name").await.unwrap();
+    assert_eq!(world.json("context s.jsonl")["messages"], before);
+    assert_eq!(world.json("label s.jsonl"), json!({ "00000004": "dead end" }));
+    assert!(world.ok("tree s.jsonl").ends_with("user: \"another way\"  ← active\n"));
+}

@@ -1,0 +1,205 @@
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::support::{World, check};
+
+#[test]
+fn choosing_a_users_message_goes_before_it_and_prints_its_text() {
+    check(
+        "say a; reply b; say c; reply d",
+        &[
+            "move s.jsonl 00000003",
+            "tree s.jsonl",
+            "move s.jsonl 00000003",
+            "move s.jsonl 00000004",
+            "tree s.jsonl",
+        ],
+        expect![[r#"
+            $ move s.jsonl 00000003
+            c
+            ! the leaf is at 00000002
+            $ tree s.jsonl
+            user: "a"
+            assistant: "b"  ← active
+            user: "c"
+            assistant: "d"
+            $ move s.jsonl 00000003
+            c
+            ! the leaf was at 00000002 already
+            $ move s.jsonl 00000004
+            ! the leaf is at 00000004
+            $ tree s.jsonl
+            user: "a"
+            assistant: "b"
+            user: "c"
+            assistant: "d"  ← active
+        "#]],
+    );
+}
+
+#[test]
+fn exact_goes_to_the_very_entry_and_root_before_the_first() {
+    check(
+        "say a; reply b; say c",
+        &[
+            "move s.jsonl 00000001 --exact",
+            "move s.jsonl 00000001 --exact --json",
+            "move s.jsonl root --json",
+            "tree s.jsonl",
+            "append s.jsonl --json another",
+            "move s.jsonl 00000001 --json",
+        ],
+        expect![[r#"
+            $ move s.jsonl 00000001 --exact
+            ! the leaf is at 00000001
+            $ move s.jsonl 00000001 --exact --json
+            {"leafId":"00000001","moved":false}
+            $ move s.jsonl root --json
+            {"leafId":null,"moved":true}
+            $ tree s.jsonl
+            (the beginning)  ← active
+            user: "a"
+            assistant: "b"
+            user: "c"
+            $ append s.jsonl --json another
+            {"session":"5e551011-0000-4000-8000-000000000001","file":"$DIR/work/s.jsonl","id":"<1>","seq":5}
+            $ move s.jsonl 00000001 --json
+            {"leafId":null,"moved":true,"editorText":"a"}
+        "#]],
+    );
+}
+
+#[test]
+fn an_extensions_message_returns_to_the_editor_and_other_entries_do_not() {
+    let world = World::with("say a; reply b calls read x; result c; note mine hello; summarize d");
+    assert_eq!(world.json("move s.jsonl 00000004")["editorText"], "hello");
+    assert_eq!(world.json("move s.jsonl 00000003"), json!({ "leafId": "00000003", "moved": false }));
+    assert_eq!(world.json("move s.jsonl 00000005"), json!({ "leafId": "00000005", "moved": true }));
+    assert_eq!(
+        world.json("move s.jsonl 00000001"),
+        json!({ "leafId": null, "moved": true, "editorText": "a" })
+    );
+}
+
+#[test]
+fn a_bare_move_survives_reopening() {
+    let world = World::with("say a; reply b; say c; reply d");
+    world.ok("move s.jsonl 00000002");
+    for _ in 0..2 {
+        assert_eq!(world.json("context s.jsonl")["leafId"], "00000002");
+        assert_eq!(world.json("show s.jsonl")["leafId"], "00000002");
+        assert_eq!(world.json("snapshot s.jsonl")["session"]["leafEntryId"], "00000002");
+    }
+    let id = world.ok("append s.jsonl e").trim().to_owned();
+    let path = world.json("path s.jsonl");
+    assert_eq!(path[2]["id"], json!(id));
+    assert_eq!(path[2]["parentId"], "00000002");
+}
+
+#[test]
+fn a_move_is_one_line_and_its_label_another() {
+    let world = World::with("say a; reply b; say c");
+    world.ok("move s.jsonl 00000001");
+    let lines = world.lines("s.jsonl");
+    assert_eq!(lines.len(), 5);
+    let moved: Value = serde_json::from_str(&lines[4]).unwrap();
+    assert_eq!(moved["customType"], "osier.leaf");
+    assert_eq!(moved["parentId"], json!(null));
+    assert_eq!(moved["data"], json!({ "fromId": "00000003", "why": "move" }));
+
+    world.ok("move s.jsonl 00000002 --label 'from here'");
+    let lines = world.lines("s.jsonl");
+    assert_eq!(lines.len(), 7);
+    let kinds: Vec<Value> =
+        lines[5..].iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
+    assert_eq!((&kinds[0]["customType"], &kinds[1]["type"]), (&json!("osier.leaf"), &json!("label")));
+    assert_eq!((&kinds[1]["targetId"], &kinds[1]["label"]), (&json!("00000002"), &json!("from here")));
+    // Where one stands and what is sent is the same as without the label.
+    let messages = world.json("context s.jsonl")["messages"].clone();
+    assert_eq!(messages, world.json("context s.jsonl --at 00000002")["messages"]);
+
+    // What a crash between the two leaves behind is a valid move.
+    let cut: String = lines[..6].iter().map(|line| format!("{line}\n")).collect();
+    world.write("s.jsonl", cut);
+    assert_eq!(world.json("context s.jsonl")["leafId"], "00000002");
+    assert_eq!(world.json("label s.jsonl"), json!({}));
+    assert_eq!(world.json("verify s.jsonl")["sound"], true);
+}
+
+#[test]
+fn a_move_that_fails_leaves_no_label() {
+    let world = World::with("say a; reply b");
+    let before = world.read("s.jsonl");
+    world.fails(1, "move s.jsonl 0000000f --label x");
+    world.fails(2, "move s.jsonl root --label x");
+    assert_eq!(world.read("s.jsonl"), before);
+}
+
+#[test]
+fn undo_and_redo_walk_through_moves_of_any_process() {
+    check(
+        "say a; reply b; say c; reply d; say e",
+        &[
+            "undo s.jsonl",
+            "move s.jsonl 00000002",
+            "move s.jsonl 00000004",
+            "undo s.jsonl",
+            "undo s.jsonl",
+            "undo s.jsonl",
+            "redo s.jsonl",
+            "redo s.jsonl --json",
+            "redo s.jsonl",
+        ],
+        expect![[r#"
+            $ undo s.jsonl
+            ! osier: there is no move to undo
+            exit 1
+            $ move s.jsonl 00000002
+            ! the leaf is at 00000002
+            $ move s.jsonl 00000004
+            ! the leaf is at 00000004
+            $ undo s.jsonl
+            ! the leaf is at 00000002
+            $ undo s.jsonl
+            ! the leaf is at 00000005
+            $ undo s.jsonl
+            ! osier: there is no move to undo
+            exit 1
+            $ redo s.jsonl
+            ! the leaf is at 00000002
+            $ redo s.jsonl --json
+            {"leafId":"00000004","moved":true}
+            $ redo s.jsonl
+            ! osier: there is no move to redo
+            exit 1
+        "#]],
+    );
+}
+
+#[test]
+fn speaking_after_an_undo_forgets_the_way_forward() {
+    let world = World::with("say a; reply b; say c; reply d");
+    world.ok("move s.jsonl 00000002");
+    world.ok("undo s.jsonl");
+    world.ok("append s.jsonl e");
+    assert_eq!(world.fails(1, "redo s.jsonl"), "osier: there is no move to redo\n");
+}
+
+#[test]
+fn nobody_moves_into_a_deleted_branch() {
+    let world = World::with("say a; reply b; say c; reply d; move b; say e");
+    world.ok("delete-branch s.jsonl 00000003");
+    let told = world.fails(1, "move s.jsonl 00000004");
+    assert_eq!(told, "osier: entry 00000004 lies in a deleted branch; restore-branch shows it again\n");
+    world.ok("restore-branch s.jsonl 00000003");
+    world.ok("move s.jsonl 00000004");
+}
+
+#[test]
+fn an_undo_never_leads_into_a_deleted_branch() {
+    let world = World::with("say a; reply b; say c; reply d");
+    world.ok("move s.jsonl 00000002");
+    world.ok("delete-branch s.jsonl 00000003");
+    world.fails(1, "undo s.jsonl");
+    assert!(world.ok("tree s.jsonl").ends_with("assistant: \"b\"  ← active\n"));
+}

@@ -1,0 +1,183 @@
+//! Colours, widths and pipes.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Command, Stdio};
+
+use osier_testkit::expect;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::support::World;
+
+/// Runs a command on a terminal of its own and gives what arrives there.
+fn on_a_terminal(mut command: Command, columns: u16, typed: &str) -> (Option<i32>, String) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let terminal = File::options().read(true).write(true).open(name).unwrap();
+    command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
+    let mut child = command.spawn().unwrap();
+    // The command holds copies of the terminal; without them the reading below ends with the child.
+    drop(command);
+    let mut master = File::from(master);
+    master.write_all(typed.as_bytes()).unwrap();
+    let mut seen = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = master.read(&mut buffer) {
+        seen.extend_from_slice(&buffer[..count]);
+    }
+    (child.wait().unwrap().code(), String::from_utf8(seen).unwrap().replace("\r\n", "\n"))
+}
+
+fn command(world: &World, line: &str) -> Command {
+    let mut command = world.command();
+    command.arg("sessions").args(line.split(' '));
+    command
+}
+
+const TALK: &str = "say a; reply b; label good; say c; move b; say d; name Talk";
+
+#[test]
+fn on_a_terminal_there_are_colours() {
+    let world = World::with(TALK);
+    let (code, seen) = on_a_terminal(command(&world, "tree s.jsonl"), 80, "");
+    assert_eq!(code, Some(0));
+    expect![[r#"
+        ^[36muser: "a"^[0m
+        ^[33m[good] ^[0massistant: "b"
+        ^[2m├─ ^[0m^[36muser: "c"^[0m
+        ^[2m└─ ^[0m^[36muser: "d"^[0m^[32m  ← active^[0m
+    "#]]
+    .assert_eq(&seen.replace('\u{1b}', "^"));
+}
+
+#[test]
+fn without_a_terminal_or_if_told_so_there_are_none() {
+    let world = World::with(TALK);
+    for line in [
+        "tree s.jsonl",
+        "show s.jsonl",
+        "path s.jsonl",
+        "context s.jsonl",
+        "label s.jsonl",
+        "config s.jsonl",
+        "verify s.jsonl",
+    ] {
+        let plain = world.ok(line);
+        assert!(!plain.contains('\u{1b}'), "{line}");
+        for (name, value) in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+            let mut command = command(&world, line);
+            command.env(name, value);
+            let (_, seen) = on_a_terminal(command, 500, "");
+            assert_eq!(seen, plain, "{line} with {name}");
+        }
+    }
+}
+
+#[test]
+fn an_empty_no_color_says_nothing() {
+    let world = World::with(TALK);
+    let mut command = command(&world, "tree s.jsonl");
+    command.env("NO_COLOR", "");
+    assert!(on_a_terminal(command, 80, "").1.contains('\u{1b}'));
+}
+
+#[test]
+fn rows_fit_the_terminal() {
+    let world = World::with(
+        "say a question that is much too long for a narrow terminal; reply 一二三四五六七八九十一二三四五六七八九十; label a name",
+    );
+    let mut narrow = command(&world, "tree s.jsonl");
+    narrow.env("NO_COLOR", "1");
+    let (_, seen) = on_a_terminal(narrow, 40, "");
+    expect![[r#"
+        user: "a question that is much too long…
+        [a name] assistant: "一二三四…  ← active
+    "#]]
+    .assert_eq(&seen);
+    // A pipe has no width.
+    assert!(world.ok("tree s.jsonl").contains("much too long for a narrow terminal\""));
+    let mut told = command(&world, "path s.jsonl");
+    told.env("COLUMNS", "40");
+    let out = String::from_utf8(told.output().unwrap().stdout).unwrap();
+    expect![[r#"
+        00000001  user: "a question that is muc…
+        00000002  assistant: "一二三四五六七八…
+        00000003  [label: a name]
+    "#]]
+    .assert_eq(&out);
+}
+
+#[test]
+fn a_question_on_a_terminal_waits_for_an_answer() {
+    let world = World::with("say a");
+    let (code, seen) = on_a_terminal(command(&world, "delete s.jsonl"), 80, "n\n");
+    assert_eq!(code, Some(1), "{seen}");
+    assert!(seen.contains("Delete it for good? [y/N] ") && seen.contains("nothing was deleted"), "{seen}");
+    assert!(world.path("s.jsonl").exists());
+    let (code, seen) = on_a_terminal(command(&world, "delete s.jsonl"), 80, "y\n");
+    assert_eq!(code, Some(0), "{seen}");
+    assert!(!world.path("s.jsonl").exists());
+}
+
+/// A reader who has read enough is no failure.
+#[test]
+fn a_closed_pipe_is_quiet() {
+    let world = World::new();
+    let mut script = String::from("say a");
+    for number in 0..3000 {
+        script += &format!("; reply {} {number}", "long ".repeat(20));
+    }
+    world.write("s.jsonl", osier_testkit::Script::run(&script).file());
+    for line in [
+        "tree s.jsonl",
+        "tree s.jsonl --json",
+        "path s.jsonl",
+        "path s.jsonl --json",
+        "context s.jsonl",
+        "context s.jsonl --json",
+        "context s.jsonl --request --json",
+        "snapshot s.jsonl",
+        "show s.jsonl",
+        "export s.jsonl",
+        "export s.jsonl --json",
+    ] {
+        let mut child = command(&world, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        let mut out = BufReader::with_capacity(16, child.stdout.take().unwrap());
+        out.by_ref().take(16).read_line(&mut first).unwrap();
+        drop(out);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+            (Some(0), ""),
+            "{line}"
+        );
+    }
+    for args in [["completions", "bash"].as_slice(), &["man"]] {
+        let mut child =
+            world.command().args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()),
+            (Some(0), ""),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn a_closed_standard_error_is_no_failure() {
+    let world = World::with("say a; reply b");
+    let mut child = command(&world, "move s.jsonl 00000001")
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stderr.take());
+    assert!(child.wait().unwrap().success());
+}

@@ -1,0 +1,66 @@
+use std::fs;
+use std::process::Command;
+
+use crate::support::World;
+
+#[test]
+fn sessions_lie_in_the_home_folder_unless_told_otherwise() {
+    let world = World::new();
+    let mut command = world.command();
+    command.env_remove("OSIER_HOME").env("HOME", world.cwd()).args(["sessions", "append", "x"]);
+    assert!(command.output().unwrap().status.success());
+    assert!(world.path(".osier/sessions").is_dir());
+    let mut command = world.command();
+    command.env("OSIER_HOME", "relative").args(["sessions", "append", "x"]);
+    assert!(command.output().unwrap().status.success());
+    assert!(world.path("relative/sessions").is_dir());
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_told_with_their_file() {
+    let world = World::new();
+    fs::create_dir(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), "durability = \"sometimes\"\n").unwrap();
+    let told = world.fails(1, "list");
+    assert!(told.contains("cannot read the settings in ") && told.contains("config.toml"), "{told}");
+    assert!(told.contains("`os`, `turn`, `always`"), "{told}");
+    for value in ["os", "turn", "always"] {
+        fs::write(world.home().join("config.toml"), format!("durability = \"{value}\"\nfuture = 1\n"))
+            .unwrap();
+        world.ok("append x");
+    }
+    world.write(".osier/config.toml", "durability = ");
+    let told = world.fails(1, "list");
+    assert!(told.contains("work/.osier/config.toml"), "{told}");
+}
+
+#[test]
+fn a_directory_that_is_gone_is_told() {
+    let world = World::new();
+    let script = "mkdir gone && cd gone && rmdir ../gone && \"$OSIER\" sessions list";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script]).env("OSIER", env!("CARGO_BIN_EXE_osier")).current_dir(world.cwd());
+    let output = shell.output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with("osier: the current directory is gone; change to another one"), "{told}");
+}
+
+/// Caches may be deleted, or be nonsense, at any time.
+#[test]
+fn caches_change_nothing_but_the_time_it_takes() {
+    let world = World::new();
+    let session = world.json("append one")["session"].as_str().unwrap().to_owned();
+    world.ok(&format!("append {session} two"));
+    let all = |world: &World| {
+        ["list", "tree {}", "context {} --json", "snapshot {}"]
+            .map(|line| world.ok(&line.replace("{}", &session)))
+    };
+    let before = all(&world);
+    for file in crate::support::files_below(&world.home().join("cache")) {
+        fs::write(file, "nonsense").unwrap();
+    }
+    assert_eq!(all(&world), before);
+    fs::remove_dir_all(world.home().join("cache")).unwrap();
+    assert_eq!(all(&world), before);
+}

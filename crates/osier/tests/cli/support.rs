@@ -1,0 +1,242 @@
+//! What the tests share: a world of their own, the binary in it, and what it said.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use osier_testkit::{Expect, Script};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A home folder and a working directory that nobody else knows.
+pub(crate) struct World {
+    folder: TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        let world = World { folder: TempDir::new().unwrap() };
+        fs::create_dir(world.cwd()).unwrap();
+        world
+    }
+
+    /// A world with the session of a script in the file `s.jsonl`.
+    pub(crate) fn with(script: &str) -> World {
+        let world = World::new();
+        world.write("s.jsonl", Script::run(script).file());
+        world
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub(crate) fn cwd(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    /// A file in the working directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.cwd().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    pub(crate) fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    /// The lines of a file, as text.
+    pub(crate) fn lines(&self, name: &str) -> Vec<String> {
+        String::from_utf8(self.read(name)).unwrap().lines().map(String::from).collect()
+    }
+
+    /// The command, ready for arguments. Of the environment it sees only what is said here.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_osier"));
+        command.env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.folder.path()).env("OSIER_HOME", self.home());
+        command.current_dir(self.cwd()).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn args(&self, args: &[&str]) -> Ran {
+        Ran::of(self.command().args(args).output().unwrap())
+    }
+
+    /// Runs `osier sessions` with the words of a line; single quotes hold words together.
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        let words = words(line);
+        let mut args = vec!["sessions"];
+        args.extend(words.iter().map(String::as_str));
+        self.args(&args)
+    }
+
+    /// The same with something on standard input.
+    pub(crate) fn run_with_input(&self, line: &str, input: &[u8]) -> Ran {
+        let mut command = self.command();
+        command.arg("sessions").args(words(line));
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input).unwrap();
+        Ran::of(child.wait_with_output().unwrap())
+    }
+
+    /// Runs a command several times at once, each with its own number for `#`. All must succeed.
+    pub(crate) fn at_once(&self, times: usize, args: &[&str]) {
+        let start = |number: usize| {
+            let args = args.iter().map(|arg| arg.replace('#', &number.to_string()));
+            self.command().args(args).stdout(Stdio::null()).spawn().unwrap()
+        };
+        let running: Vec<_> = (0..times).map(start).collect();
+        for mut child in running {
+            assert!(child.wait().unwrap().success());
+        }
+    }
+
+    /// What a command prints that must succeed.
+    pub(crate) fn ok(&self, line: &str) -> String {
+        let ran = self.run(line);
+        assert_eq!(ran.code, 0, "{line}: {}", ran.err);
+        ran.out
+    }
+
+    pub(crate) fn json(&self, line: &str) -> Value {
+        let out = self.ok(&format!("{line} --json"));
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}"))
+    }
+
+    /// What a command complains about that must fail and print nothing.
+    pub(crate) fn fails(&self, code: i32, line: &str) -> String {
+        let ran = self.run(line);
+        assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{line}: {}", ran.err);
+        ran.err
+    }
+
+    /// Runs commands one after the other and shows each with what it said.
+    pub(crate) fn check(&self, commands: &[&str], expect: Expect) {
+        let mut told = String::new();
+        for line in commands {
+            told += &format!("$ {line}\n{}", self.run(line));
+        }
+        expect.assert_eq(&self.named(&told));
+    }
+
+    /// Text with folders, random ids and short ids replaced by names that are the same in every run.
+    pub(crate) fn named(&self, text: &str) -> String {
+        let text = text.replace(&self.folder.path().to_string_lossy().into_owned(), "$DIR");
+        let id = regex::Regex::new(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{8}\b").unwrap();
+        let mut names: HashMap<String, String> = HashMap::new();
+        let name = |found: &regex::Captures<'_>| {
+            // A script counts its entries, and its session has a fixed id.
+            let short = found[0][..8].to_owned();
+            if short.starts_with("000000") || short == "5e551011" {
+                return found[0].to_owned();
+            }
+            let number = names.len() + 1;
+            names.entry(short).or_insert_with(|| format!("<{number}>")).clone()
+        };
+        id.replace_all(&text, name).into_owned()
+    }
+
+    /// The one session file of the store.
+    pub(crate) fn session_file(&self) -> PathBuf {
+        let files = self.session_files();
+        assert_eq!(files.len(), 1, "{files:?}");
+        files.into_iter().next().unwrap()
+    }
+
+    pub(crate) fn session_files(&self) -> Vec<PathBuf> {
+        let all = files_below(&self.home().join("sessions"));
+        all.into_iter().filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect()
+    }
+}
+
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A session of a script in the file `s.jsonl`, and what commands on it say.
+pub(crate) fn check(script: &str, commands: &[&str], expect: Expect) {
+    World::with(script).check(commands, expect);
+}
+
+/// Splits a line into words.
+fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let (mut quoted, mut inside) = (false, false);
+    for ch in line.chars() {
+        match ch {
+            '\'' => {
+                quoted = !quoted;
+                if !inside {
+                    words.push(String::new());
+                }
+                inside = true;
+            }
+            ' ' if !quoted => inside = false,
+            _ => {
+                if !inside {
+                    words.push(String::new());
+                }
+                inside = true;
+                words.last_mut().unwrap().push(ch);
+            }
+        }
+    }
+    words
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    pub(crate) fn of(output: Output) -> Ran {
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl fmt::Display for Ran {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.out)?;
+        self.err.lines().try_for_each(|line| writeln!(f, "! {line}"))?;
+        if self.code == 0 { Ok(()) } else { writeln!(f, "exit {}", self.code) }
+    }
+}
+
+/// Strings under a key, or the items of an array.
+pub(crate) fn strings(value: &Value) -> Vec<&str> {
+    value.as_array().unwrap().iter().map(|item| item.as_str().unwrap()).collect()
+}
+
+/// The ids of entries.
+pub(crate) fn ids(entries: &Value) -> Vec<&str> {
+    entries.as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap()).collect()
+}

@@ -1,0 +1,219 @@
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::support::{World, check};
+
+const TALK: &str = "model anthropic/claude; say a; reply b calls read x.txt, bash ls; result c; result d; reply e; label good; \
+    say f; reply g; move e; say h; reply i; name Talk";
+
+#[test]
+fn the_tree_is_drawn_with_branches_labels_and_the_active_entry() {
+    check(
+        TALK,
+        &["tree s.jsonl", "tree s.jsonl --ids", "tree s.jsonl --active-first"],
+        expect![[r#"
+        $ tree s.jsonl
+        user: "a"
+        assistant: "b"
+        [read: x.txt]
+        [bash: ls]
+        [good] assistant: "e"
+        ├─ user: "f"
+        │  assistant: "g"
+        └─ user: "h"
+           assistant: "i"  ← active
+        $ tree s.jsonl --ids
+        00000002  user: "a"
+        00000003  assistant: "b"
+        00000004  [read: x.txt]
+        00000005  [bash: ls]
+        00000006  [good] assistant: "e"
+        ├─ 00000008  user: "f"
+        │  00000009  assistant: "g"
+        └─ 0000000b  user: "h"
+           0000000c  assistant: "i"  ← active
+        $ tree s.jsonl --active-first
+        user: "a"
+        assistant: "b"
+        [read: x.txt]
+        [bash: ls]
+        [good] assistant: "e"
+        ├─ user: "h"
+        │  assistant: "i"  ← active
+        └─ user: "f"
+           assistant: "g"
+    "#]],
+    );
+}
+
+#[test]
+fn five_filters_show_more_or_less() {
+    check(
+        TALK,
+        &[
+            "tree s.jsonl --filter no-tools",
+            "tree s.jsonl --filter user-only",
+            "tree s.jsonl --filter labeled-only",
+            "tree s.jsonl --filter all",
+        ],
+        expect![[r#"
+            $ tree s.jsonl --filter no-tools
+            user: "a"
+            assistant: "b"
+            [good] assistant: "e"
+            ├─ user: "f"
+            │  assistant: "g"
+            └─ user: "h"
+               assistant: "i"  ← active
+            $ tree s.jsonl --filter user-only
+            user: "a"
+            ├─ user: "f"
+            └─ user: "h"  ← active
+            $ tree s.jsonl --filter labeled-only
+            [good] assistant: "e"  ← active
+            $ tree s.jsonl --filter all
+            [model: claude]
+            user: "a"
+            assistant: "b"
+            [read: x.txt]
+            [bash: ls]
+            [good] assistant: "e"
+            ├─ [label: good]
+            │  user: "f"
+            │  assistant: "g"
+            ├─ [moved]
+            └─ user: "h"
+               assistant: "i"
+               [title: Talk]  ← active
+        "#]],
+    );
+}
+
+#[test]
+fn a_search_shows_where_all_words_occur() {
+    check(
+        "say make a JSON flag; reply sure; label json done; say thanks",
+        &["tree s.jsonl --search 'flag json'", "tree s.jsonl --search json", "tree s.jsonl --search nothing"],
+        expect![[r#"
+            $ tree s.jsonl --search 'flag json'
+            user: "make a JSON flag"  ← active
+            $ tree s.jsonl --search json
+            user: "make a JSON flag"
+            [json done] assistant: "sure"  ← active
+            $ tree s.jsonl --search nothing
+            (nothing to show with this filter)
+        "#]],
+    );
+}
+
+#[test]
+fn at_marks_another_entry_and_an_unknown_one_fails() {
+    check(
+        "say a; reply b; say c",
+        &["tree s.jsonl --at 00000002", "tree s.jsonl --at root", "tree s.jsonl --at 00000009"],
+        expect![[r#"
+            $ tree s.jsonl --at 00000002
+            user: "a"
+            assistant: "b"  ← active
+            user: "c"
+            $ tree s.jsonl --at root
+            (the beginning)  ← active
+            user: "a"
+            assistant: "b"
+            user: "c"
+            $ tree s.jsonl --at 00000009
+            ! osier: no entry 00000009 in this session; the nearest: 00000001, 00000002, 00000003
+            exit 1
+        "#]],
+    );
+    let world = World::with("say a; reply b");
+    world.fails(1, "tree s.jsonl --at 00000009 --json");
+}
+
+#[test]
+fn an_empty_session_says_so() {
+    check(
+        "",
+        &["tree s.jsonl", "tree s.jsonl --json", "tree s.jsonl --json --flat"],
+        expect![[r#"
+        $ tree s.jsonl
+        (empty)
+        $ tree s.jsonl --json
+        []
+        $ tree s.jsonl --json --flat
+        []
+    "#]],
+    );
+}
+
+#[test]
+fn json_holds_entries_children_and_labels_in_order() {
+    let world = World::with("say a; reply b; label here; say c; move b; say d");
+    let tree = world.json("tree s.jsonl");
+    assert_eq!(
+        shape(&tree),
+        json!([["00000001", ["00000002 here", ["00000003", ["00000004"]], ["00000005"], ["00000006"]]]])
+    );
+    let labelled = &tree[0]["children"][0];
+    assert_eq!(labelled["labelTimestamp"], "2026-01-01T00:00:02.000Z");
+    assert_eq!(labelled["children"][1]["entry"]["type"], "leaf");
+    assert_eq!(tree[0].as_object().unwrap().keys().collect::<Vec<_>>(), ["entry", "children"]);
+}
+
+#[test]
+fn flat_rows_tell_depth_and_path() {
+    let world = World::with("say a; reply b; say c; move b; say d; label x");
+    let rows = world.json("tree s.jsonl --flat");
+    let told: Vec<String> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let on_path = if row["onPath"] == true { " on path" } else { "" };
+            let label = row["label"].as_str().map(|label| format!(" [{label}]")).unwrap_or_default();
+            format!("{} {}{on_path}{label}", row["entry"]["id"].as_str().unwrap(), row["depth"])
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "00000001 0 on path",
+            "00000002 1 on path",
+            "00000003 2",
+            "00000004 2",
+            "00000005 2 on path [x]",
+            "00000006 3 on path",
+        ]
+    );
+    let rows = world.json("tree s.jsonl --flat --at 00000003");
+    let on_path = rows.as_array().unwrap().iter().filter(|row| row["onPath"] == true).count();
+    assert_eq!(on_path, 3);
+}
+
+#[test]
+fn several_roots_and_orphans_are_all_drawn() {
+    check(
+        r#"say a; reply b; root; say c; reply d; entry {"type":"message","message":{"role":"user","content":"e"}}"#,
+        &["tree s.jsonl"],
+        expect![[r#"
+            $ tree s.jsonl
+            user: "a"
+               assistant: "b"
+            user: "c"
+               assistant: "d"
+               user: "e"  ← active
+        "#]],
+    );
+}
+
+/// The ids of nested nodes with their labels.
+fn shape(nodes: &Value) -> Value {
+    let node = |node: &Value| {
+        let id = node["entry"]["id"].as_str().unwrap();
+        let name = node["label"].as_str().map_or_else(|| id.to_owned(), |label| format!("{id} {label}"));
+        let mut parts = vec![json!(name)];
+        parts.extend(shape(&node["children"]).as_array().unwrap().iter().cloned());
+        Value::Array(parts)
+    };
+    Value::Array(nodes.as_array().unwrap().iter().map(node).collect())
+}

@@ -1,0 +1,110 @@
+use osier_testkit::expect;
+use serde_json::json;
+
+use crate::support::World;
+
+#[test]
+fn a_sound_file_is_sound() {
+    let world = World::with("say a; reply b; label x");
+    world.check(&["verify s.jsonl", "verify s.jsonl --json"], expect![[r#"
+        $ verify s.jsonl
+        3 entries, sound
+        $ verify s.jsonl --json
+        {"session":"5e551011-0000-4000-8000-000000000001","file":"$DIR/work/s.jsonl","entries":3,"sound":true,"oddities":[]}
+    "#]]);
+}
+
+#[test]
+fn every_oddity_is_told_with_its_line() {
+    let world = World::with("say a; reply b");
+    let mut file = String::from_utf8(world.read("s.jsonl")).unwrap();
+    for line in [
+        "not json",
+        "null",
+        r#"{"type":"message"}"#,
+        "",
+        r#"{"type":"session","version":3,"id":"another","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#,
+        r#"{"type":"future","id":"00000003","parentId":"00000002","timestamp":"2026-01-01T00:00:00.000Z"}"#,
+        r#"{"type":"custom","id":"00000004","parentId":"ffffffff","timestamp":"2026-01-01T00:00:00.000Z"}"#,
+        r#"{"type":"custom","id":"00000005","parentId":"00000005","timestamp":"2026-01-01T00:00:00.000Z"}"#,
+        r#"{"type":"custom","id":"00000006","parentId":"00000007","timestamp":"yesterday"}"#,
+        r#"{"type":"custom","id":"00000007","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z"}"#,
+        r#"{"type":"custom","id":"00000007","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z"}"#,
+        r#"{"type":"compaction","id":"00000008","parentId":"00000007","timestamp":"2026-01-01T00:00:00.000Z","summary":"s","firstKeptEntryId":"00000001"}"#,
+        r#"{"type":"message","id":"00000009","parentId":"00000008","timestamp":"2026-01-01T00:0"#,
+    ] {
+        file += line;
+        file.push('\n');
+    }
+    world.write("s.jsonl", file.trim_end());
+    let before = world.read("s.jsonl");
+    world.check(
+        &["verify s.jsonl"],
+        expect![[r#"
+            $ verify s.jsonl
+            line 4: not JSON: torn or damaged
+            line 5: JSON, but not an object
+            line 6: an object without an id
+            line 7: an empty line
+            line 8: another header (2 in all); only the first counts
+            line 9: entry 00000003 is of a kind not known here; it is kept as it is
+            line 10: entry 00000004 names a parent that is not in the file; it is shown as a root
+            line 11: entry 00000005 has parents that run in a circle; it is shown as a root
+            line 12: entry 00000006 comes before its parent
+            line 12: entry 00000006 has no readable time
+            line 13: entry 00000007 is repeated below; the last one counts
+            line 15: compaction 00000008 keeps from an entry that is not above it, hence nothing
+            line 16: a torn line at the end; the next append starts below it
+            9 entries, damaged; everything readable is in use, nothing was changed
+            exit 1
+        "#]],
+    );
+    let ran = world.run("verify s.jsonl --json");
+    assert_eq!(ran.code, 1);
+    let found: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(found["sound"], json!(false));
+    assert_eq!(
+        found["oddities"][0],
+        json!({ "line": 4, "damage": true, "what": "not JSON: torn or damaged" })
+    );
+    assert_eq!(world.read("s.jsonl"), before);
+}
+
+#[test]
+fn what_is_only_unusual_is_told_and_fine() {
+    let world = World::with("say a");
+    let mut file = world.read("s.jsonl");
+    file.pop();
+    world.write("s.jsonl", file);
+    world.check(
+        &["verify s.jsonl"],
+        expect![[r#"
+        $ verify s.jsonl
+        line 2: the last line has no line feed; it gets one before the next append
+        1 entry, sound
+    "#]],
+    );
+    world.write("old.jsonl", std::fs::read(crate::conformance::fixture("v1-linear.jsonl")).unwrap());
+    world.check(
+        &["verify old.jsonl"],
+        expect![[r#"
+        $ verify old.jsonl
+        line 1: version 1: read as version 3, and replaced by it before the first append
+        9 entries, sound
+    "#]],
+    );
+}
+
+/// A torn line is kept; the next entry begins below it, and nothing is lost.
+#[test]
+fn an_append_after_a_torn_line_keeps_both() {
+    let world = World::with("say a; reply b");
+    let mut file = world.read("s.jsonl");
+    file.extend_from_slice(br#"{"type":"message","id":"000"#);
+    world.write("s.jsonl", &file);
+    assert_eq!(world.json("context s.jsonl")["leafId"], "00000002");
+    world.ok("append s.jsonl c");
+    assert!(world.read("s.jsonl").starts_with(&file));
+    assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 3);
+    assert_eq!(world.run("verify s.jsonl").code, 1);
+}

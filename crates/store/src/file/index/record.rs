@@ -1,0 +1,77 @@
+//! A head in sixty-four bytes.
+
+use osier_tree::entry::flag;
+use osier_tree::heads::IdKey;
+use osier_tree::{Head, Kind, Role, Seq, Why};
+
+use super::Cover;
+
+pub(super) const RECORD: usize = 64;
+
+pub(super) fn encode(head: &Head, record: &mut [u8]) {
+    record[0..8].copy_from_slice(&head.id.0.to_le_bytes());
+    record[8..16].copy_from_slice(&head.time.to_le_bytes());
+    record[16..24].copy_from_slice(&head.offset.to_le_bytes());
+    let links = [
+        head.len,
+        Seq::to_record(head.parent),
+        Seq::to_record(head.target),
+        Seq::to_record(head.compaction),
+        Seq::to_record(head.model),
+        Seq::to_record(head.thinking),
+        Seq::to_record(head.anchor),
+        head.depth,
+    ];
+    for (number, at) in links.iter().zip((24..).step_by(4)) {
+        record[at..at + 4].copy_from_slice(&number.to_le_bytes());
+    }
+    record[56..61].copy_from_slice(&[
+        head.kind as u8,
+        head.role as u8,
+        head.why as u8,
+        head.flags,
+        head.calls,
+    ]);
+    record[61..63].copy_from_slice(&head.body.to_le_bytes());
+}
+
+/// The head of the entry at `own`; `None` for a record that no writer of ours made.
+pub(super) fn decode(record: &[u8], own: usize, cover: &Cover) -> Option<Head> {
+    let wide = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
+    let narrow = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"));
+    let link = |at: usize| {
+        Some(Seq::from_record(narrow(at)).filter(|seq| seq.index() < cover.entries as usize))
+            .filter(|seq| seq.is_some() || narrow(at) == 0)
+    };
+    let head = Head {
+        id: IdKey(wide(0)),
+        time: wide(8) as i64,
+        offset: wide(16),
+        len: narrow(24),
+        parent: link(28)?,
+        target: link(32)?,
+        compaction: link(36)?,
+        model: link(40)?,
+        thinking: link(44)?,
+        anchor: link(48)?,
+        depth: narrow(52),
+        kind: *Kind::ALL.get(record[56] as usize)?,
+        role: *Role::ALL.get(record[57] as usize)?,
+        why: *Why::ALL.get(record[58] as usize)?,
+        flags: record[59],
+        calls: record[60],
+        body: u16::from_le_bytes([record[61], record[62]]),
+    };
+    is_possible(&head, own, cover).then_some(head)
+}
+
+/// Whether such a head can be in such a log: nothing it leads to lies outside, and parents lead up.
+fn is_possible(head: &Head, own: usize, cover: &Cover) -> bool {
+    let inside = head.offset.checked_add(u64::from(head.len)).is_some_and(|end| end <= cover.size);
+    let text = head.has(flag::LONG_ID) || std::str::from_utf8(&head.id.0.to_le_bytes()).is_ok();
+    let nearest = [head.compaction, head.model, head.thinking, head.anchor];
+    let upwards = head.parent.is_none_or(|parent| parent.index() < own)
+        && nearest.iter().flatten().all(|above| above.index() <= own)
+        && head.depth as usize <= own;
+    inside && text && (upwards || !cover.in_order)
+}

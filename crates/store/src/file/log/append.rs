@@ -1,0 +1,166 @@
+//! Adding to a log.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Seek};
+use std::os::unix::fs::FileExt;
+
+use osier_tree::entry::{Read, read};
+
+use super::{Log, State, TAIL, Upto};
+use crate::error::StoreError;
+use crate::file::stamp::Stamp;
+use crate::port::Version;
+
+/// What writes to a file; tests put one in that fails.
+pub(in crate::file) type WriteFn = fn(&File, &[u8]) -> io::Result<usize>;
+
+/// How an attempt to change a file went.
+#[derive(Debug)]
+pub(in crate::file) enum Attempt<T> {
+    Done(T),
+    /// Another process holds the lock just now.
+    Locked,
+}
+
+impl Log {
+    /// Tries to add lines; see [`crate::Store::append`].
+    pub(in crate::file) fn append(
+        &mut self,
+        expected: Version,
+        lines: &[Vec<u8>],
+        write: WriteFn,
+    ) -> Result<Attempt<Version>, StoreError> {
+        debug_assert!(self.migrated.is_none(), "an old file is replaced before it is added to");
+        let writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => self.open_to_write()?,
+        };
+        if !self.lock(&writer)? {
+            self.writer = Some(writer);
+            return Ok(Attempt::Locked);
+        }
+        let result = self.append_locked(&writer, expected, lines, write);
+        let unlocked = writer.unlock();
+        self.writer = Some(writer);
+        let version = result?;
+        unlocked.map_err(StoreError::io("unlock", &self.path))?;
+        Ok(Attempt::Done(version))
+    }
+
+    pub(in crate::file) fn open_to_write(&self) -> Result<File, StoreError> {
+        let writer = OpenOptions::new().read(true).append(true).open(&self.path);
+        writer.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => StoreError::Vanished { path: self.path.clone() },
+            _ => StoreError::io("write to", &self.path)(error),
+        })
+    }
+
+    /// Takes the lock of the file, unless another process has it.
+    pub(in crate::file) fn lock(&self, writer: &File) -> Result<bool, StoreError> {
+        match writer.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(StoreError::io("lock", &self.path)(error)),
+        }
+    }
+
+    /// Reads to the end of the file that `writer` has locked, and checks that the log is in the state `expected`. Tells how
+    /// long the file is.
+    pub(in crate::file) fn catch_up_locked(
+        &mut self,
+        writer: &File,
+        expected: Version,
+    ) -> Result<u64, StoreError> {
+        let held = writer.metadata().map_err(StoreError::io("look at", &self.path))?;
+        if Stamp::of(&held) != self.stamp {
+            return Err(StoreError::Replaced);
+        }
+        let size = self.catch_up(Upto::End)?;
+        self.folded()?;
+        match self.version() {
+            now if now == expected => Ok(size),
+            now if now.generation != expected.generation => Err(StoreError::Replaced),
+            now => Err(StoreError::Conflict { now }),
+        }
+    }
+
+    fn append_locked(
+        &mut self,
+        writer: &File,
+        expected: Version,
+        lines: &[Vec<u8>],
+        write: WriteFn,
+    ) -> Result<Version, StoreError> {
+        let size = self.catch_up_locked(writer, expected)?;
+        let torn = size > self.reached.covered || self.reached.unended;
+        let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum::<usize>() + 1);
+        bytes.push(b'\n');
+        for line in lines {
+            bytes.extend_from_slice(line);
+            bytes.push(b'\n');
+        }
+        let failed = |error| StoreError::io("append to", &self.path)(error);
+        let added = if torn { &bytes[..] } else { &bytes[1..] };
+        write_at_once(writer, added, write).map_err(failed)?;
+        self.unsynced = true;
+        let undisturbed = self.size()? == size + added.len() as u64;
+        if !undisturbed && !begins_a_line(writer, added).map_err(failed)? {
+            // A program that takes no lock left an unended line in this very moment.
+            write_at_once(writer, &bytes, write).map_err(failed)?;
+        }
+        if torn || !undisturbed {
+            self.read_on(Upto::LastLineFeed)?;
+        } else {
+            self.take_in(added, lines);
+        }
+        Ok(self.version())
+    }
+
+    /// Folds what was just written, without reading it again.
+    fn take_in(&mut self, bytes: &[u8], lines: &[Vec<u8>]) {
+        let State::Folded(heads) = &mut self.state else { unreachable!("it was folded before writing") };
+        for line in lines {
+            match read(line) {
+                Read::Entry(entry) => {
+                    let seq = heads.append(&entry, self.reached.covered, line.len() as u32);
+                    if let Some(card) = &mut self.card {
+                        card.feed(&entry, seq, heads);
+                    }
+                }
+                Read::Odd(_) => self.reached.odd += 1,
+                Read::Header(_) | Read::Blank => {}
+            }
+            self.reached.covered += line.len() as u64 + 1;
+        }
+        heads.settle();
+        let from = bytes.len().saturating_sub(TAIL as usize);
+        self.reached.tail.clear();
+        self.reached.tail.extend_from_slice(&bytes[from..]);
+        self.doubt_card();
+    }
+}
+
+/// Whether what was just written stands at the beginning of a line.
+fn begins_a_line(mut writer: &File, written: &[u8]) -> io::Result<bool> {
+    let start = writer.stream_position()?.saturating_sub(written.len() as u64);
+    let mut before = [b'\n'];
+    if start > 0 && !written.starts_with(b"\n") {
+        writer.read_exact_at(&mut before, start - 1)?;
+    }
+    Ok(before == *b"\n")
+}
+
+/// One `write`, because two could be torn apart by a crash or by a writer that takes no lock.
+fn write_at_once(writer: &File, bytes: &[u8], write: WriteFn) -> io::Result<()> {
+    loop {
+        match write(writer, bytes) {
+            Ok(written) if written == bytes.len() => return Ok(()),
+            Ok(written) => {
+                let why = format!("only {written} of {} bytes were written; is the disk full?", bytes.len());
+                return Err(io::Error::new(io::ErrorKind::StorageFull, why));
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Fetching lines. A head from an index is believed only if the line it leads to is the one it was made from.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use osier_tree::entry::{flag, read_entry};
+use osier_tree::heads::IdKey;
+use osier_tree::{Head, Heads, Kind, Seq};
+
+use super::{Log, State};
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::file::index::{Index, Wrong};
+
+/// Wanted lines that are no further apart are read in one go.
+const NEAR: u64 = 4096;
+
+/// Heads of an index that are looked at together.
+const PAGE: usize = 252;
+
+impl Log {
+    /// See [`crate::Store::lines`].
+    pub(in crate::file) fn lines(&mut self, wanted: &[Seq], batch: &mut Batch) -> Result<(), StoreError> {
+        batch.clear();
+        let entries = self.version().entries;
+        if let Some(seq) = wanted.iter().find(|seq| seq.index() >= entries) {
+            return Err(StoreError::NoSuchEntry { seq: seq.index() });
+        }
+        if let State::Indexed { index, told } = &mut self.state {
+            match proved_lines(index, &self.file, wanted, batch) {
+                Ok(()) => {
+                    *told = true;
+                    return Ok(());
+                }
+                Err(wrong) => {
+                    self.distrust(wrong)?;
+                    return self.lines(wanted, batch);
+                }
+            }
+        }
+        self.folded()?;
+        let State::Folded(all) = &self.state else { unreachable!("it was folded just now") };
+        if let Some(lines) = &self.migrated {
+            for seq in wanted {
+                if batch.is_full() {
+                    break;
+                }
+                batch.push(&lines[all.get(*seq).offset as usize]);
+            }
+            return Ok(());
+        }
+        let mut bytes = 0;
+        let mut heads: Vec<Head> = Vec::new();
+        for seq in wanted {
+            if bytes >= Batch::FULL {
+                break;
+            }
+            heads.push(*all.get(*seq));
+            bytes += all.get(*seq).len as usize;
+        }
+        fetch(&self.file, &heads, batch).map_err(StoreError::io("read", &self.path))
+    }
+}
+
+/// The lines of some entries, each checked against its head and the head of its parent.
+pub(super) fn proved_lines(
+    index: &Index,
+    file: &File,
+    wanted: &[Seq],
+    batch: &mut Batch,
+) -> Result<(), Wrong> {
+    let mut page: (usize, Vec<Head>) = (usize::MAX, Vec::new());
+    let mut get = |seq: Seq| {
+        if page.0 != seq.index() / PAGE {
+            page = (seq.index() / PAGE, index.heads(seq.index() / PAGE * PAGE, PAGE)?);
+        }
+        page.1.get(seq.index() % PAGE).copied().ok_or(Wrong::Lies)
+    };
+    let mut bytes = 0;
+    let mut heads: Vec<Head> = Vec::new();
+    let mut parents: Vec<Option<Head>> = Vec::new();
+    let mut previous: Option<(Seq, Head)> = None;
+    for seq in wanted {
+        if bytes >= Batch::FULL {
+            break;
+        }
+        let head = get(*seq)?;
+        bytes += head.len as usize;
+        let parent = match (head.parent, previous) {
+            (None, _) => None,
+            (Some(parent), Some((above, above_head))) if above == parent => Some(above_head),
+            (Some(parent), _) => Some(get(parent)?),
+        };
+        previous = Some((*seq, head));
+        heads.push(head);
+        parents.push(parent);
+    }
+    fetch_framed(file, &heads, index.cover.size, batch)?;
+    let told = wanted.iter().zip(heads.iter().zip(&parents));
+    for (line, (seq, (head, parent))) in batch.iter().zip(told) {
+        let target = match head.target {
+            Some(target) => Target::Is(get(target)?.id),
+            None if index.cover.regular => Target::None,
+            None => Target::Unknown,
+        };
+        // Inside a page heads were seen not to reach into the next line.
+        let alone = (seq.index() + 1) % PAGE != 0 || memchr::memchr(b'\n', line).is_none();
+        if !alone || !is_that(line, *seq, head, parent.as_ref(), target) {
+            return Err(Wrong::Lies);
+        }
+    }
+    Ok(())
+}
+
+/// What a line may point at.
+#[derive(Clone, Copy, PartialEq)]
+enum Target {
+    Is(IdKey),
+    None,
+    /// Nothing, or an entry that is not in the log.
+    Unknown,
+}
+
+/// Reads the lines of heads into a batch, as many as fit.
+fn fetch(file: &File, heads: &[Head], batch: &mut Batch) -> io::Result<()> {
+    batch.clear();
+    let mut rest = heads;
+    while !rest.is_empty() && !batch.is_full() {
+        let (run, start, end) = first_run(rest);
+        let (base, room) = batch.room((end - start) as usize);
+        file.read_exact_at(room, start)?;
+        name(run, base, start, batch);
+        rest = &rest[run.len()..];
+    }
+    Ok(())
+}
+
+/// The same, if each line begins behind a line feed and ends before one, or where the log of `size` bytes ends.
+fn fetch_framed(file: &File, heads: &[Head], size: u64, batch: &mut Batch) -> Result<(), Wrong> {
+    batch.clear();
+    let mut rest = heads;
+    while !rest.is_empty() && !batch.is_full() {
+        let (run, start, end) = first_run(rest);
+        let (start, end) = (start.checked_sub(1).ok_or(Wrong::Lies)?, size.min(end + 1));
+        let (base, room) = batch.room((end - start) as usize);
+        file.read_exact_at(room, start).map_err(|_| Wrong::Lies)?;
+        let framed = |head: &Head| {
+            let from = (head.offset - start) as usize;
+            let behind = room.get(from + head.len as usize);
+            room[from - 1] == b'\n' && behind.is_none_or(|byte| *byte == b'\n')
+        };
+        if !run.iter().all(framed) {
+            return Err(Wrong::Lies);
+        }
+        name(run, base, start, batch);
+        rest = &rest[run.len()..];
+    }
+    Ok(())
+}
+
+/// The first heads whose lines are near enough to be read in one go, and from where to where they reach.
+fn first_run(heads: &[Head]) -> (&[Head], u64, u64) {
+    let start = heads[0].offset;
+    let mut end = start + u64::from(heads[0].len);
+    let mut count = 1;
+    for head in &heads[1..] {
+        let near = head.offset >= end && head.offset <= end + NEAR;
+        if !near || end - start >= Batch::FULL as u64 {
+            break;
+        }
+        end = head.offset + u64::from(head.len);
+        count += 1;
+    }
+    (&heads[..count], start, end)
+}
+
+/// Tells a batch where the lines of heads lie, if its bytes from `base` on are those of the file from `start` on.
+fn name(heads: &[Head], base: usize, start: u64, batch: &mut Batch) {
+    for head in heads {
+        let from = base + (head.offset - start) as usize;
+        batch.name(from..from + head.len as usize);
+    }
+}
+
+/// Whether a line is the one its head was made from, and the head follows from that of its parent.
+fn is_that(line: &[u8], seq: Seq, head: &Head, parent: Option<&Head>, target: Target) -> bool {
+    let mut derived = *head;
+    derived.derive(seq, parent);
+    derived == *head && (is_plain(line, head, parent) || is_as_read(line, head, parent, target))
+}
+
+/// Whether a line begins as nearly every message does, with what its head says of it.
+fn is_plain(line: &[u8], head: &Head, parent: Option<&Head>) -> bool {
+    let long = |head: &Head| head.has(flag::LONG_ID);
+    if head.kind != Kind::Message || head.target.is_some() || long(head) || parent.is_some_and(long) {
+        return false;
+    }
+    let after_id = line
+        .strip_prefix(b"{\"type\":\"message\",\"id\":\"")
+        .and_then(|rest| rest.strip_prefix(&head.id.0.to_le_bytes()))
+        .and_then(|rest| rest.strip_prefix(b"\",\"parentId\":"));
+    let after_parent = match parent {
+        None => after_id.and_then(|rest| rest.strip_prefix(b"null")),
+        Some(parent) => after_id
+            .and_then(|rest| rest.strip_prefix(b"\""))
+            .and_then(|rest| rest.strip_prefix(&parent.id.0.to_le_bytes()))
+            .and_then(|rest| rest.strip_prefix(b"\"")),
+    };
+    let in_time = after_parent.and_then(|rest| rest.strip_prefix(b",\"timestamp\":\""));
+    let message = in_time
+        .and_then(|rest| Some(&rest[memchr::memchr(b'"', rest)?..]))
+        .and_then(|rest| rest.strip_prefix(b"\",\"message\":"));
+    let Some(message) = message.filter(|rest| line.len() - rest.len() == head.body as usize) else {
+        return false;
+    };
+    let after_role = message
+        .strip_prefix(b"{\"role\":\"")
+        .and_then(|rest| rest.strip_prefix(head.role.name().as_bytes()));
+    after_role.is_some_and(|rest| rest.starts_with(b"\""))
+}
+
+/// Whether a line, read whole, gives its head.
+fn is_as_read(line: &[u8], head: &Head, parent: Option<&Head>, target: Target) -> bool {
+    /// What the lines around it made of an entry.
+    const PLACED: u8 = flag::ORPHAN | flag::CUT | flag::SUPERSEDED | flag::LONG_ID;
+    let Ok(entry) = read_entry(line) else { return false };
+    let (id, long) = IdKey::of(&entry.id);
+    let same_parent = match (&entry.parent, parent) {
+        (None, None) => true,
+        (Some(named), Some(parent)) => IdKey::of(named).0 == parent.id,
+        (Some(_), None) => head.has(flag::ORPHAN | flag::CUT),
+        (None, Some(_)) => false,
+    };
+    let same_target = match (entry.target.as_deref().map(|target| IdKey::of(target).0), target) {
+        (Some(named), Target::Is(id)) => named == id,
+        (None, Target::Is(_)) | (Some(_), Target::None) => false,
+        (_, Target::Unknown) | (None, Target::None) => true,
+    };
+    same_parent
+        && same_target
+        && (id, long) == (head.id, head.flags & flag::LONG_ID)
+        && (entry.kind, entry.role, entry.why) == (head.kind, head.role, head.why)
+        && (entry.calls, entry.body, entry.time) == (head.calls, head.body, head.time())
+        && entry.flags & !PLACED == head.flags & !PLACED
+}
+
+/// All heads of an index, with the lines read that the fold wants to see.
+pub(super) fn restore(index: &Index, file: &File) -> Result<Heads, Wrong> {
+    let stored = index.heads(0, usize::MAX)?;
+    let follows = |(at, head): (usize, &Head)| {
+        let mut derived = *head;
+        derived.derive(Seq::new(at), head.parent.map(|parent| &stored[parent.index()]));
+        derived == *head
+    };
+    // A circle of parents would never end: depth, which falls by one at each step, cannot follow from it.
+    if !stored.iter().enumerate().all(follows) {
+        return Err(Wrong::Lies);
+    }
+    let mut heads = Heads::default();
+    let mut cuts = Vec::new();
+    let mut line = Vec::new();
+    for head in &stored {
+        if !head.wants_ids() {
+            heads.restore(*head, None);
+            continue;
+        }
+        line.resize(head.len as usize, 0);
+        file.read_exact_at(&mut line, head.offset).map_err(|_| Wrong::Lies)?;
+        let entry = read_entry(&line).map_err(|_| Wrong::Lies)?;
+        let seq = heads.restore(*head, Some(&entry));
+        // An entry that names itself as its parent never had one.
+        let was_cut = head.has(flag::CUT);
+        if let Some(parent) = entry.parent.as_ref().filter(|parent| was_cut && **parent != entry.id) {
+            cuts.push((seq, parent.to_string()));
+        }
+    }
+    heads.restore_cuts(cuts);
+    Ok(heads)
+}

@@ -1,0 +1,108 @@
+//! What is kept of a log besides the log: its index and its card.
+
+use std::os::unix::fs::FileExt;
+
+use osier_tree::projection::card::{Card, CardFold};
+use osier_tree::{Heads, Seq};
+
+use super::{Log, Reached, State, Upto};
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::file::index::{self, Cover, Index};
+use crate::file::stamp;
+
+impl Log {
+    /// Smaller logs are read faster than caches are kept.
+    pub(in crate::file) fn is_worth_caching(&self) -> bool {
+        self.index_path.is_some() && self.migrated.is_none()
+    }
+
+    pub(in crate::file) fn sync(&mut self) -> Result<(), StoreError> {
+        if let Some(writer) = self.writer.as_ref().filter(|_| self.unsynced) {
+            writer.sync_data().map_err(StoreError::io("sync", &self.path))?;
+            self.unsynced = false;
+        }
+        self.save_index();
+        Ok(())
+    }
+
+    /// Brings the index file up to date. It is a cache: if that fails, the next reader reads the log.
+    pub(in crate::file) fn save_index(&mut self) {
+        let (State::Folded(heads), Some(path), None) = (&self.state, &self.index_path, &self.migrated) else {
+            return;
+        };
+        if self.indexed.is_some_and(|cover| cover.size == self.reached.covered) {
+            return;
+        }
+        let Some(cover) = self.cover(heads) else { return };
+        let saved = match self.indexed.filter(|old| old.regular && cover.regular) {
+            Some(old) => Index::extend(path, heads, &old, cover),
+            None => Index::write(path, heads, cover),
+        };
+        self.indexed = saved.is_ok().then_some(cover);
+    }
+
+    fn cover(&self, heads: &Heads) -> Option<Cover> {
+        let last = *heads.get(heads.last_seq()?);
+        let mut line = vec![0; last.len as usize];
+        self.file.read_exact_at(&mut line, last.offset).ok()?;
+        Some(Cover {
+            stamp: self.stamp,
+            size: self.reached.covered,
+            changed: stamp::changed(&self.file.metadata().ok()?),
+            entries: u32::try_from(heads.len()).ok()?,
+            odd: u32::try_from(self.reached.odd).ok()?,
+            unended: self.reached.unended,
+            regular: heads.is_regular(),
+            in_order: heads.is_in_order(),
+            last_offset: last.offset,
+            last_len: last.len,
+            last_hash: index::hash(&line),
+        })
+    }
+
+    /// In a log out of order the card depends on how it was read; then it is made by reading all at once.
+    pub(super) fn doubt_card(&mut self) {
+        if let State::Folded(heads) = &self.state
+            && !heads.is_in_order()
+        {
+            self.card = None;
+        }
+    }
+
+    /// Reads the whole log again to make its card.
+    pub(in crate::file) fn make_card(&mut self) -> Result<Card, StoreError> {
+        let before = self.version().entries;
+        self.state = State::Folded(Heads::default());
+        self.reached = Reached::default();
+        self.card = Some(CardFold::new(self.blank_card()));
+        self.read_on(Upto::End)?;
+        self.wrong += u64::from(self.version().entries < before);
+        Ok(self.card.as_ref().map(|fold| fold.card().clone()).unwrap_or_default())
+    }
+
+    /// Goes on from a card that covers the first entries.
+    pub(in crate::file) fn resume_card(&mut self, card: Card) -> Result<Option<Card>, StoreError> {
+        let heads = self.folded()?.clone();
+        let from = card.entry_count as usize;
+        if !heads.is_in_order() || from > heads.len() || card.id != self.header.id {
+            return Ok(None);
+        }
+        let mut fold = CardFold::resume(card, &heads);
+        let wanted: Vec<Seq> = (from..heads.len()).map(Seq::new).collect();
+        let mut batch = Batch::default();
+        let mut rest = wanted.as_slice();
+        while !rest.is_empty() {
+            self.lines(rest, &mut batch)?;
+            for (seq, line) in rest.iter().zip(batch.iter()) {
+                if let Ok(entry) = osier_tree::entry::read_entry(line) {
+                    fold.feed(&entry, *seq, &heads);
+                }
+            }
+            rest = &rest[batch.len().max(1)..];
+        }
+        let card = fold.card().clone();
+        self.card = Some(fold);
+        Ok(Some(card))
+    }
+}

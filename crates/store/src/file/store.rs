@@ -1,0 +1,185 @@
+//! The port, as files keep it.
+
+use std::fs;
+use std::path::Path;
+
+use async_trait::async_trait;
+use osier_tree::projection::card::Card;
+use osier_tree::{Head, Header, Seq, header};
+
+use super::listing::Listing;
+use super::log::Attempt;
+use super::{FileStore, NAME, asked, index, locked, names, patiently, unblock, watcher};
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
+use crate::texts::Texts;
+
+impl FileStore {
+    async fn try_append(
+        &self,
+        id: &str,
+        mut expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Version, StoreError> {
+        let mut log = self.of_generation(id, expected.generation).await?;
+        if locked(&log).migrated.is_some() {
+            unblock(move || patiently(&log, |log| log.replace_old(expected))).await?;
+            self.forget(id);
+            log = self.log(id).await?;
+            expected.generation = locked(&log).version().generation;
+        }
+        if let Attempt::Done(version) = locked(&log).append(expected, lines, self.write)? {
+            return Ok(version);
+        }
+        let (lines, write) = (lines.to_vec(), self.write);
+        unblock(move || patiently(&log, |log| log.append(expected, &lines, write))).await
+    }
+
+    /// A log whose file was exchanged is opened anew by the next who asks for it.
+    fn forget_replaced<T>(&self, id: &str, result: &Result<T, StoreError>) {
+        if matches!(result, Ok(_) | Err(StoreError::Replaced))
+            && self.kept().get(id).is_some_and(|log| locked(log).is_replaced())
+        {
+            self.forget(id);
+        }
+    }
+}
+
+#[async_trait]
+impl Store for FileStore {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+        if !header::is_valid_id(&header.id) {
+            return Err(StoreError::InvalidId { id: header.id.clone() });
+        }
+        if self.path_by_name(&header.id)?.is_some() {
+            return Err(StoreError::AlreadyExists { id: header.id.clone() });
+        }
+        let path = self.folder(Path::new(&header.cwd)).join(names::file_of(header));
+        self.create_at(&path, header, lines).await?;
+        self.open(&header.id).await
+    }
+
+    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+        let log = self.log(id).await?;
+        let refreshed = locked(&log).refresh();
+        if let Err(StoreError::Replaced) = refreshed {
+            self.forget(id);
+            return Ok(FileStore::opened(&locked(&self.log(id).await?)));
+        }
+        refreshed.map(|()| FileStore::opened(&locked(&log)))
+    }
+
+    async fn heads(
+        &self,
+        id: &str,
+        generation: u64,
+        after: usize,
+        limit: usize,
+    ) -> Result<Vec<Head>, StoreError> {
+        let log = self.of_generation(id, generation).await?;
+        asked(&log, generation, |log| log.heads(after, limit))
+    }
+
+    async fn lines(
+        &self,
+        id: &str,
+        generation: u64,
+        wanted: &[Seq],
+        batch: &mut Batch,
+    ) -> Result<(), StoreError> {
+        let log = self.of_generation(id, generation).await?;
+        asked(&log, generation, |log| log.lines(wanted, batch))
+    }
+
+    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        let appended = self.try_append(id, expected, lines).await;
+        self.forget_replaced(id, &appended);
+        appended
+    }
+
+    async fn sync(&self, id: &str) -> Result<(), StoreError> {
+        let log = self.log(id).await?;
+        let task = log.clone();
+        unblock(move || locked(&task).sync()).await?;
+        self.keep_card(&mut locked(&log));
+        Ok(())
+    }
+
+    async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
+        let path = locked(&self.log(id).await?).path.clone();
+        let in_use = self.in_use(&path).filter(|lock| lock.try_lock_shared().is_ok());
+        watcher::watch(&path, in_use)
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+        let folders = match &filter.cwd {
+            Some(cwd) => vec![self.folder(cwd)],
+            None => names::folders_in(&self.sessions).map_err(StoreError::io("list", &self.sessions))?,
+        };
+        let mut listing = Listing::new(filter);
+        for folder in &folders {
+            listing.add(folder, self.cards_path(folder))?;
+        }
+        listing.read(|path, cards| self.card_of(path, cards));
+        Ok(listing.page(filter))
+    }
+
+    async fn card(&self, id: &str) -> Result<Card, StoreError> {
+        let log = self.log(id).await?;
+        self.card_of_open(&mut locked(&log))
+    }
+
+    async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
+        let log = self.of_generation(id, version.generation).await?;
+        let kept = self.cache_path(&locked(&log).path, "previews", "txt");
+        unblock(move || asked(&log, version.generation, |log| log.previews(kept.as_deref()))).await
+    }
+
+    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let files = self.all_files()?;
+        let ids = files.iter().filter_map(|path| names::id_in(path.file_name()?));
+        let mut ids: Vec<String> = ids.filter(|id| id.starts_with(prefix)).map(String::from).collect();
+        ids.sort();
+        Ok(ids)
+    }
+
+    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+        let nothing = Deleted { deleted: false, store: self.name().to_owned(), counts: Counts::default() };
+        let path = match self.path_of(id) {
+            Ok(path) => path,
+            Err(StoreError::NotFound { .. }) => return Ok(nothing),
+            Err(error) => return Err(error),
+        };
+        if self.in_use(&path).is_some_and(|lock| lock.try_lock().is_err()) {
+            return Err(StoreError::Busy { id: id.to_owned() });
+        }
+        let entries = match self.open(id).await {
+            Ok(opened) => opened.version.entries,
+            Err(StoreError::NotFound { .. }) => return Ok(nothing),
+            Err(error) => return Err(error),
+        };
+        self.forget(id);
+        fs::remove_file(&path).map_err(StoreError::io("delete", &path))?;
+        let previews = self.cache_path(&path, "previews", "txt");
+        for cache in
+            [self.index_path(&path), self.cache_path(&path, "open", "lock"), previews].into_iter().flatten()
+        {
+            index::discard(&cache);
+        }
+        Ok(Deleted { deleted: true, counts: Counts { sessions: 1, entries }, ..nothing })
+    }
+
+    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        let log = self.of_generation(id, expected.generation).await?;
+        let lines = lines.to_vec();
+        let rewritten = unblock(move || patiently(&log, |log| log.rewrite(expected, &lines))).await;
+        self.forget_replaced(id, &rewritten);
+        rewritten?;
+        Ok(self.open(id).await?.version)
+    }
+}

@@ -1,0 +1,200 @@
+//! A full disk: the append fails, memory stays as it was, nothing is lost, and later appends work.
+
+use std::cell::Cell;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::process::Command;
+
+use osier_store::file::verify;
+use osier_store::{FileStore, Store, StoreError};
+use osier_tree::Header;
+
+use crate::process::{Job, Process};
+use crate::support::{Home, append, chain, files_in, header, id, lines_of, link, told};
+
+/// What the next write of this thread does.
+#[derive(Clone, Copy)]
+enum Next {
+    Works,
+    /// Only so many bytes reach the file.
+    Short(usize),
+    Fails(ErrorKind),
+    /// In the moment before, a program that knows no locks writes this.
+    Behind(&'static [u8]),
+}
+
+thread_local! {
+    static NEXT: Cell<Next> = const { Cell::new(Next::Works) };
+}
+
+fn write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+    match NEXT.replace(Next::Works) {
+        Next::Works => file.write(bytes),
+        Next::Short(len) => file.write(&bytes[..len.min(bytes.len())]),
+        Next::Fails(kind) => Err(kind.into()),
+        Next::Behind(foreign) => {
+            file.write_all(foreign)?;
+            file.write(bytes)
+        }
+    }
+}
+
+fn faulty(home: &Home) -> FileStore {
+    home.store().writing_with(write)
+}
+
+fn is_full<T: std::fmt::Debug>(result: &Result<T, StoreError>) -> bool {
+    matches!(result, Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::StorageFull)
+}
+
+#[tokio::test]
+async fn a_write_that_fails_changes_nothing() {
+    let home = Home::new();
+    let store = faulty(&home);
+    let version = store.create(&header("one"), &chain(2)).await.unwrap().version;
+    let before = told(&store, "one").await;
+    NEXT.set(Next::Fails(ErrorKind::StorageFull));
+    let failed = store.append("one", version, &[link(2)]).await;
+    assert!(is_full(&failed), "{failed:?}");
+    told(&store, "one").await.must_be(&before, "after the failure");
+    store.append("one", version, &[link(2)]).await.unwrap();
+    assert_eq!(lines_of(&home.bare(), "one").await, chain(3));
+    told(&store, "one").await.must_be(&told(&home.bare(), "one").await, "afterwards");
+}
+
+#[tokio::test]
+async fn a_write_that_is_interrupted_is_tried_again() {
+    let home = Home::new();
+    let store = faulty(&home);
+    let version = store.create(&header("one"), &chain(1)).await.unwrap().version;
+    NEXT.set(Next::Fails(ErrorKind::Interrupted));
+    store.append("one", version, &[link(1)]).await.unwrap();
+    assert_eq!(lines_of(&home.bare(), "one").await, chain(2));
+}
+
+#[tokio::test]
+async fn a_write_cut_short_at_any_byte_is_an_error_and_can_be_repeated() {
+    let line = link(1);
+    for len in 0..=line.len() {
+        let home = Home::new();
+        let store = faulty(&home);
+        let made = store.create(&header("one"), &chain(1)).await.unwrap();
+        let (version, path) = (made.version, made.file.unwrap());
+        NEXT.set(Next::Short(len));
+        let failed = store.append("one", version, &[line.clone()]).await;
+        assert!(is_full(&failed), "{len} bytes: {failed:?}");
+        assert_eq!(store.open("one").await.unwrap().version, version, "{len} bytes: memory stays as it was");
+        assert_eq!(lines_of(&store, "one").await, chain(1));
+
+        let again = store.append("one", version, &[line.clone()]).await;
+        if len == line.len() {
+            // All but the line feed: the line is there, and whoever looks finds it.
+            let Err(StoreError::Conflict { now }) = again else { panic!("{again:?}") };
+            assert_eq!(now.entries, 2);
+            assert_eq!(lines_of(&store, "one").await, chain(2));
+            store.append("one", now, &[link(2)]).await.unwrap();
+        } else {
+            let now = again.unwrap();
+            store.append("one", now, &[link(2)]).await.unwrap();
+        }
+        assert_eq!(lines_of(&store, "one").await, chain(3), "{len} bytes");
+        told(&store, "one").await.must_be(&told(&home.bare(), "one").await, "afterwards");
+        let damage = verify(&path).unwrap().oddities.iter().filter(|oddity| oddity.damage).count();
+        assert_eq!(damage, usize::from((1..line.len()).contains(&len)), "{len} bytes");
+    }
+}
+
+#[tokio::test]
+async fn a_write_of_many_lines_cut_short_tells_how_many_arrived() {
+    let lines = chain(4);
+    let bytes = lines[1..].iter().map(|line| line.len() + 1).sum::<usize>();
+    for len in 0..bytes {
+        let home = Home::new();
+        let store = faulty(&home);
+        let version = store.create(&header("one"), &lines[..1]).await.unwrap().version;
+        NEXT.set(Next::Short(len));
+        assert!(is_full(&store.append("one", version, &lines[1..]).await), "{len} bytes");
+        let arrived = lines_of(&home.bare(), "one").await.len();
+        match store.append("one", version, &lines[arrived..]).await {
+            Ok(_) => assert_eq!(arrived, 1, "{len} bytes"),
+            Err(StoreError::Conflict { now }) => {
+                assert_eq!(now.entries, arrived, "{len} bytes");
+                append(&store, "one", &lines[arrived..]).await.unwrap();
+            }
+            Err(error) => panic!("{len} bytes: {error}"),
+        }
+        assert_eq!(lines_of(&home.bare(), "one").await, lines, "{len} bytes");
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_was_left_unended_in_the_same_moment_is_not_gone_on_with() {
+    for (foreign, odd) in [
+        (&b"{\"type\":\"mess"[..], 1),
+        (br#"{"type":"custom","id":"foreign0","parentId":null}"#, 1),
+        (b"{\"type\":\"custom\",\"id\":\"foreign0\",\"parentId\":null}\n", 0),
+        (b"\n", 0),
+    ] {
+        let home = Home::new();
+        let store = faulty(&home);
+        let version = store.create(&header("one"), &chain(1)).await.unwrap().version;
+        NEXT.set(Next::Behind(foreign));
+        store.append("one", version, &[link(1)]).await.unwrap();
+        let told = told(&home.bare(), "one").await;
+        assert_eq!((told.lines.last(), told.odd), (Some(&link(1)), odd), "{}", String::from_utf8_lossy(foreign));
+        crate::support::told(&store, "one").await.must_be(&told, "by the writer");
+    }
+}
+
+/// A process whose files may not become longer than so many blocks of 512 bytes, as on a disk that is full.
+fn limited(blocks: usize) -> Command {
+    let mut shell = Command::new("sh");
+    let exe = std::env::current_exe().unwrap();
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+    shell.arg("-c").arg(script).arg(exe);
+    shell
+}
+
+#[tokio::test]
+async fn a_file_at_its_limit_keeps_what_was_acknowledged_and_goes_on_elsewhere() {
+    let home = Home::new();
+    let path = home.store().create(&header("one"), &chain(1)).await.unwrap().file.unwrap();
+    let job = Job { each_go: 40, long: true, ..Job::new(&home, "one", "lim") };
+    let mut process = Process::start_by(limited(64), &job);
+    process.go();
+    while process.acked.len() + process.said.len() < 40 {
+        assert!(process.listen());
+    }
+    assert!(process.said.iter().all(|said| said.starts_with("failed")), "{:?}", process.said);
+    assert!(process.acked.len() > 1 && process.said.len() > 1, "some fit, some do not");
+    assert!(fs::metadata(&path).unwrap().len() <= 64 * 1024);
+    append(&home.store(), "one", &[link(1)]).await.unwrap();
+    let found = verify(&path).unwrap();
+    for id in process.acked.iter().chain([&id(0), &id(1)]) {
+        assert!(found.tree.find(id).is_some(), "acknowledged {id} is lost");
+    }
+    assert!(found.oddities.iter().filter(|oddity| oddity.damage).all(|oddity| oddity.what.contains("torn")));
+    told(&home.store(), "one").await.must_be(&told(&home.bare(), "one").await, "afterwards");
+}
+
+/// A store whose folder cannot be written to stands for a disk without room for a new file.
+#[tokio::test]
+async fn a_session_is_made_whole_or_not_at_all() {
+    let home = Home::new();
+    fs::write(home.sessions(), "not a folder").unwrap();
+    let made = home.store().create(&header("one"), &chain(2)).await;
+    assert!(matches!(made, Err(StoreError::Io { .. })), "{made:?}");
+    fs::remove_file(home.sessions()).unwrap();
+    // A name that is longer than any file system takes, so that the very last step fails.
+    let header = Header::new("a", crate::support::DAY_ONE, "/here");
+    let path = home.path("new").join(format!("{}.jsonl", "x".repeat(300)));
+    let made = home.store().create_at(&path, &header, &chain(2)).await;
+    assert!(matches!(made, Err(StoreError::Io { .. })), "{made:?}");
+    assert!(files_in(&home.path("new")).is_empty(), "no half-made file is left");
+    let taken = home.path("new").join("taken.jsonl");
+    fs::write(&taken, "mine").unwrap();
+    let made = home.store().create_at(&taken, &header, &chain(2)).await;
+    assert!(matches!(made, Err(StoreError::AlreadyExists { .. })), "{made:?}");
+    assert_eq!(fs::read(&taken).unwrap(), b"mine");
+    assert_eq!(files_in(&home.path("new")), [taken]);
+}

@@ -1,0 +1,148 @@
+//! Lists and cards: what was read once is not read again, and what is told is what reading would tell.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{Seek, Write};
+use std::path::{Path, PathBuf};
+
+use osier_store::{FileStore, Filter, Store};
+use osier_testkit::RandomLog;
+use osier_tree::projection::card::Card;
+
+use crate::support::{Home, INDEXED, append, chain, file_of, files_in, header, link, message};
+
+async fn list(store: &FileStore) -> BTreeMap<String, Card> {
+    let page = store.list(&Filter::default()).await.unwrap();
+    assert_eq!(page.unreadable, [] as [&str; 0]);
+    assert_eq!(page.total, page.cards.len());
+    page.cards.into_iter().map(|card| (card.id.clone(), card)).collect()
+}
+
+/// Many small sessions, made without the care that a store takes.
+fn sessions(home: &Home, count: usize) -> PathBuf {
+    let folder = home.store().folder(Path::new("/here"));
+    fs::create_dir_all(&folder).unwrap();
+    for at in 0..count {
+        let name = format!("s{at:04}");
+        let lines = RandomLog::new(at as u64, 5, at % 3 == 0).lines;
+        fs::write(folder.join(format!("t_{name}.jsonl")), file_of(&header(&name).line(), &lines)).unwrap();
+    }
+    folder
+}
+
+/// Changes a file behind the back of everybody: same inode, same size, same times.
+fn tamper(path: &Path, old: &str, new: &str) {
+    assert_eq!(old.len(), new.len());
+    let bytes = fs::read(path).unwrap();
+    let at = bytes.windows(old.len()).position(|part| part == old.as_bytes()).expect("what shall be changed");
+    let mut file = fs::OpenOptions::new().write(true).open(path).unwrap();
+    let times = file.metadata().unwrap().modified().unwrap();
+    file.seek(std::io::SeekFrom::Start(at as u64)).unwrap();
+    file.write_all(new.as_bytes()).unwrap();
+    file.set_modified(times).unwrap();
+}
+
+#[tokio::test]
+async fn a_second_list_of_a_thousand_sessions_reads_none_of_them() {
+    let home = Home::new();
+    let folder = sessions(&home, 1000);
+    let first = list(&home.store()).await;
+    assert_eq!(first.len(), 1000);
+    assert_eq!(first, list(&home.bare()).await);
+    for path in files_in(&folder) {
+        tamper(&path, "\"cwd\":\"/here\"", "\"cwd\":\"/read\"");
+    }
+    assert_eq!(list(&home.store()).await, first, "some file was read");
+    assert!(list(&home.bare()).await.values().all(|card| card.cwd == "/read"), "the files were changed");
+}
+
+#[tokio::test]
+async fn a_card_kept_by_a_writer_is_the_card_of_the_file() {
+    for seed in 0..30 {
+        let home = Home::new();
+        let log = RandomLog::new(seed, 40, seed % 2 == 0);
+        let long = message("longlong", None, 0, &"x".repeat(if seed % 3 == 0 { INDEXED } else { 0 }));
+        home.store().create(&header("one"), &[long]).await.unwrap();
+        for lines in log.lines.chunks(9) {
+            let store = home.store();
+            append(&store, "one", lines).await.unwrap();
+            let expected = home.bare().card("one").await.unwrap();
+            assert_eq!(store.card("one").await.unwrap(), expected, "seed {seed}, by the writer");
+            drop(store);
+            assert_eq!(list(&home.store()).await["one"], expected, "seed {seed}, in a list");
+            assert_eq!(home.store().card("one").await.unwrap(), expected, "seed {seed}, by another");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_card_of_a_large_file_that_grew_goes_on_from_the_one_kept() {
+    let home = Home::new();
+    let long = message("longlong", None, 0, &"x".repeat(INDEXED));
+    let lines = [chain(3), vec![long]].concat();
+    let path = home.store().create(&header("one"), &lines).await.unwrap().file.unwrap();
+    assert_eq!(list(&home.store()).await["one"].first_message, "message 0");
+    tamper(&path, "message 0", "never see");
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(&[link(3), b"\n".to_vec()].concat()).unwrap();
+    let card = list(&home.store()).await["one"].clone();
+    assert_eq!((&*card.first_message, card.message_count), ("message 0", 5), "its beginning was read again");
+    assert_eq!(home.store().card("one").await.unwrap(), card);
+    // What was written anew under the same name is no growth.
+    fs::write(&path, [fs::read(&path).unwrap(), file_of(&link(4), &[link(5)])].concat()).unwrap();
+    let text = String::from_utf8(fs::read(&path).unwrap()).unwrap().replace("message 3", "a longer one");
+    fs::write(&path, text).unwrap();
+    assert_eq!(list(&home.store()).await, list(&home.bare()).await);
+}
+
+#[tokio::test]
+async fn cards_follow_sessions_that_move_or_vanish() {
+    let home = Home::new();
+    let folder = sessions(&home, 20);
+    list(&home.store()).await;
+    fs::remove_file(folder.join("t_s0003.jsonl")).unwrap();
+    fs::rename(folder.join("t_s0004.jsonl"), folder.join("t_s0005.jsonl")).unwrap();
+    assert_eq!(list(&home.store()).await, list(&home.bare()).await);
+    let moved = Home::new();
+    fs::rename(home.sessions(), moved.sessions()).unwrap();
+    fs::rename(home.caches(), moved.caches()).unwrap();
+    assert_eq!(list(&moved.store()).await, list(&moved.bare()).await, "at another place");
+    assert_eq!(list(&home.store()).await, BTreeMap::new());
+}
+
+#[tokio::test]
+async fn a_short_list_is_the_beginning_of_the_long_one() {
+    let home = Home::new();
+    for at in [3, 1, 4, 0, 2] {
+        let said = message("11111111", None, at, "x");
+        home.store().create(&header(&format!("s{at}")), &[said]).await.unwrap();
+    }
+    let store = home.store();
+    let long = store.list(&Filter::default()).await.unwrap();
+    for skip in 0..6 {
+        for limit in 0..6 {
+            let filter = Filter { skip, limit: Some(limit), ..Filter::default() };
+            for store in [&store, &home.bare()] {
+                let page = store.list(&filter).await.unwrap();
+                let expected: Vec<Card> = long.cards.iter().skip(skip).take(limit).cloned().collect();
+                assert_eq!((page.cards, page.total), (expected, 5), "skip {skip}, limit {limit}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_cards_kept_do_not_grow_without_end() {
+    let home = Home::new();
+    let store = home.store();
+    store.create(&header("one"), &[]).await.unwrap();
+    for at in 0..200 {
+        append(&store, "one", &[link(at)]).await.unwrap();
+        store.sync("one").await.unwrap();
+    }
+    let lines = || fs::read_to_string(&home.cached("cards")[0]).unwrap().lines().count();
+    assert!(lines() > 100, "every sync keeps the card");
+    assert_eq!(list(&home.store()).await["one"].entry_count, 200);
+    assert_eq!(lines(), 1, "a list tidies up");
+    assert_eq!(list(&home.store()).await, list(&home.bare()).await);
+}

@@ -1,0 +1,149 @@
+//! Files of pi's versions 1 and 2: read as they are, replaced before the first append, the original kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use osier_store::file::verify;
+use osier_store::{Store, StoreError};
+use osier_tree::entry::read_entry;
+
+use crate::process::{Job, Process};
+use crate::support::{Home, append, files_in, lines_of, link, told};
+
+fn fixture(name: &str) -> Vec<u8> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/pi");
+    fs::read(folder.join(name)).unwrap()
+}
+
+fn ids(lines: &[Vec<u8>]) -> Vec<String> {
+    lines.iter().map(|line| read_entry(line).unwrap().id.into_owned()).collect()
+}
+
+fn version_2() -> Vec<u8> {
+    let file = String::from_utf8(fixture("v3-1.5.0-v1-migrated.jsonl")).unwrap();
+    file.replace("\"version\":3", "\"version\":2").replace("\"role\":\"custom\"", "\"role\":\"hookMessage\"").into_bytes()
+}
+
+#[tokio::test]
+async fn reading_an_old_file_leaves_it_as_it_is_and_gives_the_same_ids_every_time() {
+    for old in [fixture("v1-linear.jsonl"), version_2()] {
+        let home = Home::new();
+        let (path, id) = home.put(&old);
+        let first = told(&home.store(), &id).await;
+        assert_eq!((first.entries, first.odd), (9, 0));
+        told(&home.store(), &id).await.must_be(&first, "read again");
+        told(&home.bare(), &id).await.must_be(&first, "without caches");
+        assert!(verify(&path).unwrap().is_sound());
+        assert_eq!(fs::read(&path).unwrap(), old, "reading wrote");
+        assert_eq!(files_in(path.parent().unwrap()).len(), 1 + usize::from(home.caches().exists()));
+    }
+}
+
+#[tokio::test]
+async fn the_first_append_replaces_an_old_file_and_keeps_it() {
+    for (old, suffix) in [(fixture("v1-linear.jsonl"), "v1.bak"), (version_2(), "v2.bak")] {
+        let home = Home::new();
+        let (path, id) = home.put(&old);
+        let store = home.store();
+        let before = told(&store, &id).await;
+        let version = store.open(&id).await.unwrap().version;
+        let now = store.append(&id, version, &[link(0)]).await.unwrap();
+        assert_eq!(now.entries, 10);
+        assert_ne!(now.generation, version.generation);
+        assert_eq!(fs::read(home.path(&format!("log.jsonl.{suffix}"))).unwrap(), old);
+        let after = told(&home.bare(), &id).await;
+        assert_eq!(ids(&after.lines)[..9], ids(&before.lines));
+        assert_eq!(after.lines[..9], before.lines);
+        assert_eq!((after.header.version, &after.header.id), (3, &before.header.id));
+        told(&store, &id).await.must_be(&after, "by the one who wrote");
+        store.append(&id, now, &[link(1)]).await.unwrap();
+        assert!(verify(&path).unwrap().is_sound());
+        assert_eq!(backups(&path), 1, "it is replaced once");
+    }
+}
+
+fn backups(path: &Path) -> usize {
+    let files: Vec<PathBuf> = files_in(path.parent().unwrap());
+    files.iter().filter(|file| file.display().to_string().contains(".bak")).count()
+}
+
+#[tokio::test]
+async fn eight_processes_that_append_to_an_old_file_at_once_lose_nothing() {
+    for _ in 0..5 {
+        let home = Home::new();
+        let old = fixture("v1-linear.jsonl");
+        let (path, id) = home.put(&old);
+        let before = ids(&lines_of(&home.bare(), &id).await);
+        let job = |at| Job { each_go: 4, ..Job::new(&home, &id, &format!("w{at:02}")) };
+        let mut writers: Vec<Process> = (0..8).map(|at| Process::start(&job(at))).collect();
+        writers.iter_mut().for_each(Process::go);
+        let acked: Vec<String> = writers.into_iter().flat_map(Process::finish).collect();
+        assert_eq!(acked.len(), 32);
+        let found = verify(&path).unwrap();
+        assert!(found.is_sound(), "{:?}", found.oddities);
+        for id in before.iter().chain(&acked) {
+            assert!(found.tree.find(id).is_some(), "{id} is lost");
+        }
+        assert_eq!(fs::read(home.path("log.jsonl.v1.bak")).unwrap(), old);
+        assert_eq!(backups(&path), 1, "it is replaced once");
+    }
+}
+
+#[tokio::test]
+async fn an_old_file_that_grows_while_it_is_open_is_read_on() {
+    let home = Home::new();
+    let old = String::from_utf8(fixture("v1-linear.jsonl")).unwrap();
+    let lines: Vec<&str> = old.split_inclusive('\n').collect();
+    let (path, id) = home.put(lines[..6].concat().as_bytes());
+    let store = home.store();
+    let begun = store.open(&id).await.unwrap().version;
+    assert_eq!(begun.entries, 5);
+    fs::write(&path, &old).unwrap();
+    let late = store.append(&id, begun, &[link(0)]).await;
+    assert!(matches!(late, Err(StoreError::Conflict { .. } | StoreError::Replaced)), "{late:?}");
+    told(&store, &id).await.must_be(&told(&home.bare(), &id).await, "after it grew");
+    append(&store, &id, &[link(0)]).await.unwrap();
+    assert_eq!(lines_of(&home.bare(), &id).await.len(), 10);
+    assert_eq!(fs::read(home.path("log.jsonl.v1.bak")).unwrap(), old.as_bytes());
+}
+
+/// pi writes the file anew in place when it opens it, with ids of its own.
+#[tokio::test]
+async fn an_old_file_that_pi_migrates_while_it_is_open_is_another_log() {
+    let home = Home::new();
+    let (path, id) = home.put(&fixture("v1-linear.jsonl"));
+    let store = home.store();
+    let begun = store.open(&id).await.unwrap().version;
+    fs::write(&path, fixture("v3-1.5.0-v1-migrated.jsonl")).unwrap();
+    let late = store.append(&id, begun, &[link(0)]).await;
+    assert!(matches!(late, Err(StoreError::Replaced)), "{late:?}");
+    assert_ne!(store.open(&id).await.unwrap().version.generation, begun.generation);
+    told(&store, &id).await.must_be(&told(&home.bare(), &id).await, "after pi migrated it");
+    append(&store, &id, &[link(0)]).await.unwrap();
+    assert!(lines_of(&home.bare(), &id).await.len() == 10 && backups(&path) == 0);
+}
+
+#[tokio::test]
+async fn garbage_collection_of_an_old_file_gives_a_new_one() {
+    let home = Home::new();
+    let (path, id) = home.put(&fixture("v1-linear.jsonl"));
+    let store = home.store();
+    let before = lines_of(&store, &id).await;
+    let version = store.open(&id).await.unwrap().version;
+    store.rewrite(&id, version, &before[..8]).await.unwrap();
+    let after = told(&home.bare(), &id).await;
+    assert_eq!((after.header.version, after.lines), (3, before[..8].to_vec()));
+    assert!(verify(&path).unwrap().is_sound());
+    assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), fixture("v1-linear.jsonl"));
+}
+
+#[tokio::test]
+async fn a_line_that_is_not_there_is_an_error_in_an_old_file_too() {
+    let home = Home::new();
+    let (_, id) = home.put(&fixture("v1-linear.jsonl"));
+    let store = home.store();
+    let version = store.open(&id).await.unwrap().version;
+    let mut batch = osier_store::Batch::default();
+    let line = store.lines(&id, version.generation, &[osier_tree::Seq::new(9)], &mut batch).await;
+    assert!(matches!(line, Err(StoreError::NoSuchEntry { seq: 9 })), "{line:?}");
+}

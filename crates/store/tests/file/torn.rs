@@ -1,0 +1,120 @@
+//! A log that ends anywhere: what is whole counts, what is torn is told, and nothing is ever cut off.
+
+use std::fs;
+
+use osier_store::file::verify;
+use osier_store::{Store, StoreError};
+
+use crate::support::{Home, append, assert_lines, file_of, header, lines_of, link, message, told};
+
+/// Lines of every sort: characters of several bytes, a carriage return, a blank line, one that is no entry.
+fn log() -> Vec<Vec<u8>> {
+    vec![
+        link(0),
+        message("11111111", Some("00000000"), 1, "ä € 🚀 \\u00e9 \\n {\\\"id\\\":\\\"x\\\"}"),
+        Vec::new(),
+        [message("22222222", Some("11111111"), 2, "ends in CR"), b"\r".to_vec()].concat(),
+        b"17".to_vec(),
+        br#"{"type":"label","id":"a long id","parentId":"22222222","targetId":"11111111","label":"x"}"#.to_vec(),
+        message("33333333", Some("a long id"), 3, "the last"),
+    ]
+}
+
+/// The entries among lines of which the last may be torn.
+fn whole(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let is_whole = |line: &&[u8]| log().iter().any(|whole| whole.len() > 2 && whole.trim_ascii() == line.trim_ascii());
+    lines.filter(is_whole).map(<[u8]>::to_vec).collect()
+}
+
+#[tokio::test]
+async fn a_log_cut_at_every_byte_keeps_its_whole_lines_and_goes_on() {
+    let header = header("one").line();
+    let file = file_of(&header, &log());
+    let home = Home::new();
+    for cut in header.len()..=file.len() {
+        let (path, id) = home.put(&file[..cut]);
+        let entries = whole(&file[header.len()..cut]);
+        let store = home.store();
+        assert_lines(&lines_of(&store, &id).await, &entries, &format!("cut at {cut}"));
+        assert_eq!(fs::read(&path).unwrap(), file[..cut], "reading wrote");
+
+        append(&store, &id, &[link(9)]).await.unwrap();
+        let after = fs::read(&path).unwrap();
+        let lf: &[u8] = if file[..cut].ends_with(b"\n") { b"" } else { b"\n" };
+        assert_eq!(after, [&file[..cut], lf, &link(9), b"\n"].concat(), "cut at {cut}");
+        let expected = [entries, vec![link(9)]].concat();
+        let anew = told(&home.bare(), &id).await;
+        assert_lines(&anew.lines, &expected, &format!("cut at {cut}"));
+        told(&store, &id).await.must_be(&anew, &format!("by the one who wrote, cut at {cut}"));
+    }
+}
+
+#[tokio::test]
+async fn a_torn_line_is_reported_before_and_after_it_is_ended() {
+    let header = header("one").line();
+    let home = Home::new();
+    let line = link(0);
+    for cut in 1..line.len() {
+        let (path, id) = home.put(&[&header, b"\n".as_slice(), &line[..cut]].concat());
+        let found = verify(&path).unwrap();
+        assert_eq!(found.oddities.len(), 1, "cut at {cut}");
+        assert!(!found.is_sound() && found.oddities[0].line == 2, "cut at {cut}: {:?}", found.oddities);
+        assert_eq!(home.store().open(&id).await.unwrap().odd_lines, 1, "cut at {cut}");
+        append(&home.store(), &id, &[link(1)]).await.unwrap();
+        let found = verify(&path).unwrap();
+        assert_eq!(found.oddities.iter().filter(|oddity| oddity.damage && oddity.line == 2).count(), 1);
+        assert_eq!(home.store().open(&id).await.unwrap().odd_lines, 1, "cut at {cut}");
+    }
+}
+
+#[tokio::test]
+async fn a_log_cut_inside_its_header_is_refused_and_left_alone() {
+    let line = header("one").line();
+    let home = Home::new();
+    let version = {
+        let (_, id) = home.put(&file_of(&line, &log()));
+        home.store().open(&id).await.unwrap().version
+    };
+    for cut in 0..line.len() {
+        let (path, id) = home.put(&line[..cut]);
+        let store = home.store();
+        let opened = store.open(&id).await;
+        assert!(matches!(opened, Err(StoreError::NotASession { .. })), "cut at {cut}: {opened:?}");
+        let appended = store.append(&id, version, &[link(0)]).await;
+        assert!(matches!(appended, Err(StoreError::NotASession { .. })), "cut at {cut}: {appended:?}");
+        assert_eq!(fs::read(&path).unwrap(), line[..cut]);
+    }
+}
+
+#[tokio::test]
+async fn a_whole_line_without_line_feed_is_an_entry_and_gets_its_line_feed_later() {
+    let home = Home::new();
+    let file = [file_of(&header("one").line(), &[link(0)]), link(1)].concat();
+    let (path, id) = home.put(&file);
+    let store = home.store();
+    assert_eq!(lines_of(&store, &id).await, [link(0), link(1)]);
+    assert!(verify(&path).unwrap().is_sound());
+    append(&store, &id, &[link(2)]).await.unwrap();
+    assert_eq!(fs::read(&path).unwrap(), [file, b"\n".to_vec(), link(2), b"\n".to_vec()].concat());
+    assert_eq!(verify(&path).unwrap().oddities, []);
+}
+
+/// What a program does to such a line that does not look before it writes.
+#[tokio::test]
+async fn a_line_glued_to_an_unended_one_is_seen_alike_by_old_and_new_readers() {
+    let home = Home::new();
+    for pad in [0, crate::support::INDEXED] {
+        let long = message(&crate::support::id(0), None, 0, &"x".repeat(pad));
+        let file = [file_of(&header("one").line(), &[long]), link(1)].concat();
+        let (path, id) = home.put(&file);
+        let store = home.store();
+        assert_eq!(told(&store, &id).await.entries, 2);
+        drop(home.store().open(&id).await);
+        fs::write(&path, [file, link(2), b"\n".to_vec(), link(3), b"\n".to_vec()].concat()).unwrap();
+        let expected = told(&home.bare(), &id).await;
+        assert_eq!((expected.entries, expected.odd), (2, 1));
+        told(&home.store(), &id).await.must_be(&expected, "by an index");
+        told(&store, &id).await.must_be(&expected, "by one who had it open");
+    }
+}

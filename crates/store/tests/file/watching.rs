@@ -1,0 +1,85 @@
+//! Being told that a log changed, and keeping it from being deleted meanwhile.
+
+use std::fs;
+use std::time::Duration;
+
+use osier_store::{FileStore, Store, StoreError, Watch};
+
+use crate::process::{Job, Process};
+use crate::support::{Home, append, chain, header, link};
+
+/// Waits for hints until what is waited for has come. A hint may come too often, never too late.
+async fn until(watch: &mut Watch, store: &FileStore, entries: usize) {
+    let seen = async {
+        while store.open("one").await.unwrap().version.entries != entries {
+            watch.changed().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), seen).await.expect("a hint within a minute");
+}
+
+#[tokio::test]
+async fn a_watch_tells_of_appends_by_another_process() {
+    let home = Home::new();
+    let store = home.store();
+    store.create(&header("one"), &[]).await.unwrap();
+    let mut watch = store.watch("one").await.unwrap();
+    for plain in [false, true] {
+        let begun = store.open("one").await.unwrap().version.entries;
+        let tag = if plain { "aaa" } else { "bbb" };
+        let mut process = Process::start(&Job { each_go: 1, plain, ..Job::new(&home, "one", tag) });
+        for entries in 1..5 {
+            process.go();
+            until(&mut watch, &store, begun + entries).await;
+        }
+        assert_eq!(process.finish().len(), 4);
+    }
+}
+
+#[tokio::test]
+async fn a_watch_tells_of_a_replacement_and_goes_on_behind_it() {
+    let home = Home::new();
+    let (store, other) = (home.store(), home.store());
+    let version = store.create(&header("one"), &chain(3)).await.unwrap().version;
+    let mut watch = store.watch("one").await.unwrap();
+    other.rewrite("one", version, &chain(1)).await.unwrap();
+    until(&mut watch, &store, 1).await;
+    append(&other, "one", &[link(1)]).await.unwrap();
+    until(&mut watch, &store, 2).await;
+}
+
+#[tokio::test]
+async fn a_watch_tells_that_the_file_is_gone() {
+    let home = Home::new();
+    let store = home.store();
+    let path = store.create(&header("one"), &chain(1)).await.unwrap().file.unwrap();
+    let mut watch = store.watch("one").await.unwrap();
+    fs::remove_file(path).unwrap();
+    let seen = async {
+        while store.open("one").await.is_ok() {
+            watch.changed().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), seen).await.expect("a hint within a minute");
+}
+
+#[tokio::test]
+async fn a_session_that_somebody_watches_is_not_deleted() {
+    let home = Home::new();
+    let (store, other) = (home.store(), home.store());
+    let path = store.create(&header("one"), &chain(2)).await.unwrap().file.unwrap();
+    let watches = [store.watch("one").await.unwrap(), other.watch("one").await.unwrap()];
+    for watch in watches {
+        for store in [&store, &other] {
+            let refused = store.delete("one").await;
+            assert!(matches!(&refused, Err(StoreError::Busy { id }) if id == "one"), "{refused:?}");
+        }
+        assert!(path.exists());
+        drop(watch);
+    }
+    assert!(other.delete("one").await.unwrap().deleted);
+    assert!(!path.exists());
+    for folder in ["index", "open", "previews"] {
+        assert!(home.cached(folder).is_empty(), "{folder}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Several processes on one file, some of which know no locks.
+
+use std::fs;
+use std::path::Path;
+
+use osier_store::Store;
+use osier_store::file::verify;
+
+use crate::process::{Job, Process};
+use crate::support::{Home, header, lines_of, told};
+
+/// Lets these writers append `each` entries at the same time, and gives what each got acknowledged.
+fn run(jobs: &[Job], each: usize) -> Vec<Vec<String>> {
+    let mut processes: Vec<Process> =
+        jobs.iter().map(|job| Process::start(&Job { each_go: each, ..job.clone() })).collect();
+    processes.iter_mut().for_each(Process::go);
+    processes.into_iter().map(Process::finish).collect()
+}
+
+/// Every line of the file is whole, and the acknowledged ones of each writer are there, once, in their order.
+fn check(path: &Path, acked: &[Vec<String>]) {
+    let verified = verify(path).unwrap();
+    assert!(verified.is_sound(), "{:?}", verified.oddities);
+    assert_eq!(verified.tree.len(), acked.iter().map(Vec::len).sum::<usize>());
+    for acked in acked {
+        let places: Vec<_> = acked.iter().map(|id| verified.tree.find(id).unwrap()).collect();
+        assert!(places.is_sorted(), "the order of a writer's entries changed");
+    }
+    assert!(fs::read(path).unwrap().ends_with(b"\n"));
+}
+
+async fn race(home: &Home, jobs: &[Job], each: usize) {
+    let reader = home.store();
+    let path = reader.create(&header("one"), &[]).await.unwrap().file.unwrap();
+    let acked = run(jobs, each);
+    assert!(acked.iter().all(|acked| acked.len() == each), "every append is acknowledged in the end");
+    check(&path, &acked);
+    let expected = told(&home.bare(), "one").await;
+    told(&reader, "one").await.must_be(&expected, "by a reader that had it open");
+    told(&home.store(), "one").await.must_be(&expected, "by a reader that comes new");
+    assert_eq!(lines_of(&reader, "one").await.len(), jobs.len() * each);
+}
+
+fn writers(home: &Home, count: usize) -> Vec<Job> {
+    (0..count).map(|at| Job::new(home, "one", &format!("w{at:02}"))).collect()
+}
+
+#[tokio::test]
+async fn two_writers_lose_nothing() {
+    let home = Home::new();
+    race(&home, &writers(&home, 2), 400).await;
+}
+
+#[tokio::test]
+async fn eight_writers_lose_nothing_and_may_extend_one_index() {
+    let home = Home::new();
+    let jobs: Vec<Job> = writers(&home, 8)
+        .into_iter()
+        .map(|job| Job { long: job.tag.ends_with('1'), sync_every: Some(5), ..job })
+        .collect();
+    race(&home, &jobs, 60).await;
+}
+
+#[tokio::test]
+async fn a_writer_that_takes_no_lock_loses_nothing_and_breaks_nothing() {
+    let home = Home::new();
+    let mut jobs = writers(&home, 4);
+    for job in &mut jobs[..2] {
+        job.plain = true;
+    }
+    jobs[1].long = true;
+    jobs[2].long = true;
+    race(&home, &jobs, 100).await;
+}
+
+#[tokio::test]
+async fn readers_see_a_log_that_only_grows_while_others_write() {
+    let home = Home::new();
+    let reader = home.store();
+    let made = reader.create(&header("one"), &[]).await.unwrap().version;
+    let mut processes: Vec<Process> = writers(&home, 3)
+        .into_iter()
+        .enumerate()
+        .map(|(at, job)| Process::start(&Job { each_go: 60, long: at == 0, plain: at == 1, ..job }))
+        .collect();
+    processes.iter_mut().for_each(Process::go);
+    let mut seen: Vec<Vec<u8>> = Vec::new();
+    while seen.len() < 180 {
+        for lines in [lines_of(&reader, "one").await, lines_of(&home.bare(), "one").await] {
+            assert!(lines.len() >= seen.len() && lines[..seen.len()] == seen[..], "what was seen changed");
+            seen = lines;
+        }
+        assert_eq!(reader.open("one").await.unwrap().version.generation, made.generation);
+    }
+    assert!(processes.into_iter().all(|process| process.finish().len() == 60));
+}

@@ -1,0 +1,263 @@
+//! Garbage collection: what nobody sees goes, and what anybody sees stays as it is.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use osier_testkit::{RandomLog, Script, check, context_text, expect, random_logs};
+use osier_tree::entry::read_entry;
+use osier_tree::projection::usage::{Meter, UsageReport, usage_entries};
+use osier_tree::{Kind, Seq};
+use proptest::prelude::*;
+
+/// The session after a collection.
+fn collected(script: &Script) -> Script {
+    let mut count = 0;
+    let mint = || {
+        count += 1;
+        format!("gc{count:06}")
+    };
+    let plan = script.tree.plan_gc();
+    Script::of_lines(script.tree.gc(&plan, &script.lines, 0, mint).expect("all lines are there"))
+}
+
+#[track_caller]
+fn check_gc(script: &str, expected: osier_testkit::Expect) {
+    let script = Script::run(script);
+    let new = collected(&script);
+    expected.assert_eq(&osier_testkit::draw(&new));
+    assert_eq!(context_text(&new), context_text(&script));
+}
+
+#[test]
+fn a_deleted_branch_goes_and_the_rest_stays() {
+    check_gc(
+        "say a; reply b; say c; move b; say d; reply e; delete c",
+        expect![[r#"
+            user: "a"
+            └─ assistant: "b"
+               └─ user: "d"
+                  └─ assistant: "e" ← active
+        "#]],
+    );
+}
+
+#[test]
+fn the_log_stands_where_it_stood() {
+    check_gc(
+        "say a; reply b; say c; reply d; move b; delete c; say e; move a",
+        expect![[r#"
+            user: "a" ← active
+            └─ assistant: "b"
+               └─ user: "e"
+        "#]],
+    );
+}
+
+#[test]
+fn somebody_who_went_on_in_a_deleted_branch_keeps_it() {
+    let script = Script::run("say a; reply b; say c; reply d; move b; say e; delete c; below d; say f");
+    let new = collected(&script);
+    assert_eq!(context_text(&new), context_text(&script));
+    assert_eq!(script.tree.plan_gc().removed(), 0);
+}
+
+#[test]
+fn what_an_entry_outside_points_at_stays_and_stays_hidden() {
+    // The compaction keeps from a deleted entry: without it the summary would stand for something else.
+    let script = Script::run("say a; reply b; say c; reply d; move b; say e; compact keep a \"s\"; delete c");
+    let mut lines = script.lines.clone();
+    let compaction = script.seq("s").index();
+    let text = String::from_utf8(lines[compaction].clone()).unwrap();
+    let kept = format!("\"firstKeptEntryId\":\"{}\"", script.id("d"));
+    lines[compaction] = text.replace(&format!("\"firstKeptEntryId\":\"{}\"", script.id("a")), &kept).into_bytes();
+    let script = Script::of_lines(lines);
+    let new = collected(&script);
+    assert_eq!(new.lines.len(), script.lines.len());
+    assert_eq!(new.tree.hidden().len(), 2);
+}
+
+#[test]
+fn a_restored_branch_stays_restored_even_if_the_restoring_mark_lay_in_a_deleted_one() {
+    check(
+        "say a; reply b; say c; move b; delete c; say d; restore c; move b; delete d; reopen",
+        expect![[r#"
+            user: "a"
+            └─ assistant: "b" ← active
+               └─ user: "c"
+        "#]],
+    );
+    check_gc(
+        "say a; reply b; say c; move b; delete c; say d; restore c; move b; delete d",
+        expect![[r#"
+            user: "a"
+            └─ assistant: "b" ← active
+               └─ user: "c"
+        "#]],
+    );
+}
+
+#[test]
+fn money_spent_stays_spent() {
+    let script = Script::run(
+        "say a; reply b; say c; reply d; reply d2; move b; say e; reply f; delete c; move e; say g; reply h; delete g",
+    );
+    let new = collected(&script);
+    let (before, after) = (usage(&script), usage(&new));
+    assert_eq!(before.session.requests, 5);
+    assert_eq!(after.session, before.session);
+    assert_eq!((after.path, after.models), (before.path, before.models));
+    assert_eq!(new.tree.heads().iter().filter(|(_, head)| head.kind == Kind::Usage).count(), 2, "one a branch");
+}
+
+#[test]
+fn a_line_that_is_missing_is_no_reason_to_lose_it() {
+    let script = Script::run("say a; reply b; say c; move b; say d; delete c");
+    let plan = script.tree.plan_gc();
+    let mut lines = script.lines.clone();
+    lines.truncate(2);
+    assert_eq!(script.tree.gc(&plan, &lines, 0, || "x".to_owned()), None);
+}
+
+fn usage(script: &Script) -> UsageReport {
+    let mut meter = Meter::default();
+    for seq in usage_entries(&script.tree) {
+        meter.take(seq, &read_entry(&script.lines[seq.index()]).unwrap());
+    }
+    meter.report(&script.tree, script.tree.leaf())
+}
+
+/// A random session, shown as its lines.
+struct Session(Script);
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.lines.iter().try_for_each(|line| write!(f, "\n{}", String::from_utf8_lossy(line)))
+    }
+}
+
+/// A random log with some more branches deleted, and some restored.
+fn with_deletions(log: RandomLog, picks: &[(usize, bool)]) -> Session {
+    let mut script = Script::of_lines(log.entries);
+    for (pick, restore) in picks {
+        if script.tree.is_empty() {
+            break;
+        }
+        let target = script.tree.id(Seq::new(pick % script.tree.len())).to_string();
+        let planned = match restore {
+            false => script.tree.plan_delete_branch(&target),
+            true => script.tree.plan_restore_branch(&target),
+        };
+        if let Ok(draft) = planned {
+            script.append(&draft, "");
+        }
+    }
+    // Ids of a script count up; those of a random log do too, from one less.
+    Session(Script::of_lines(script.lines))
+}
+
+fn sessions(damaged: bool) -> impl Strategy<Value = Session> {
+    let picks = proptest::collection::vec((0usize..200, proptest::bool::weighted(0.2)), 1..6);
+    (random_logs(damaged, 1..70), picks).prop_map(|(log, picks)| with_deletions(log, &picks))
+}
+
+/// The labels that anybody sees.
+fn labels(script: &Script) -> BTreeMap<String, String> {
+    let labels = script.tree.marks().labels();
+    let seen = |id: &str| script.tree.find(id).is_some_and(|seq| !script.tree.is_hidden(seq));
+    let labels = labels.into_iter().filter(|(id, _)| seen(id));
+    labels.map(|(id, label)| (id.to_owned(), label.text.clone())).collect()
+}
+
+/// All entries of the conversation that anybody sees, and below which other one each hangs.
+fn seen(script: &Script) -> BTreeMap<String, Option<String>> {
+    let tree = &script.tree;
+    let told = tree.heads().iter().filter(|(seq, head)| head.kind.reaches_context() && !tree.is_hidden(*seq));
+    let id = |seq: Seq| tree.id(seq).to_string();
+    told.map(|(seq, head)| (id(seq), tree.heads().anchor(head.parent).map(id))).collect()
+}
+
+fn place(script: &Script) -> Option<String> {
+    script.tree.heads().anchor(script.tree.leaf()).map(|seq| script.tree.id(seq).to_string())
+}
+
+fn without_parent(line: &[u8]) -> serde_json::Value {
+    let mut value: serde_json::Value = serde_json::from_slice(line).unwrap();
+    value.as_object_mut().unwrap().remove("parentId");
+    value
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nobody_sees_a_difference(Session(script) in sessions(false)) {
+        let new = collected(&script);
+        prop_assert_eq!(place(&new), place(&script));
+        prop_assert_eq!(context_text(&new), context_text(&script));
+        prop_assert_eq!(labels(&new), labels(&script));
+        prop_assert_eq!(new.tree.marks().name(), script.tree.marks().name());
+        prop_assert_eq!(new.tree.marks().settings(), script.tree.marks().settings());
+        prop_assert_eq!(seen(&new), seen(&script));
+        let (before, after) = (usage(&script), usage(&new));
+        prop_assert_eq!(after.session.requests, before.session.requests);
+        prop_assert_eq!(after.session.total_tokens, before.session.total_tokens);
+        prop_assert_eq!(after.path.total_tokens, before.path.total_tokens);
+        prop_assert!((after.session.cost - before.session.cost).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_goes_is_hidden_and_needed_by_nobody(Session(script) in sessions(false)) {
+        let plan = script.tree.plan_gc();
+        let kept: BTreeSet<Seq> = plan.kept().collect();
+        for (seq, head) in script.tree.heads().iter() {
+            let gone_mark = head.kind.is_mark() && head.target.is_some_and(|target| !kept.contains(&target));
+            prop_assert!(kept.contains(&seq) || script.tree.is_hidden(seq) || gone_mark);
+            if kept.contains(&seq) && !head.kind.is_mark() {
+                prop_assert!(head.target.is_none_or(|target| kept.contains(&target)));
+            }
+        }
+        // What stays although it is hidden has a reason: the leaf, or somebody who points at something below it.
+        let new = collected(&script);
+        let path = new.tree.path(new.tree.leaf());
+        for seq in new.tree.hidden() {
+            let head = new.tree.head(seq);
+            let above = |below: Seq| new.tree.heads().is_ancestor(seq, Some(below));
+            let pointed_at = new.tree.heads().iter().any(|(_, head)| !head.kind.is_mark() && head.target.is_some_and(above));
+            prop_assert!(head.kind.is_mark() || path.contains(&seq) || pointed_at);
+        }
+    }
+
+    #[test]
+    fn what_stays_keeps_its_order_and_all_but_its_parent(Session(script) in sessions(false)) {
+        let plan = script.tree.plan_gc();
+        let new = collected(&script);
+        let is_new = |line: &&Vec<u8>| read_entry(line).unwrap().id.starts_with("gc0");
+        let mut kept = new.lines.iter().filter(|line| !is_new(line));
+        for seq in plan.kept() {
+            let (old, new_line) = (&script.lines[seq.index()], kept.next().unwrap());
+            let parent = script.tree.head(seq).parent;
+            if parent.is_none_or(|parent| plan.kept().any(|kept| kept == parent)) {
+                prop_assert_eq!(old, new_line);
+            } else {
+                prop_assert_eq!(without_parent(old), without_parent(new_line));
+                prop_assert_eq!(old.len().abs_diff(new_line.len()) % 6, 0, "only the parent is written anew");
+            }
+        }
+        prop_assert_eq!(kept.next(), None);
+        prop_assert!(new.tree.heads().is_regular() || !script.tree.heads().is_regular());
+    }
+
+    #[test]
+    fn a_second_collection_finds_nothing(Session(script) in sessions(false)) {
+        let once = collected(&script);
+        prop_assert_eq!(once.tree.plan_gc().removed(), 0);
+        prop_assert_eq!(collected(&once).lines, once.lines);
+    }
+
+    #[test]
+    fn a_damaged_log_breaks_nothing(Session(script) in sessions(true)) {
+        let new = collected(&script);
+        let twice = collected(&new);
+        prop_assert!(twice.lines.len() <= new.lines.len() + 1);
+    }
+}
