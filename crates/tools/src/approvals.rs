@@ -1,0 +1,173 @@
+//! Whether a call may run, must be asked about, or was refused. Pure: the session's settings and a call's preview go in, a
+//! decision comes out. Allowances belong to one session; nothing here is shared or remembered.
+
+mod simple_command;
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+use crate::builtin::bash;
+use crate::outcome::ToolOutcome;
+use crate::port::{Change, Kind, Preview, ToolSpec};
+use simple_command::{offered_prefix, quoted, words};
+
+/// How much may happen without asking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Asks before anything that writes or runs.
+    #[default]
+    Default,
+    /// Asks before anything that runs.
+    AutoEdit,
+    /// Asks for nothing.
+    Yolo,
+}
+
+impl Mode {
+    pub const ALL: [Mode; 3] = [Mode::Default, Mode::AutoEdit, Mode::Yolo];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Default => "default",
+            Mode::AutoEdit => "autoEdit",
+            Mode::Yolo => "yolo",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Mode> {
+        Mode::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// Something the user allowed for the rest of the session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Allowance {
+    /// Every call of a tool, as far as it stays in the project.
+    Tool(String),
+    /// Single commands that begin with these words.
+    Command(Vec<String>),
+}
+
+impl Allowance {
+    /// Reads `edit` or `bash:git status`. A text that is neither is the name of a tool that does not exist.
+    pub fn parse(text: &str) -> Allowance {
+        let prefix = text.strip_prefix(bash::NAME).and_then(|rest| rest.strip_prefix(':')).and_then(words);
+        prefix.map_or_else(|| Allowance::Tool(text.to_owned()), Allowance::Command)
+    }
+
+    fn covers(&self, tool: &str, change: &Change) -> bool {
+        match (self, change) {
+            (Allowance::Tool(name), _) => name == tool,
+            (Allowance::Command(prefix), Change::Command { command }) => {
+                tool == bash::NAME && words(command).is_some_and(|words| words.starts_with(prefix))
+            }
+            (Allowance::Command(_), _) => false,
+        }
+    }
+}
+
+impl fmt::Display for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Allowance::Tool(name) => f.write_str(name),
+            Allowance::Command(words) => write!(f, "{}:{}", bash::NAME, quoted(words)),
+        }
+    }
+}
+
+/// The approval settings of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Approvals {
+    pub mode: Mode,
+    pub allowed: Vec<Allowance>,
+}
+
+/// Why somebody is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    Writes,
+    Runs,
+    /// It would change a file outside the project.
+    Outside,
+    /// It would change a file that makes programs run, such as a git hook.
+    Guarded,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Decision {
+    Allow,
+    Ask {
+        /// Exactly what would run or change.
+        what: Change,
+        why: Why,
+        /// What the user may allow for the rest of the session, the narrowest first.
+        offers: Vec<Allowance>,
+    },
+}
+
+impl Approvals {
+    /// From the settings of a session. A mode that is not known is the strictest one.
+    pub fn from_settings(settings: &Map<String, Value>) -> Approvals {
+        let mode = settings.get("approvalMode").and_then(Value::as_str).and_then(Mode::named);
+        let tools = settings.get("approvalTools").and_then(Value::as_array);
+        let allowed = tools.into_iter().flatten().filter_map(Value::as_str).map(Allowance::parse).collect();
+        Approvals { mode: mode.unwrap_or_default(), allowed }
+    }
+
+    /// As they are stored in a `config` entry.
+    pub fn to_settings(&self) -> Map<String, Value> {
+        let tools: Vec<String> = self.allowed.iter().map(ToString::to_string).collect();
+        let settings = json!({ "approvalMode": self.mode.name(), "approvalTools": tools });
+        settings.as_object().cloned().unwrap_or_default()
+    }
+
+    /// Adds an allowance, once.
+    pub fn allow(&mut self, allowance: Allowance) {
+        if !self.allowed.contains(&allowance) {
+            self.allowed.push(allowance);
+        }
+    }
+
+    pub fn decide(&self, tool: &ToolSpec, preview: &Preview) -> Decision {
+        let Some(why) = self.objection(tool, preview) else { return Decision::Allow };
+        let offers = match why {
+            Why::Outside | Why::Guarded => Vec::new(),
+            Why::Writes | Why::Runs => offers(tool, &preview.change),
+        };
+        Decision::Ask { what: preview.change.clone(), why, offers }
+    }
+
+    fn objection(&self, tool: &ToolSpec, preview: &Preview) -> Option<Why> {
+        if self.mode == Mode::Yolo {
+            return None;
+        }
+        let allowed = self.allowed.iter().any(|allowance| allowance.covers(&tool.name, &preview.change));
+        match tool.kind {
+            Kind::Reads | Kind::Neutral => None,
+            Kind::Writes if preview.touches.outside() => Some(Why::Outside),
+            Kind::Writes if preview.touches.guarded() => Some(Why::Guarded),
+            Kind::Writes => (!allowed && self.mode == Mode::Default).then_some(Why::Writes),
+            Kind::Runs => (!allowed).then_some(Why::Runs),
+        }
+    }
+}
+
+fn offers(tool: &ToolSpec, change: &Change) -> Vec<Allowance> {
+    let narrow = match change {
+        Change::Command { command } if tool.name == bash::NAME => words(command).map(offered_prefix),
+        _ => None,
+    };
+    narrow.map(Allowance::Command).into_iter().chain([Allowance::Tool(tool.name.clone())]).collect()
+}
+
+/// What the model is told when a call was not allowed.
+pub fn denied(reason: &str) -> ToolOutcome {
+    let reason = reason.trim();
+    let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    let text = format!(
+        "not allowed{because}\nNothing was run or changed. Do not try to get there by another way: go on without it, or \
+         ask what is wanted."
+    );
+    ToolOutcome::failed(text).with("denied", json!(true))
+}

@@ -1,0 +1,39 @@
+//! The tools of Osier itself, one file each.
+
+pub mod bash;
+pub mod edit;
+pub mod find;
+pub mod grep;
+pub mod ls;
+pub mod read;
+pub mod todo;
+pub mod write;
+
+mod change;
+mod walk;
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+
+use crate::arguments::schema;
+use crate::port::{Kind, Tool, ToolSpec};
+
+/// In the order in which a model is told of them.
+pub fn all() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(read::Read),
+        Arc::new(write::Write),
+        Arc::new(edit::Edit),
+        Arc::new(bash::Bash),
+        Arc::new(grep::Grep),
+        Arc::new(find::Find),
+        Arc::new(ls::Ls),
+        Arc::new(todo::TodoList),
+    ]
+}
+
+fn spec<Arguments: JsonSchema>(name: &str, kind: Kind, description: &str) -> ToolSpec {
+    let parameters = schema::<Arguments>();
+    ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters, kind }
+}

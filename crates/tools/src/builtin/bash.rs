@@ -1,0 +1,152 @@
+//! `bash`: a command line in the project's folder.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::spec;
+use crate::arguments::parse;
+use crate::blocking::Result;
+use crate::context::ToolContext;
+use crate::outcome::ToolOutcome;
+use crate::paths::{Touches, cause};
+use crate::port::{Change, Kind, Preview, Tool, ToolSpec};
+use crate::shell::{self, End, Ran};
+use crate::size;
+
+pub(crate) const NAME: &str = "bash";
+const DESCRIPTION: &str = "Runs a command line with bash in the project's folder and shows what it prints, both streams \
+    together. Every call starts a new shell, so a cd or a variable does not last. There is no terminal and no input: use \
+    flags that answer questions beforehand. Of a long output the last 2000 lines or 50 KB come back, and the name of a \
+    file that holds all of it. Commands are stopped after 300 seconds unless timeout says otherwise. What must keep \
+    running, such as a server, goes to the background with & and lives on after the call.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Arguments {
+    /// The command line.
+    command: String,
+    /// Seconds after which it is stopped; 300 if not given, 3600 at most.
+    #[schemars(range(min = 1))]
+    timeout: Option<u32>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Bash;
+
+#[async_trait]
+impl Tool for Bash {
+    fn spec(&self) -> ToolSpec {
+        spec::<Arguments>(NAME, Kind::Runs, DESCRIPTION)
+    }
+
+    async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
+        let command = checked(arguments)?.command;
+        Ok(Preview { touches: Touches::default(), change: Change::Command { command } })
+    }
+
+    async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
+        let arguments = match checked(&arguments) {
+            Ok(arguments) => arguments,
+            Err(failure) => return failure,
+        };
+        if ctx.cancel.is_cancelled() {
+            return ToolOutcome::cancelled();
+        }
+        let asked = arguments.timeout.map(|seconds| Duration::from_secs(seconds.into()));
+        let time = asked.unwrap_or(ctx.limits.command_time).min(ctx.limits.longest_command);
+        match shell::run(&arguments.command, time, ctx).await {
+            Ok(ran) => outcome(&ran, time),
+            Err(_) if !ctx.cwd.is_dir() => {
+                ToolOutcome::failed("the project's folder is gone: nothing can run in it")
+            }
+            Err(error) => ToolOutcome::failed(format!("cannot start the shell: {}", cause(&error))),
+        }
+    }
+}
+
+fn checked(arguments: &Value) -> Result<Arguments> {
+    let arguments = parse::<Arguments>(NAME, arguments)?;
+    let fault = match &arguments {
+        Arguments { command, .. } if command.trim().is_empty() => "`command` is empty",
+        Arguments { command, .. } if command.contains('\0') => "`command` has a NUL character in it",
+        Arguments { timeout: Some(0), .. } => "`timeout` must be 1 second or more",
+        _ => return Ok(arguments),
+    };
+    Err(ToolOutcome::failed(format!("bash: {fault}")))
+}
+
+fn outcome(ran: &Ran, time: Duration) -> ToolOutcome {
+    let mut parts: Vec<String> = cut_note(ran).into_iter().collect();
+    match ran.text.trim_end_matches('\n') {
+        "" => parts.push("[no output]".to_owned()),
+        text => parts.push(text.to_owned()),
+    }
+    let notes: Vec<String> = [end_note(ran.end, time), background_note(ran)].into_iter().flatten().collect();
+    if !notes.is_empty() {
+        parts.push(format!("\n{}", notes.join("\n")));
+    }
+    let text = parts.join("\n");
+    let good = ran.end == End::Exited(0);
+    let outcome = if good { ToolOutcome::text(text) } else { ToolOutcome::failed(text) };
+    outcome.with_all(details(ran))
+}
+
+fn details(ran: &Ran) -> Map<String, Value> {
+    let mut details = Map::new();
+    let mut put = |key: &str, value: Value| drop(details.insert(key.to_owned(), value));
+    match ran.end {
+        End::Exited(code) => put("exitCode", json!(code)),
+        End::Killed { signal } => put("signal", json!(signal)),
+        End::TimedOut => put("timedOut", json!(true)),
+        End::Cancelled => put("cancelled", json!(true)),
+    }
+    put("durationMs", json!(ran.took.as_millis() as u64));
+    put("truncated", json!(ran.truncated));
+    if let Some(path) = &ran.full_output {
+        put("fullOutputPath", json!(path.to_string_lossy()));
+        put("totalLines", json!(ran.total_lines));
+        put("totalBytes", json!(ran.total_bytes));
+    }
+    if let Some(group) = ran.background {
+        put("processGroup", json!(group));
+    }
+    details
+}
+
+fn cut_note(ran: &Ran) -> Option<String> {
+    if !ran.truncated {
+        return None;
+    }
+    let all = format!("{}, {}", size::count(ran.total_lines, "line", "lines"), size::bytes(ran.total_bytes));
+    let full = match (&ran.full_output, &ran.not_kept) {
+        (Some(path), None) => format!("all of it is in {}", path.display()),
+        (Some(path), Some(why)) => {
+            format!("its first part is in {}; the rest is lost: {why}", path.display())
+        }
+        (None, why) => format!("the rest is lost: {}", why.as_deref().unwrap_or("it was not kept")),
+    };
+    Some(format!("[only the end of the output ({all}); {full}]"))
+}
+
+fn end_note(end: End, time: Duration) -> Option<String> {
+    match end {
+        End::Exited(0) => None,
+        End::Exited(code) => Some(format!("[exit code {code}]")),
+        End::Killed { signal } => Some(format!("[killed by signal {signal}]")),
+        End::TimedOut => Some(format!(
+            "[stopped after {} s, with all it had started; if it needs longer, give a timeout]",
+            time.as_secs_f64()
+        )),
+        End::Cancelled => Some("[cancelled: stopped with all it had started]".to_owned()),
+    }
+}
+
+fn background_note(ran: &Ran) -> Option<String> {
+    let (group, path) = (ran.background?, ran.full_output.as_ref());
+    let output = path.map(|path| format!("; its output goes to {}", path.display())).unwrap_or_default();
+    Some(format!("[something still runs in the background{output}; `kill -- -{group}` ends it]"))
+}

@@ -1,0 +1,98 @@
+//! A change of one file that is worked out but not yet made: what `write` and `edit` have in common.
+
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
+
+use serde_json::json;
+
+use crate::blocking::Result;
+use crate::context::ToolContext;
+use crate::diff::Diff;
+use crate::filetext::{FileText, not_text};
+use crate::outcome::ToolOutcome;
+use crate::paths::{Place, Touches};
+use crate::port::{Change, Preview};
+use crate::save::save;
+use crate::seen::{Knowledge, Stamp};
+use crate::size;
+
+/// A file as it is before the change.
+#[derive(Debug)]
+pub(super) struct Old {
+    pub(super) bytes: Vec<u8>,
+    metadata: Metadata,
+}
+
+impl Old {
+    /// `None` if there is no such file. A file too large to compare is refused: nobody could see what would change.
+    pub(super) fn of(place: &Place, ctx: &ToolContext) -> Result<Option<Old>> {
+        if let Err(error) = fs::metadata(&place.real)
+            && error.kind() == io::ErrorKind::NotFound
+        {
+            return Ok(None);
+        }
+        let (file, metadata) = place.open("change")?;
+        let most = ctx.limits.file_bytes as u64;
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes).map_err(|error| place.failure("change", &error))?;
+        if bytes.len() as u64 > most {
+            let text = format!("{} is larger than {}: change it with bash", place.shown, size::bytes(most));
+            return Err(ToolOutcome::failed(text));
+        }
+        Ok(Some(Old { bytes, metadata }))
+    }
+
+    pub(super) fn knowledge(&self, place: &Place, ctx: &ToolContext) -> Knowledge {
+        ctx.files_read.about(&place.shown, &stamp(&self.metadata, &self.bytes))
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) place: Place,
+    pub(super) old: Option<Old>,
+    pub(super) new: Vec<u8>,
+    pub(super) diff: Diff,
+}
+
+impl Planned {
+    pub(super) fn new(place: Place, old: Option<Old>, new: Vec<u8>) -> Planned {
+        let old_text = old.as_ref().map(|old| comparable(&old.bytes));
+        let diff = Diff::new(&place.shown, old_text.as_deref(), &comparable(&new));
+        Planned { place, old, new, diff }
+    }
+
+    pub(super) fn preview(self) -> Preview {
+        let touches = Touches { paths: vec![self.place.touched()] };
+        let created = self.old.is_none();
+        Preview { touches, change: Change::Diff { path: self.place.shown, diff: self.diff.text, created } }
+    }
+
+    /// Makes the change and says so in `text`.
+    pub(super) fn make(self, text: &str) -> Result {
+        let old = self.old.as_ref().map(|old| &old.metadata);
+        let metadata =
+            save(&self.place.real, &self.new, old).map_err(|error| self.place.failure("write", &error))?;
+        let mut text = text.to_owned();
+        text.extend(self.place.note().map(|note| format!("\n{note}")));
+        let outcome = ToolOutcome::text(text)
+            .with_all(self.place.details())
+            .with("created", json!(self.old.is_none()))
+            .with_all(self.diff.details())
+            .with("stamp", json!(stamp(&metadata, &self.new)));
+        Ok(outcome)
+    }
+}
+
+fn stamp(metadata: &Metadata, bytes: &[u8]) -> Stamp {
+    Stamp::new(metadata, Some(blake3::hash(bytes)))
+}
+
+/// What a person can compare: nothing of a binary file.
+fn comparable(bytes: &[u8]) -> String {
+    match not_text(bytes) {
+        Some(_) => String::new(),
+        None => FileText::new(bytes).lossy(),
+    }
+}

@@ -1,0 +1,109 @@
+//! `edit`: some exact replacements in one file, all or none.
+
+mod locate;
+mod nearest;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::change::{Old, Planned};
+use super::spec;
+use crate::arguments::parse;
+use crate::blocking::{self, Result};
+use crate::context::ToolContext;
+use crate::filetext::{FileText, not_text};
+use crate::outcome::ToolOutcome;
+use crate::paths::Place;
+use crate::port::{Kind, Preview, Tool, ToolSpec};
+use crate::save::lock;
+use crate::seen::Knowledge;
+use crate::size;
+
+const NAME: &str = "edit";
+const DESCRIPTION: &str = "Replaces exact pieces of text in one file. Each oldText must be in the file exactly once, \
+    with its whitespace and line breaks; take a few lines around it to make it unique, no more. All edits refer to the \
+    file as it is now and must not overlap; if one does not fit, nothing is changed. Put all changes of a file into one \
+    call.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Arguments {
+    /// The file, relative to the project or absolute.
+    path: String,
+    /// What to replace; one or more.
+    #[schemars(length(min = 1))]
+    edits: Vec<Replacement>,
+}
+
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Replacement {
+    /// The text to replace, exactly as it is in the file.
+    old_text: String,
+    /// The text to put in its place; empty to remove it.
+    new_text: String,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Edit;
+
+#[async_trait]
+impl Tool for Edit {
+    fn spec(&self) -> ToolSpec {
+        spec::<Arguments>(NAME, Kind::Writes, DESCRIPTION)
+    }
+
+    async fn preview(&self, arguments: &Value, ctx: &ToolContext) -> Result<Preview> {
+        let arguments = parse::<Arguments>(NAME, arguments)?;
+        blocking::look(ctx, move |ctx| Ok(plan(Place::of(ctx, &arguments.path)?, &arguments, ctx)?.preview()))
+            .await
+    }
+
+    async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
+        let edit = async {
+            let arguments = parse::<Arguments>(NAME, &arguments)?;
+            blocking::change(ctx, move |ctx| edit(&arguments, ctx)).await
+        };
+        edit.await.unwrap_or_else(|failure| failure)
+    }
+}
+
+fn edit(arguments: &Arguments, ctx: &ToolContext) -> Result {
+    let place = Place::of(ctx, &arguments.path)?;
+    let _one_at_a_time = lock(&place.real);
+    let planned = plan(place, arguments, ctx)?;
+    let stale =
+        planned.old.as_ref().is_some_and(|old| old.knowledge(&planned.place, ctx) == Knowledge::Stale);
+    let count = size::count(arguments.edits.len(), "place", "places");
+    let mut text = format!(
+        "edited {count} in {} (+{} −{})",
+        planned.place.shown, planned.diff.added, planned.diff.removed
+    );
+    if stale {
+        text.push_str(
+            "\n[the file had changed since you last saw it: read it again before you rely on the rest of it]",
+        );
+    }
+    Ok(planned.make(&text)?.with("edits", json!(arguments.edits.len())))
+}
+
+fn plan(place: Place, arguments: &Arguments, ctx: &ToolContext) -> Result<Planned> {
+    if arguments.edits.is_empty() {
+        return Err(ToolOutcome::failed("edit: `edits` is empty: give at least one { oldText, newText }"));
+    }
+    let Some(old) = Old::of(&place, ctx)? else {
+        return Err(place.failure(NAME, &std::io::ErrorKind::NotFound.into()));
+    };
+    if let Some(what) = not_text(&old.bytes) {
+        return Err(ToolOutcome::failed(format!("{} is {what}", place.shown)));
+    }
+    let text = FileText::new(&old.bytes);
+    let changes = locate::all(&text, &arguments.edits).map_err(|faults| {
+        ToolOutcome::failed(format!("nothing was changed in {}\n{}", place.shown, faults.join("\n")))
+    })?;
+    let borrowed: Vec<_> = changes.iter().map(|(range, new)| (range.clone(), new.as_bytes())).collect();
+    let new = text.replaced(&old.bytes, &borrowed);
+    Ok(Planned::new(place, Some(old), new))
+}

@@ -1,0 +1,86 @@
+//! Finds where each replacement belongs, or says of every one that has no place why not.
+
+use std::ops::Range;
+
+use memchr::memchr_iter;
+use memchr::memmem;
+
+use super::{Replacement, nearest};
+use crate::filetext::{FileText, with_lf};
+
+/// The ranges to replace with their new texts, in the order of the file.
+pub(super) fn all(
+    text: &FileText,
+    edits: &[Replacement],
+) -> Result<Vec<(Range<usize>, String)>, Vec<String>> {
+    let mut found = Vec::new();
+    let mut faults = Vec::new();
+    for (at, edit) in edits.iter().enumerate() {
+        match one(text, edit) {
+            Ok(range) => found.push((at, range, with_lf(&edit.new_text))),
+            Err(fault) => faults.push(format!("{}{fault}", title(at, edits.len()))),
+        }
+    }
+    found.sort_by_key(|(_, range, _)| range.start);
+    for pair in found.windows(2) {
+        let [(a, first, _), (b, second, _)] = pair else { continue };
+        if second.start < first.end {
+            let line = line_of(&text.plain, second.start);
+            faults.push(format!("edits {} and {} overlap at line {line}: make them one edit", a + 1, b + 1));
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(found.into_iter().map(|(_, range, new)| (range, new)).collect()),
+        false => Err(faults),
+    }
+}
+
+fn title(at: usize, of: usize) -> String {
+    if of == 1 { String::new() } else { format!("edit {} of {of}: ", at + 1) }
+}
+
+fn one(text: &FileText, edit: &Replacement) -> Result<Range<usize>, String> {
+    let old = with_lf(&edit.old_text);
+    if old.is_empty() {
+        return Err("oldText is empty: give the text to replace, or use write for a whole file".to_owned());
+    }
+    if old == with_lf(&edit.new_text) {
+        return Err("oldText and newText are the same: there is nothing to change".to_owned());
+    }
+    let places = places(&text.plain, old.as_bytes());
+    match places.as_slice() {
+        [] => Err(nearest::missing(&text.lossy(), &old)),
+        [only] => Ok(*only..only + old.len()),
+        many => Err(several(&text.plain, many)),
+    }
+}
+
+/// Where `old` begins, overlapping occurrences too. More than this many are as bad as this many.
+fn places(text: &[u8], old: &[u8]) -> Vec<usize> {
+    const ENOUGH: usize = 1000;
+    let finder = memmem::Finder::new(old);
+    let mut places = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text.get(from..).and_then(|rest| finder.find(rest)) {
+        places.push(from + at);
+        from += at + 1;
+        if places.len() == ENOUGH {
+            break;
+        }
+    }
+    places
+}
+
+fn several(text: &[u8], places: &[usize]) -> String {
+    let lines: Vec<String> = places.iter().take(8).map(|at| line_of(text, *at).to_string()).collect();
+    let more = if places.len() > lines.len() { ", …" } else { "" };
+    format!(
+        "oldText is there {} times, at lines {}{more}: add lines before or after it until it is unique",
+        places.len(),
+        lines.join(", ")
+    )
+}
+
+fn line_of(text: &[u8], at: usize) -> usize {
+    memchr_iter(b'\n', &text[..at]).count() + 1
+}

@@ -1,0 +1,144 @@
+//! When a text is not in a file: the place that is most like it, and where the two part.
+
+use similar::TextDiff;
+
+/// Measuring likeness takes time: only so many lines that could be alike are measured.
+const MEASURED_LINES: usize = 2000;
+
+/// Why `old` was not found in `text`, as far as one can tell.
+pub(super) fn missing(text: &str, old: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();
+    if wanted.iter().all(|line| line.trim().is_empty()) {
+        return "oldText is only whitespace and is not there: take lines with text in them".to_owned();
+    }
+    if let Some(at) = same_but_for_spaces(&lines, &wanted) {
+        return spaces(&lines, &wanted, at);
+    }
+    match likest(&lines, &wanted) {
+        Some(at) => difference(&lines, &wanted, at),
+        None => "oldText is not in the file, nor anything like it: read the file again".to_owned(),
+    }
+}
+
+fn squeezed(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The line from which on all wanted lines follow, if whitespace did not count.
+fn same_but_for_spaces(lines: &[&str], wanted: &[&str]) -> Option<usize> {
+    let wanted: Vec<String> = wanted.iter().map(|line| squeezed(line)).collect();
+    let lines: Vec<String> = lines.iter().map(|line| squeezed(line)).collect();
+    // A first line and a last one may be pieces of longer lines.
+    let fits = |at: usize| {
+        let (last, whole) = (wanted.len() - 1, &lines[at..at + wanted.len()]);
+        wanted.iter().zip(whole).enumerate().all(|(n, (wanted, line))| match (n == 0, n == last) {
+            (true, true) => line.contains(wanted.as_str()),
+            (true, false) => line.ends_with(wanted.as_str()),
+            (false, true) => line.starts_with(wanted.as_str()),
+            (false, false) => line == wanted,
+        })
+    };
+    (0..=lines.len().checked_sub(wanted.len())?).find(|at| fits(*at))
+}
+
+fn spaces(lines: &[&str], wanted: &[&str], at: usize) -> String {
+    let pairs = wanted.iter().zip(&lines[at..]).enumerate();
+    let differing =
+        pairs.map(|(n, (wanted, line))| (n, *wanted, *line)).find(|(_, wanted, line)| wanted != line);
+    let Some((n, wanted, line)) = differing else {
+        return format!("oldText is there, at line {}, but for the empty lines before or after it", at + 1);
+    };
+    let what = match (leading(wanted), leading(line)) {
+        (a, b) if a != b && (a.contains('\t') != b.contains('\t')) => "tabs and spaces are not the same",
+        (a, b) if a != b => "the indentation differs",
+        _ if wanted.trim_end() == line.trim_end() => "there is whitespace at the end of the line",
+        _ => "the whitespace between words differs",
+    };
+    format!(
+        "oldText is there but for whitespace, at line {}: {what}\n  file:    {}\n  oldText: {}",
+        at + 1 + n,
+        visible(line),
+        visible(wanted)
+    )
+}
+
+fn leading(line: &str) -> &str {
+    &line[..line.len() - line.trim_start().len()]
+}
+
+/// Whitespace that can be told apart.
+fn visible(line: &str) -> String {
+    let blank = leading(line).len();
+    let trailing = line.trim_end().len().max(blank);
+    let mark = |part: &str| part.replace('\t', "→").replace(' ', "·").replace('\u{a0}', "⍽");
+    let middle = line[blank..trailing].replace('\t', "→").replace('\u{a0}', "⍽");
+    shortened(&format!("{}{middle}{}", mark(&line[..blank]), mark(&line[trailing..])))
+}
+
+fn shortened(line: &str) -> String {
+    const LONG: usize = 160;
+    match line.char_indices().nth(LONG) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+/// Where the whole would begin, going by the longest line that is there, or else by the line most like the longest one.
+fn likest(lines: &[&str], wanted: &[&str]) -> Option<usize> {
+    let mut anchors: Vec<(usize, &str)> = wanted.iter().map(|line| line.trim()).enumerate().collect();
+    anchors.sort_by_key(|(_, anchor)| std::cmp::Reverse(anchor.len()));
+    let telling = anchors.iter().filter(|(_, anchor)| anchor.len() > 3);
+    let mut exact = telling.filter_map(|(offset, anchor)| {
+        lines.iter().position(|line| line.trim() == *anchor).map(|at| at.saturating_sub(*offset))
+    });
+    exact.next().or_else(|| anchors.first().and_then(|(offset, anchor)| measured(lines, anchor, *offset)))
+}
+
+fn measured(lines: &[&str], anchor: &str, offset: usize) -> Option<usize> {
+    let near =
+        |line: &str| line.len() * 2 >= anchor.len() && line.len() <= anchor.len() * 2 && line.len() < 2000;
+    let signs: Vec<&str> = words(anchor).collect();
+    let alike = |line: &str| near(line) && words(line).any(|word| signs.contains(&word));
+    let candidates = lines.iter().enumerate().filter(|(_, line)| alike(line)).take(MEASURED_LINES);
+    let scored = candidates.map(|(at, line)| (TextDiff::from_chars(anchor, line.trim()).ratio(), at));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)))?;
+    (best.0 >= 0.6).then(|| best.1.saturating_sub(offset))
+}
+
+fn words(line: &str) -> impl Iterator<Item = &str> {
+    line.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| word.len() > 2)
+}
+
+fn difference(lines: &[&str], wanted: &[&str], at: usize) -> String {
+    let last = wanted.len() - 1;
+    // The first line and the last may be parts of longer ones.
+    let fits = |n: usize, wanted: &str, line: &str| {
+        let end_of_line = n == 0 && last > 0 && line.ends_with(wanted);
+        let start_of_line = n == last && last > 0 && line.starts_with(wanted);
+        line == wanted || end_of_line || start_of_line
+    };
+    let mut pairs = wanted.iter().enumerate().map(|(n, wanted)| (n, *wanted, lines.get(at + n).copied()));
+    let differing = pairs.find(|(n, wanted, line)| !line.is_some_and(|line| fits(*n, wanted, line)));
+    let Some((n, wanted, line)) = differing else {
+        return "oldText is not in the file: read it again".to_owned();
+    };
+    let Some(line) = line else {
+        return format!("oldText goes on after the last line of the file ({})", lines.len());
+    };
+    let sign = strange_sign(wanted, line).unwrap_or_default();
+    format!(
+        "oldText is not in the file; the nearest place parts from it at line {}{sign}\n  file:    {}\n  oldText: {}",
+        at + n + 1,
+        visible(line),
+        visible(wanted)
+    )
+}
+
+/// Characters that look alike are named: nobody sees the difference between `'` and `’`.
+fn strange_sign(wanted: &str, line: &str) -> Option<String> {
+    let (ours, theirs) = wanted.trim_start().chars().zip(line.trim_start().chars()).find(|(a, b)| a != b)?;
+    let name = |c: char| format!("{} (U+{:04X})", if c.is_control() { ' ' } else { c }, c as u32);
+    let strange = !ours.is_ascii() || !theirs.is_ascii();
+    strange.then(|| format!(": {} in the file, {} in oldText", name(theirs), name(ours)))
+}

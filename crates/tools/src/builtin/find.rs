@@ -1,0 +1,107 @@
+//! `find`: names of files and folders that match a glob.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::spec;
+use super::walk::{PathGlob, below, walk};
+use crate::arguments::parse;
+use crate::blocking::{self, Result};
+use crate::context::ToolContext;
+use crate::outcome::ToolOutcome;
+use crate::paths::{Place, shown};
+use crate::port::{Kind, Preview, Tool, ToolSpec};
+use crate::size;
+
+const NAME: &str = "find";
+const DESCRIPTION: &str = "Finds files and folders by name with a glob. A glob without a slash, such as *.test.ts, \
+    matches names at any depth; one with a slash, such as src/**/mod.rs, matches paths below the folder. Files that \
+    .gitignore names and hidden files are left out. At most 1000 names come back unless limit says otherwise.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Arguments {
+    /// The glob.
+    pattern: String,
+    /// The folder to search; the project if not given.
+    path: Option<String>,
+    /// Most names to show; 1000 if not given.
+    #[schemars(range(min = 1))]
+    limit: Option<u32>,
+    /// Find hidden files too.
+    hidden: Option<bool>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Find;
+
+#[async_trait]
+impl Tool for Find {
+    fn spec(&self) -> ToolSpec {
+        spec::<Arguments>(NAME, Kind::Reads, DESCRIPTION)
+    }
+
+    async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
+        parse::<Arguments>(NAME, arguments).map(|_| Preview::nothing())
+    }
+
+    async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
+        let find = async {
+            let arguments = parse::<Arguments>(NAME, &arguments)?;
+            blocking::look(ctx, move |ctx| find(&arguments, ctx)).await
+        };
+        find.await.unwrap_or_else(|failure| failure)
+    }
+}
+
+fn find(arguments: &Arguments, ctx: &ToolContext) -> Result {
+    let glob = PathGlob::new("pattern", &arguments.pattern)?;
+    let place = Place::of(ctx, arguments.path.as_deref().unwrap_or("."))?;
+    let metadata = std::fs::metadata(&place.real).map_err(|error| place.failure("search", &error))?;
+    if !metadata.is_dir() {
+        return Err(ToolOutcome::failed(format!(
+            "{} is not a folder: give the folder to search",
+            place.shown
+        )));
+    }
+    let limit = arguments.limit.map_or(ctx.limits.found, |limit| limit.max(1) as usize);
+    let mut names = String::new();
+    let (mut found, mut more) = (0, false);
+    for entry in walk(&place.real, arguments.hidden.unwrap_or(false)).filter(|entry| entry.depth() > 0) {
+        if ctx.cancel.is_cancelled() {
+            return Err(ToolOutcome::cancelled());
+        }
+        let path = below(&place.real, entry.path());
+        if !glob.matches(&path) {
+            continue;
+        }
+        more = found == limit || names.len() > ctx.limits.bytes;
+        if more {
+            break;
+        }
+        found += 1;
+        let folder = if entry.file_type().is_some_and(|kind| kind.is_dir()) { "/" } else { "" };
+        let above = if place.shown == "." { String::new() } else { format!("{}/", place.shown) };
+        names.push_str(&format!("{above}{}{folder}\n", shown(&path)));
+    }
+    Ok(outcome(arguments, &place, names, found, more))
+}
+
+fn outcome(arguments: &Arguments, place: &Place, names: String, found: usize, more: bool) -> ToolOutcome {
+    let mut notes: Vec<String> = place.note().into_iter().collect();
+    if found == 0 {
+        let hidden = if arguments.hidden == Some(true) { "" } else { "hidden and " };
+        notes.push(format!("[nothing matches; {hidden}ignored files were left out]"));
+    } else if more {
+        let names = size::count(found, "name", "names");
+        notes.push(format!("[more than {names}: narrow the glob or give a path, or set limit]"));
+    }
+    let gap = if names.is_empty() || notes.is_empty() { "" } else { "\n" };
+    let text = format!("{names}{gap}{}", notes.join("\n"));
+    ToolOutcome::text(text.trim_end_matches('\n'))
+        .with_all(place.details())
+        .with("found", json!(found))
+        .with("truncated", json!(more))
+}

@@ -1,0 +1,241 @@
+//! `grep`: lines that match, in many files, with ripgrep's own libraries.
+
+use std::io;
+use std::path::Path;
+
+use async_trait::async_trait;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::spec;
+use super::walk::{PathGlob, below, walk};
+use crate::arguments::parse;
+use crate::blocking::{self, Result};
+use crate::context::ToolContext;
+use crate::outcome::ToolOutcome;
+use crate::paths::{Place, shown};
+use crate::port::{Kind, Preview, Tool, ToolSpec};
+use crate::size;
+
+const NAME: &str = "grep";
+const DESCRIPTION: &str = "Searches the lines of files for a regular expression (Rust syntax, line by line) and shows \
+    each match with its line number. Files that .gitignore names, hidden files and binary files are left out. At most 100 \
+    matches come back unless limit says otherwise.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Arguments {
+    /// The regular expression, or plain text with literal.
+    pattern: String,
+    /// A folder or file to search; the project if not given.
+    path: Option<String>,
+    /// Only files whose name matches, such as *.rs, or whose path below the folder does, such as src/**/*.ts.
+    glob: Option<String>,
+    /// Upper and lower case are the same.
+    ignore_case: Option<bool>,
+    /// The pattern is plain text.
+    literal: Option<bool>,
+    /// Lines to show before and after each match.
+    context: Option<u32>,
+    /// Most matches to show; 100 if not given.
+    #[schemars(range(min = 1))]
+    limit: Option<u32>,
+    /// Search hidden files too.
+    hidden: Option<bool>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Grep;
+
+#[async_trait]
+impl Tool for Grep {
+    fn spec(&self) -> ToolSpec {
+        spec::<Arguments>(NAME, Kind::Reads, DESCRIPTION)
+    }
+
+    async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
+        parse::<Arguments>(NAME, arguments).map(|_| Preview::nothing())
+    }
+
+    async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
+        let grep = async {
+            let arguments = parse::<Arguments>(NAME, &arguments)?;
+            blocking::look(ctx, move |ctx| grep(&arguments, ctx)).await
+        };
+        grep.await.unwrap_or_else(|failure| failure)
+    }
+}
+
+fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
+    let matcher = matcher(arguments)?;
+    let glob = arguments.glob.as_deref().map(|glob| PathGlob::new("glob", glob)).transpose()?;
+    let place = Place::of(ctx, arguments.path.as_deref().unwrap_or("."))?;
+    let metadata = std::fs::metadata(&place.real).map_err(|error| place.failure("search", &error))?;
+    if !metadata.is_dir() {
+        place.ordinary(&metadata)?;
+    }
+    let mut hits = Hits::new(arguments, ctx);
+    let mut searcher = searcher(arguments);
+    for entry in walk(&place.real, arguments.hidden.unwrap_or(false)) {
+        if hits.stopped() {
+            break;
+        }
+        let path = below(&place.real, entry.path());
+        let wanted =
+            entry.file_type().is_some_and(|kind| kind.is_file()) || entry.depth() == 0 && metadata.is_file();
+        if wanted && glob.as_ref().is_none_or(|glob| glob.matches(&path)) {
+            hits.begin(named(&place, &path, metadata.is_dir()));
+            // A file that cannot be read has no matches.
+            let _ = searcher.search_path(&matcher, entry.path(), &mut hits);
+        }
+    }
+    if ctx.cancel.is_cancelled() {
+        return Err(ToolOutcome::cancelled());
+    }
+    Ok(hits.outcome(arguments, &place))
+}
+
+fn matcher(arguments: &Arguments) -> Result<RegexMatcher> {
+    let built = RegexMatcherBuilder::new()
+        .case_insensitive(arguments.ignore_case.unwrap_or(false))
+        .fixed_strings(arguments.literal.unwrap_or(false))
+        .line_terminator(Some(b'\n'))
+        .build(&arguments.pattern);
+    built.map_err(|error| {
+        let hint = match arguments.pattern.contains('\n') || arguments.pattern.contains("\\n") {
+            true => "each line is searched by itself: leave the line break out",
+            false => "if it is meant as plain text, set literal to true",
+        };
+        ToolOutcome::failed(format!("`pattern` is no regular expression for single lines: {error}\n{hint}"))
+    })
+}
+
+fn searcher(arguments: &Arguments) -> Searcher {
+    let context = arguments.context.unwrap_or(0).min(50) as usize;
+    SearcherBuilder::new()
+        .binary_detection(BinaryDetection::quit(0))
+        .line_number(true)
+        .before_context(context)
+        .after_context(context)
+        .build()
+}
+
+/// A found file's name as the model can use it: with the folder that was searched.
+fn named(place: &Place, path: &Path, in_folder: bool) -> String {
+    match (in_folder, place.shown.as_str()) {
+        (false, file) => file.to_owned(),
+        (true, ".") => shown(path),
+        (true, folder) => format!("{folder}/{}", shown(path)),
+    }
+}
+
+/// Matches as they are found, grouped by file.
+#[derive(Debug)]
+struct Hits {
+    text: String,
+    file: String,
+    /// Whether the file's name is in the text already.
+    named: bool,
+    matches: usize,
+    files: usize,
+    limit: usize,
+    max_bytes: usize,
+    line_chars: usize,
+    /// There is at least one match more than shown.
+    more: bool,
+    cancel: CancellationToken,
+}
+
+impl Hits {
+    fn new(arguments: &Arguments, ctx: &ToolContext) -> Hits {
+        Hits {
+            text: String::new(),
+            file: String::new(),
+            named: false,
+            matches: 0,
+            files: 0,
+            limit: arguments.limit.map_or(ctx.limits.matches, |limit| limit.max(1) as usize),
+            max_bytes: ctx.limits.bytes,
+            line_chars: ctx.limits.line_chars,
+            more: false,
+            cancel: ctx.cancel.clone(),
+        }
+    }
+
+    fn begin(&mut self, file: String) {
+        self.file = file;
+        self.named = false;
+    }
+
+    fn stopped(&self) -> bool {
+        self.more || self.cancel.is_cancelled()
+    }
+
+    fn line(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
+        if !self.named {
+            let gap = if self.text.is_empty() { "" } else { "\n" };
+            self.text.push_str(&format!("{gap}{}\n", self.file));
+            self.named = true;
+        }
+        let line = String::from_utf8_lossy(bytes);
+        let line = line.trim_end_matches(['\n', '\r']);
+        let (line, more) = match line.char_indices().nth(self.line_chars) {
+            Some((at, _)) => (&line[..at], "…"),
+            None => (line, ""),
+        };
+        self.text.push_str(&format!("{}{mark} {line}{more}\n", number.unwrap_or_default()));
+    }
+
+    fn outcome(self, arguments: &Arguments, place: &Place) -> ToolOutcome {
+        let mut notes: Vec<String> = place.note().into_iter().collect();
+        if self.matches == 0 {
+            let hidden = if arguments.hidden == Some(true) { "" } else { "hidden and " };
+            notes.push(format!("[no match; {hidden}ignored files were not searched]"));
+        } else if self.more {
+            notes.push(format!(
+                "[more than {}: narrow the search with path, glob or pattern, or set limit]",
+                size::count(self.matches, "match", "matches")
+            ));
+        }
+        let gap = if self.text.is_empty() || notes.is_empty() { "" } else { "\n" };
+        let text = format!("{}{gap}{}", self.text, notes.join("\n"));
+        ToolOutcome::text(text.trim_end_matches('\n'))
+            .with_all(place.details())
+            .with("matches", json!(self.matches))
+            .with("files", json!(self.files))
+            .with("truncated", json!(self.more))
+    }
+}
+
+impl Sink for Hits {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        if self.matches == self.limit || self.text.len() > self.max_bytes {
+            self.more = true;
+            return Ok(false);
+        }
+        self.files += usize::from(!self.named);
+        self.matches += 1;
+        self.line(found.line_number(), ':', found.bytes());
+        Ok(!self.cancel.is_cancelled())
+    }
+
+    fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {
+        if self.matches < self.limit || self.named {
+            self.files += usize::from(!self.named);
+            self.line(line.line_number(), '-', line.bytes());
+        }
+        Ok(!self.cancel.is_cancelled())
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
+        self.text.push_str("--\n");
+        Ok(true)
+    }
+}

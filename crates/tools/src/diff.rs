@@ -1,0 +1,103 @@
+//! What changed in a file, as a unified diff for people.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use similar::{Algorithm, ChangeTag, DiffTag, TextDiff};
+
+/// Longer diffs are cut in details: they are looked at, not applied.
+const MOST: usize = 200 * 1024;
+/// An ugly diff in time is better than the best one too late.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Diff {
+    /// Empty if nothing changed.
+    pub(crate) text: String,
+    /// The first line of the new text that is new, or where lines went.
+    pub(crate) first_changed_line: Option<usize>,
+    pub(crate) added: usize,
+    pub(crate) removed: usize,
+}
+
+impl Diff {
+    /// Compares two texts with plain line ends. Without an old one, the file is new.
+    pub(crate) fn new(path: &str, old: Option<&str>, new: &str) -> Diff {
+        let diff = TextDiff::configure()
+            .algorithm(Algorithm::Myers)
+            .timeout(PATIENCE)
+            .diff_lines(old.unwrap_or_default(), new);
+        let path = path.trim_start_matches('/');
+        let from = if old.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
+        let text = diff.unified_diff().context_radius(3).header(&from, &format!("b/{path}")).to_string();
+        let first =
+            diff.ops().iter().find(|op| op.tag() != DiffTag::Equal).map(|op| op.new_range().start + 1);
+        let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+        let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+        Diff { text: cut(text), first_changed_line: first, added, removed }
+    }
+
+    pub(crate) fn details(&self) -> Map<String, Value> {
+        let mut details = Map::new();
+        details.insert("diff".to_owned(), json!(self.text));
+        details.insert("firstChangedLine".to_owned(), json!(self.first_changed_line));
+        details.insert("added".to_owned(), json!(self.added));
+        details.insert("removed".to_owned(), json!(self.removed));
+        details
+    }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > MOST {
+        let end = text[..text.floor_char_boundary(MOST)].rfind('\n').unwrap_or(0);
+        let left = text[end..].lines().count();
+        text.truncate(end);
+        text.push_str(&format!("\n[{left} more lines]\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+
+    #[test]
+    fn a_change_is_a_unified_diff_with_its_first_line() {
+        let old = "one\ntwo\nthree\nfour\nfive\nsix\n";
+        let diff = Diff::new("a.txt", Some(old), &old.replace("five", "5"));
+        expect![[r"
+            --- a/a.txt
+            +++ b/a.txt
+            @@ -2,5 +2,5 @@
+             two
+             three
+             four
+            -five
+            +5
+             six
+        "]]
+        .assert_eq(&diff.text);
+        assert_eq!((diff.first_changed_line, diff.added, diff.removed), (Some(5), 1, 1));
+    }
+
+    #[test]
+    fn a_new_file_comes_from_nowhere_and_no_change_is_no_diff() {
+        expect![[r"
+            --- /dev/null
+            +++ b/a
+            @@ -0,0 +1 @@
+            +x
+            \ No newline at end of file
+        "]]
+        .assert_eq(&Diff::new("a", None, "x").text);
+        assert_eq!(Diff::new("a", Some("x\n"), "x\n").text, "");
+    }
+
+    #[test]
+    fn an_endless_diff_is_cut() {
+        let text = Diff::new("a", None, &"a line of the new file\n".repeat(100_000)).text;
+        assert!(text.len() < MOST + 100 && text.ends_with(" more lines]\n"), "{}", text.len());
+    }
+}

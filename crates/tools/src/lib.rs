@@ -1,0 +1,38 @@
+//! What a model may do to the world: read, write, edit, run, search, list, and keep a list of things to do.
+//!
+//! A tool never fails the program: whatever goes wrong is an outcome with a text that helps the model along. Whether a call
+//! may run is decided before, by [`approvals`], from what its preview would touch; no tool asks anybody. Nothing here
+//! remembers a conversation: what was read or planned is in the details of results, and callers replay it from the path.
+
+pub mod approvals;
+pub mod builtin;
+pub mod context;
+pub mod files;
+pub mod outcome;
+pub mod paths;
+pub mod port;
+pub mod progress;
+pub mod seen;
+pub mod toolbox;
+pub mod user_bash;
+
+mod arguments;
+mod blocking;
+mod diff;
+mod filetext;
+mod matching;
+mod picture;
+mod save;
+mod shell;
+mod size;
+mod window;
+
+pub use approvals::{Allowance, Approvals, Decision, Mode, denied};
+pub use builtin::todo::{Status, Todo, todos_of};
+pub use context::{Env, Limits, ToolContext};
+pub use outcome::{Content, ToolOutcome};
+pub use paths::{Touched, Touches};
+pub use port::{Change, Kind, Preview, Tool, ToolCall, ToolSpec, Toolbox};
+pub use progress::{Live, Progress};
+pub use seen::{FilesRead, Stamp};
+pub use toolbox::Tools;

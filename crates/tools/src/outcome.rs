@@ -1,0 +1,115 @@
+//! What came of a call: blocks for the model, details for the screen. A failure is an outcome like any other.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::port::ToolCall;
+
+/// A block of a result, in the form in which it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "camelCase")]
+pub enum Content {
+    Text {
+        text: String,
+    },
+    /// `data` is base64.
+    #[serde(rename_all = "camelCase")]
+    Image {
+        data: String,
+        mime_type: String,
+    },
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutcome {
+    pub content: Vec<Content>,
+    /// An object that the model does not see, or null.
+    pub details: Value,
+    pub is_error: bool,
+}
+
+impl ToolOutcome {
+    pub fn text(text: impl Into<String>) -> ToolOutcome {
+        let content = vec![Content::Text { text: text.into() }];
+        ToolOutcome { content, details: Value::Null, is_error: false }
+    }
+
+    /// Something did not work; the text says what, and what to do next.
+    pub fn failed(text: impl Into<String>) -> ToolOutcome {
+        ToolOutcome { is_error: true, ..ToolOutcome::text(text) }
+    }
+
+    /// Somebody stopped the call before it was done.
+    pub fn cancelled() -> ToolOutcome {
+        ToolOutcome::failed("[cancelled before it was done]").with("cancelled", json!(true))
+    }
+
+    /// Adds one field to the details.
+    pub fn with(mut self, key: &str, value: Value) -> ToolOutcome {
+        self.fields().insert(key.to_owned(), value);
+        self
+    }
+
+    /// Adds several fields to the details.
+    pub fn with_all(mut self, fields: Map<String, Value>) -> ToolOutcome {
+        self.fields().extend(fields);
+        self
+    }
+
+    fn fields(&mut self) -> &mut Map<String, Value> {
+        if !self.details.is_object() {
+            self.details = Value::Object(Map::new());
+        }
+        self.details.as_object_mut().expect("made an object just now")
+    }
+
+    /// All text blocks, one after the other.
+    pub fn plain_text(&self) -> String {
+        let texts = self.content.iter().filter_map(|block| match block {
+            Content::Text { text } => Some(text.as_str()),
+            Content::Image { .. } => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    /// The `toolResult` message that answers a call.
+    pub fn message(&self, call: &ToolCall, timestamp: i64) -> Value {
+        let mut message = json!({
+            "role": "toolResult",
+            "toolCallId": call.id,
+            "toolName": call.name,
+            "content": self.content,
+            "isError": self.is_error,
+            "timestamp": timestamp,
+        });
+        if !self.details.is_null() {
+            message["details"] = self.details.clone();
+        }
+        message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_stored_in_the_form_pi_reads() {
+        let call = ToolCall { id: "c1".into(), name: "read".into(), arguments: json!({}) };
+        let mut outcome = ToolOutcome::failed("no such file").with("path", json!("a"));
+        outcome.content.push(Content::Image { data: "AA==".into(), mime_type: "image/png".into() });
+        assert_eq!(
+            outcome.message(&call, 7),
+            json!({
+                "role": "toolResult", "toolCallId": "c1", "toolName": "read",
+                "content": [
+                    { "type": "text", "text": "no such file" },
+                    { "type": "image", "data": "AA==", "mimeType": "image/png" }
+                ],
+                "details": { "path": "a" }, "isError": true, "timestamp": 7
+            })
+        );
+        assert_eq!(ToolOutcome::text("x").message(&call, 7).get("details"), None);
+    }
+}

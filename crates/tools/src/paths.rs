@@ -1,0 +1,287 @@
+//! Where a path given by a model really leads: relative to the project, `~` expanded, every symbolic link followed, with
+//! the answer whether it leaves the project. Kernel files, pipes and devices are refused, without ever opening one.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::context::ToolContext;
+use crate::matching;
+use crate::outcome::ToolOutcome;
+
+/// A file or folder as a call named it, and what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// As shown to people and models: relative to the project if inside, else absolute. One name per file, whatever links
+    /// lead there.
+    pub(crate) shown: String,
+    /// Without any link.
+    pub(crate) real: PathBuf,
+    pub(crate) outside: bool,
+    /// The given name, if a link made it another one.
+    pub(crate) link: Option<String>,
+}
+
+/// A file that a call would change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Touched {
+    pub path: String,
+    /// Not in the project, perhaps through a symbolic link.
+    pub outside: bool,
+    /// Inside the project, but a place whose files make programs run: `.git`, `.osier`, `.pi`.
+    pub guarded: bool,
+}
+
+/// All files that a call would change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Touches {
+    pub paths: Vec<Touched>,
+}
+
+impl Touches {
+    pub fn outside(&self) -> bool {
+        self.paths.iter().any(|touched| touched.outside)
+    }
+
+    pub fn guarded(&self) -> bool {
+        self.paths.iter().any(|touched| touched.guarded)
+    }
+}
+
+const GUARDED: &[&str] = &[".git", ".osier", ".pi"];
+const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
+/// As many bytes as Linux allows in a path.
+const LONGEST: usize = 4095;
+/// As many links as Linux follows.
+const HOPS: usize = 40;
+
+impl Place {
+    /// Finds out where `given` leads. The file need not exist.
+    pub(crate) fn of(ctx: &ToolContext, given: &str) -> Result<Place, ToolOutcome> {
+        if given.is_empty() || given.contains('\0') || given.len() > LONGEST {
+            return Err(ToolOutcome::failed(
+                "`path` must be the name of a file or folder, such as src/main.rs",
+            ));
+        }
+        let wanted = ctx.cwd.join(expanded(ctx, given)?);
+        let real = without_links(&wanted).map_err(|error| {
+            ToolOutcome::failed(format!("cannot follow {}: {}", shown(given), cause(&error)))
+        })?;
+        if let Some(kernel) = kernel_folder(&real) {
+            let name = shown(given);
+            return Err(ToolOutcome::failed(format!(
+                "{name} is in {kernel}, which holds devices and kernel data, no files; if you need it, use bash"
+            )));
+        }
+        Ok(Place::known(ctx, &wanted, real, given))
+    }
+
+    fn known(ctx: &ToolContext, wanted: &Path, real: PathBuf, given: &str) -> Place {
+        let root = without_links(&ctx.cwd).unwrap_or_else(|_| ctx.cwd.clone());
+        let inside = real.strip_prefix(&root).ok();
+        let name = match inside {
+            Some(rest) if rest.as_os_str().is_empty() => ".".to_owned(),
+            Some(rest) => shown(rest),
+            None => shown(&real),
+        };
+        // The project itself may lie behind a link; that is not worth a word.
+        let plain = lexical(wanted);
+        let linked = plain != real && plain.strip_prefix(lexical(&ctx.cwd)).ok() != inside;
+        Place { shown: name, outside: inside.is_none(), link: linked.then(|| shown(given)), real }
+    }
+
+    pub(crate) fn touched(&self) -> Touched {
+        let inside = if self.outside { "" } else { &self.shown };
+        let guarded =
+            inside.split('/').any(|part| GUARDED.iter().any(|name| part.eq_ignore_ascii_case(name)));
+        Touched { path: self.shown.clone(), outside: self.outside, guarded }
+    }
+
+    /// What every result says about the file it is about.
+    pub(crate) fn details(&self) -> Map<String, Value> {
+        let mut details = Map::new();
+        details.insert("path".to_owned(), json!(self.shown));
+        if self.outside {
+            details.insert("outside".to_owned(), json!(true));
+        }
+        if let Some(link) = &self.link {
+            details.insert("link".to_owned(), json!(link));
+        }
+        details
+    }
+
+    /// A line for the model, if the name it used was not the file's own.
+    pub(crate) fn note(&self) -> Option<String> {
+        self.link.as_ref().map(|link| format!("[{link} leads through a symbolic link to {}]", self.shown))
+    }
+
+    /// Opens an ordinary file for reading; waits for nothing, whatever the name leads to.
+    pub(crate) fn open(&self, doing: &str) -> Result<(File, Metadata), ToolOutcome> {
+        let found = fs::metadata(&self.real).map_err(|error| self.failure(doing, &error))?;
+        self.ordinary(&found)?;
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let opened = File::options().read(true).custom_flags(flags).open(&self.real);
+        let opened = opened.and_then(|file| file.metadata().map(|metadata| (file, metadata)));
+        let (file, metadata) = opened.map_err(|error| self.failure(doing, &error))?;
+        self.ordinary(&metadata)?;
+        Ok((file, metadata))
+    }
+
+    pub(crate) fn ordinary(&self, metadata: &Metadata) -> Result<(), ToolOutcome> {
+        let kind = metadata.file_type();
+        let name = &self.shown;
+        if kind.is_file() {
+            return Ok(());
+        }
+        Err(ToolOutcome::failed(match () {
+            () if kind.is_dir() => format!("{name} is a folder, not a file: ls shows what is in it"),
+            () if kind.is_fifo() => format!("{name} is a pipe, not a file"),
+            () if kind.is_socket() => format!("{name} is a socket, not a file"),
+            () => format!("{name} is a device, not a file"),
+        }))
+    }
+
+    pub(crate) fn failure(&self, doing: &str, error: &io::Error) -> ToolOutcome {
+        let mut text = format!("cannot {doing} {}: {}", self.shown, cause(error));
+        if error.kind() == io::ErrorKind::NotFound {
+            text.push_str(&self.likely());
+        }
+        ToolOutcome::failed(text)
+    }
+
+    /// What the model may have meant.
+    fn likely(&self) -> String {
+        let (Some(folder), Some(name)) = (self.real.parent(), self.real.file_name()) else {
+            return String::new();
+        };
+        let Ok(entries) = fs::read_dir(folder) else {
+            return format!(
+                "; the folder {} does not exist either",
+                shown(Path::new(&self.shown).parent().unwrap_or(folder))
+            );
+        };
+        let names: Vec<String> = entries.flatten().take(5000).map(|entry| shown(entry.file_name())).collect();
+        match matching::nearest(&shown(name), names.iter().map(String::as_str)) {
+            Some(near) => format!("; did you mean {}?", shown(Path::new(&self.shown).with_file_name(near))),
+            None => "; use find or ls to see what is there".to_owned(),
+        }
+    }
+}
+
+/// The folder of devices or kernel data that a real path lies in: reading there may wait for ever or give keys away.
+pub(crate) fn kernel_folder(real: &Path) -> Option<&'static str> {
+    KERNEL.iter().copied().find(|kernel| real.starts_with(kernel))
+}
+
+fn expanded(ctx: &ToolContext, given: &str) -> Result<PathBuf, ToolOutcome> {
+    let Some(rest) = given.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
+        return Ok(PathBuf::from(given));
+    };
+    let home = ctx
+        .env
+        .home
+        .as_ref()
+        .ok_or_else(|| ToolOutcome::failed("`~` is not known here: give the whole path"))?;
+    Ok(home.join(rest.trim_start_matches('/')))
+}
+
+/// Follows every link. Unlike the system's own function it goes on where nothing exists yet, through dangling links too.
+fn without_links(path: &Path) -> io::Result<PathBuf> {
+    let mut todo: VecDeque<OsString> = parts(path);
+    let mut real = PathBuf::from("/");
+    let mut hops = 0;
+    while let Some(part) = todo.pop_front() {
+        if part == ".." {
+            real.pop();
+            continue;
+        }
+        let next = real.join(&part);
+        let is_link = fs::symlink_metadata(&next).is_ok_and(|found| found.file_type().is_symlink());
+        if !is_link {
+            real = next;
+            continue;
+        }
+        hops += 1;
+        if hops > HOPS {
+            return Err(Errno::LOOP.into());
+        }
+        let target = fs::read_link(&next)?;
+        if target.is_absolute() {
+            real = PathBuf::from("/");
+        }
+        for part in parts(&target).into_iter().rev() {
+            todo.push_front(part);
+        }
+    }
+    Ok(real)
+}
+
+fn parts(path: &Path) -> VecDeque<OsString> {
+    let kept = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    });
+    kept.collect()
+}
+
+/// The path with `..` taken away, as if there were no links.
+fn lexical(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::from("/");
+    for part in parts(path) {
+        if part == ".." {
+            plain.pop();
+        } else {
+            plain.push(part);
+        }
+    }
+    plain
+}
+
+/// A name as one harmless line: control characters and broken bytes escaped.
+pub(crate) fn shown(name: impl AsRef<OsStr>) -> String {
+    let mut line = String::new();
+    for chunk in name.as_ref().as_encoded_bytes().utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                c if c.is_control() || is_deceptive(c) => line.extend(c.escape_default()),
+                c => line.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            line.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    line
+}
+
+/// Characters that turn the direction of text or break lines, and so show another name than the real one.
+fn is_deceptive(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The cause of a failure in plain words.
+pub(crate) fn cause(error: &io::Error) -> String {
+    let words = match error.kind() {
+        io::ErrorKind::NotFound => "no such file or folder",
+        io::ErrorKind::PermissionDenied => "permission denied",
+        io::ErrorKind::NotADirectory => "a part of the path is a file, not a folder",
+        io::ErrorKind::IsADirectory => "it is a folder",
+        io::ErrorKind::InvalidFilename => "the name is too long or not allowed",
+        _ if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
+            "its symbolic links lead in a circle"
+        }
+        io::ErrorKind::StorageFull => "the disk is full",
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
+        _ => return error.to_string(),
+    };
+    words.to_owned()
+}

@@ -1,0 +1,163 @@
+//! Images for models: as they are if providers accept them, otherwise made smaller until they do.
+
+use std::io::Cursor;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader};
+
+use crate::context::Limits;
+use crate::outcome::Content;
+
+/// An image in the form in which it is sent.
+#[derive(Debug)]
+pub(crate) struct Picture {
+    pub(crate) content: Content,
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    /// Width and height of the file, if it was too large.
+    pub(crate) original: Option<(u32, u32)>,
+}
+
+/// The kind of image that starts so, if it is one that providers take.
+pub(crate) fn kind(start: &[u8]) -> Option<ImageFormat> {
+    let accepted = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP];
+    image::guess_format(start).ok().filter(|format| accepted.contains(format))
+}
+
+/// What is wrong with the image is told in words.
+pub(crate) fn picture(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<Picture, String> {
+    let broken = |error: image::ImageError| format!("it cannot be decoded: {error}");
+    // Decoded even if it is sent as it is: a provider that refuses it would refuse the whole conversation from then on.
+    let image = decode(bytes, format).map_err(broken)?;
+    let (width, height) = (image.width(), image.height());
+    if width.max(height) <= limits.image_side && encoded_len(bytes.len()) <= limits.image_bytes {
+        let content = block(bytes, format);
+        return Ok(Picture { content, width, height, original: None });
+    }
+    let (content, image) = smaller(image, limits).ok_or("it cannot be made small enough")?;
+    Ok(Picture { content, width: image.width(), height: image.height(), original: Some((width, height)) })
+}
+
+/// The library's own limit on memory applies, so a small file cannot unfold into gigabytes.
+fn reader(bytes: &[u8], format: ImageFormat) -> ImageReader<Cursor<&[u8]>> {
+    ImageReader::with_format(Cursor::new(bytes), format)
+}
+
+fn decode(bytes: &[u8], format: ImageFormat) -> image::ImageResult<DynamicImage> {
+    let mut decoder = reader(bytes, format).into_decoder()?;
+    let orientation = decoder.orientation()?;
+    let mut image = DynamicImage::from_decoder(decoder)?;
+    image.apply_orientation(orientation);
+    Ok(image)
+}
+
+/// First the right size, then less quality, then less size again.
+fn smaller(image: DynamicImage, limits: &Limits) -> Option<(Content, DynamicImage)> {
+    let mut side = limits.image_side.min(image.width().max(image.height()));
+    while side >= 16 {
+        let image = match image.width().max(image.height()) > side {
+            true => image.resize(side, side, FilterType::CatmullRom),
+            false => image.clone(),
+        };
+        if let Some(content) = encode(&image, limits.image_bytes) {
+            return Some((content, image));
+        }
+        side = side * 3 / 4;
+    }
+    None
+}
+
+fn encode(image: &DynamicImage, most: usize) -> Option<Content> {
+    let mut png = Vec::new();
+    let fits = |bytes: &Vec<u8>| !bytes.is_empty() && encoded_len(bytes.len()) <= most;
+    if image.write_to(Cursor::new(&mut png), ImageFormat::Png).is_ok() && fits(&png) {
+        return Some(block(&png, ImageFormat::Png));
+    }
+    if image.color().has_alpha() {
+        return None;
+    }
+    [85, 70, 50].into_iter().find_map(|quality| {
+        let mut jpeg = Vec::new();
+        image.to_rgb8().write_with_encoder(JpegEncoder::new_with_quality(&mut jpeg, quality)).ok()?;
+        fits(&jpeg).then(|| block(&jpeg, ImageFormat::Jpeg))
+    })
+}
+
+fn encoded_len(bytes: usize) -> usize {
+    bytes.div_ceil(3) * 4
+}
+
+fn block(bytes: &[u8], format: ImageFormat) -> Content {
+    Content::Image { data: STANDARD.encode(bytes), mime_type: format.to_mime_type().to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::{Rgb, RgbImage};
+
+    fn noise(width: u32, height: u32) -> DynamicImage {
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 24) as u8
+        };
+        DynamicImage::ImageRgb8(RgbImage::from_fn(width, height, |_, _| Rgb([next(), next(), next()])))
+    }
+
+    fn file(image: &DynamicImage, format: ImageFormat) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        image.write_to(Cursor::new(&mut bytes), format).unwrap();
+        bytes
+    }
+
+    fn sent(content: &Content) -> (Vec<u8>, &str) {
+        match content {
+            Content::Image { data, mime_type } => (STANDARD.decode(data).unwrap(), mime_type),
+            Content::Text { text } => panic!("not an image: {text}"),
+        }
+    }
+
+    #[test]
+    fn an_image_that_fits_is_sent_byte_for_byte() {
+        for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::Gif, ImageFormat::WebP] {
+            let bytes = file(&noise(8, 4), format);
+            assert_eq!(kind(&bytes), Some(format));
+            let picture = picture(&bytes, format, &Limits::default()).unwrap();
+            assert_eq!(sent(&picture.content), (bytes, format.to_mime_type()));
+            assert_eq!((picture.width, picture.height, picture.original), (8, 4, None));
+        }
+    }
+
+    #[test]
+    fn a_large_image_is_made_smaller_in_proportion() {
+        let limits = Limits { image_side: 100, ..Limits::default() };
+        let picture = picture(&file(&noise(400, 200), ImageFormat::Png), ImageFormat::Png, &limits).unwrap();
+        assert_eq!((picture.width, picture.height, picture.original), (100, 50, Some((400, 200))));
+        let (bytes, _) = sent(&picture.content);
+        let again = image::load_from_memory(&bytes).unwrap();
+        assert_eq!((again.width(), again.height()), (100, 50));
+    }
+
+    #[test]
+    fn an_image_of_too_many_bytes_loses_quality_then_size() {
+        let bytes = file(&noise(200, 200), ImageFormat::Png);
+        let jpeg = Limits { image_bytes: 60_000, ..Limits::default() };
+        let first = picture(&bytes, ImageFormat::Png, &jpeg).unwrap();
+        assert_eq!((sent(&first.content).1, first.width), ("image/jpeg", 200));
+        let tiny = Limits { image_bytes: 4_000, ..Limits::default() };
+        let second = picture(&bytes, ImageFormat::Png, &tiny).unwrap();
+        assert!(second.width < 200 && encoded_len(sent(&second.content).0.len()) <= 4_000);
+    }
+
+    #[test]
+    fn a_broken_image_is_told_not_sent() {
+        let mut bytes = file(&noise(64, 64), ImageFormat::Png);
+        bytes.truncate(bytes.len() / 2);
+        let told = picture(&bytes, ImageFormat::Png, &Limits::default()).unwrap_err();
+        assert!(told.starts_with("it cannot be decoded"), "{told}");
+    }
+}

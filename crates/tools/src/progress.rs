@@ -1,0 +1,137 @@
+//! Output of a command while it runs. Nothing here is stored, so a listener that is too slow loses text, not the command
+//! time and not the program memory; it is told how much it lost.
+
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+/// A piece of output, always whole characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Live {
+    /// How many bytes were left out before this piece.
+    pub skipped: usize,
+    pub text: String,
+}
+
+/// Where live output goes; by default nowhere.
+#[derive(Debug, Clone, Default)]
+pub struct Progress(Option<mpsc::Sender<Live>>);
+
+impl Progress {
+    /// A progress and its listener, who may fall `pieces` behind before text is left out.
+    pub fn channel(pieces: usize) -> (Progress, mpsc::Receiver<Live>) {
+        let (sender, receiver) = mpsc::channel(pieces);
+        (Progress(Some(sender)), receiver)
+    }
+
+    pub(crate) fn stream(&self) -> Stream {
+        Stream { to: self.0.clone(), broken: Vec::new(), waiting: String::new(), skipped: 0 }
+    }
+}
+
+/// How much text waits for a listener who is behind.
+const WAITING: usize = 16 * 1024;
+
+/// The output of one command on its way to the listener.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    to: Option<mpsc::Sender<Live>>,
+    /// The first bytes of a character whose rest has not come yet.
+    broken: Vec<u8>,
+    waiting: String,
+    skipped: usize,
+}
+
+impl Stream {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
+        if self.to.is_none() {
+            return;
+        }
+        let text = whole_characters(&mut self.broken, bytes);
+        self.waiting.push_str(&text);
+        self.send();
+    }
+
+    fn send(&mut self) {
+        let Some(to) = &self.to else { return };
+        if self.waiting.is_empty() {
+            return;
+        }
+        let live =
+            Live { skipped: std::mem::take(&mut self.skipped), text: std::mem::take(&mut self.waiting) };
+        match to.try_send(live) {
+            Ok(()) => {}
+            Err(TrySendError::Closed(_)) => self.to = None,
+            Err(TrySendError::Full(live)) => {
+                (self.skipped, self.waiting) = (live.skipped, live.text);
+                self.forget();
+            }
+        }
+    }
+
+    /// Keeps the newest part of what waits.
+    fn forget(&mut self) {
+        if self.waiting.len() > WAITING {
+            let cut = self.waiting.ceil_char_boundary(self.waiting.len() - WAITING);
+            self.waiting.drain(..cut);
+            self.skipped += cut;
+        }
+    }
+}
+
+/// The text of `bytes` after what was left of the bytes before them; an unfinished last character stays in `broken`.
+fn whole_characters(broken: &mut Vec<u8>, bytes: &[u8]) -> String {
+    broken.extend_from_slice(bytes);
+    let all = std::mem::take(broken);
+    let mut text = String::with_capacity(all.len());
+    let mut chunks = all.utf8_chunks().peekable();
+    while let Some(chunk) = chunks.next() {
+        text.push_str(chunk.valid());
+        match std::str::from_utf8(chunk.invalid()) {
+            Err(error) if error.error_len().is_none() && chunks.peek().is_none() => {
+                broken.extend_from_slice(chunk.invalid());
+            }
+            Err(_) => text.push(char::REPLACEMENT_CHARACTER),
+            Ok(_) => {}
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_cut_by_a_chunk_arrives_whole() {
+        let mut broken = Vec::new();
+        let parts: Vec<String> =
+            "aé€😀".as_bytes().chunks(1).map(|b| whole_characters(&mut broken, b)).collect();
+        assert_eq!(parts.concat(), "aé€😀");
+        assert!(broken.is_empty());
+        assert_eq!(whole_characters(&mut broken, b"\xff\xfeok\xe2"), "\u{fffd}\u{fffd}ok");
+        assert_eq!(whole_characters(&mut broken, b"x"), "\u{fffd}x");
+    }
+
+    #[test]
+    fn a_slow_listener_loses_the_oldest_text_and_knows_how_much() {
+        let (progress, mut listener) = Progress::channel(1);
+        let mut stream = progress.stream();
+        stream.push(b"first");
+        stream.push(&[b'x'; WAITING]);
+        stream.push(&[b'y'; 100]);
+        assert_eq!(listener.try_recv().unwrap(), Live { skipped: 0, text: "first".into() });
+        stream.push(b"!");
+        let next = listener.try_recv().unwrap();
+        assert_eq!((next.skipped, next.text.len()), (100, WAITING + 1));
+        assert!(next.text.ends_with("yy!"));
+    }
+
+    #[test]
+    fn nobody_listening_costs_nothing() {
+        let (progress, listener) = Progress::channel(1);
+        drop(listener);
+        let mut stream = progress.stream();
+        stream.push(b"text");
+        assert!(stream.to.is_none());
+    }
+}

@@ -1,0 +1,85 @@
+//! What the model knows of files on its path, so that it does not overwrite what it has never seen. The facts are in the
+//! details of results; a caller gathers them from the path, so they follow the leaf.
+
+use std::collections::HashMap;
+use std::fs::Metadata;
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+/// What a file was like at some moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stamp {
+    pub size: u64,
+    pub mtime_ms: u64,
+    /// Of the content; missing for a file too large to be read whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+impl Stamp {
+    pub(crate) fn new(metadata: &Metadata, hash: Option<blake3::Hash>) -> Stamp {
+        let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        Stamp {
+            size: metadata.len(),
+            mtime_ms: modified.map_or(0, |since| since.as_millis() as u64),
+            hash: hash.map(|hash| hash.to_hex()[..16].to_owned()),
+        }
+    }
+
+    /// Whether both stamps are of the same content. Times decide only where there is no hash: a file may be touched.
+    pub fn same(&self, other: &Stamp) -> bool {
+        match (&self.hash, &other.hash) {
+            (Some(a), Some(b)) => self.size == other.size && a == b,
+            _ => self.size == other.size && self.mtime_ms == other.mtime_ms,
+        }
+    }
+}
+
+/// What the model knows about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Knowledge {
+    /// It saw or wrote exactly this content, or the record does not say what it saw.
+    Current,
+    /// It saw another content.
+    Stale,
+    Unseen,
+}
+
+/// See the module. The default knows nothing and objects to nothing.
+#[derive(Debug, Clone, Default)]
+pub struct FilesRead {
+    tracked: bool,
+    seen: HashMap<String, Option<Stamp>>,
+}
+
+impl FilesRead {
+    /// Nothing has been read yet.
+    pub fn none() -> FilesRead {
+        FilesRead { tracked: true, seen: HashMap::new() }
+    }
+
+    /// The model saw or wrote this file. `path` is the `path` in a result's details; a record of another program may lack
+    /// the stamp.
+    pub fn insert(&mut self, path: impl Into<String>, stamp: Option<Stamp>) {
+        self.seen.insert(path.into(), stamp);
+    }
+
+    pub fn about(&self, path: &str, now: &Stamp) -> Knowledge {
+        match self.seen.get(path) {
+            _ if !self.tracked => Knowledge::Current,
+            None => Knowledge::Unseen,
+            Some(Some(then)) if !then.same(now) => Knowledge::Stale,
+            Some(_) => Knowledge::Current,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+}

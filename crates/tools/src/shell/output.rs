@@ -1,0 +1,205 @@
+//! The output of a command as it comes: streamed to whoever watches, its end kept in memory, and all of it in a file as soon
+//! as it is too much for a result. Memory stays bounded whatever a command prints.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use memchr::memchr_iter;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+
+use super::plain::plain;
+use super::{End, Ran};
+use crate::context::ToolContext;
+use crate::paths::cause;
+use crate::progress::Stream;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Output {
+    live: Stream,
+    max_bytes: usize,
+    max_lines: usize,
+    /// The end of the output; all of it as long as nothing went to the file.
+    tail: Vec<u8>,
+    bytes: u64,
+    line_ends: usize,
+    full: Full,
+}
+
+impl Output {
+    pub(super) fn new(ctx: &ToolContext) -> Output {
+        Output {
+            live: ctx.progress.stream(),
+            max_bytes: ctx.limits.bytes,
+            max_lines: ctx.limits.lines,
+            tail: Vec::new(),
+            bytes: 0,
+            line_ends: 0,
+            full: Full { folder: ctx.artefacts.clone(), left: ctx.limits.full_output, kept: Kept::NotYet },
+        }
+    }
+
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        self.live.push(chunk);
+        self.bytes += chunk.len() as u64;
+        self.line_ends += memchr_iter(b'\n', chunk).count();
+        self.tail.extend_from_slice(chunk);
+        match self.full.kept {
+            Kept::NotYet if self.is_too_much() => self.keep_all(),
+            Kept::NotYet => {}
+            _ => self.full.write(chunk),
+        }
+        if self.tail.len() > 2 * self.max_bytes && !matches!(self.full.kept, Kept::NotYet) {
+            self.tail.drain(..self.tail.len() - self.max_bytes - 1);
+        }
+    }
+
+    /// Puts everything so far, and all that comes, into a file.
+    pub(super) fn keep_all(&mut self) {
+        if matches!(self.full.kept, Kept::NotYet) {
+            self.full.begin();
+            self.full.write(&self.tail);
+        }
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.bytes > self.max_bytes as u64 || self.lines() > self.max_lines
+    }
+
+    fn lines(&self) -> usize {
+        self.line_ends + usize::from(self.tail.last().is_some_and(|last| *last != b'\n'))
+    }
+
+    /// The result, and what to do with output that is still to come.
+    pub(super) fn finish(self, end: End, took: Duration, background: Option<u32>) -> (Ran, Full) {
+        let truncated = self.is_too_much();
+        let tail = if truncated { last_part(&self.tail, self.max_bytes, self.max_lines) } else { &self.tail };
+        let ran = Ran {
+            end,
+            text: plain(&String::from_utf8_lossy(tail)),
+            truncated,
+            total_lines: self.lines(),
+            total_bytes: self.bytes,
+            full_output: self.full.path(),
+            not_kept: self.full.trouble(),
+            took,
+            background,
+        };
+        (ran, self.full)
+    }
+}
+
+/// The last whole lines within the limits, or the end of the last one if that is too long by itself.
+fn last_part(tail: &[u8], max_bytes: usize, max_lines: usize) -> &[u8] {
+    let body = tail.strip_suffix(b"\n").unwrap_or(tail);
+    let by_lines = memchr::memrchr_iter(b'\n', body).nth(max_lines - 1).map_or(0, |at| at + 1);
+    let by_bytes = tail.len().saturating_sub(max_bytes);
+    if by_lines >= by_bytes {
+        return &tail[by_lines..];
+    }
+    let line_start = memchr::memchr(b'\n', &tail[by_bytes - 1..]).map(|at| by_bytes + at);
+    match line_start.filter(|at| *at < tail.len()) {
+        Some(at) => &tail[at..],
+        None => {
+            let broken = tail[by_bytes..].iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
+            &tail[by_bytes + broken..]
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Kept {
+    NotYet,
+    In(File, PathBuf),
+    /// A file that holds only the first part.
+    Cut(PathBuf, String),
+    Lost(String),
+}
+
+/// The file with the whole output.
+#[derive(Debug)]
+pub(super) struct Full {
+    folder: PathBuf,
+    left: u64,
+    kept: Kept,
+}
+
+impl Full {
+    fn begin(&mut self) {
+        self.kept = match create(&self.folder) {
+            Ok((file, path)) => Kept::In(file, path),
+            Err(error) => Kept::Lost(cause(&error)),
+        };
+    }
+
+    fn write(&mut self, chunk: &[u8]) {
+        let Kept::In(file, path) = &mut self.kept else { return };
+        let fits = chunk.len().min(usize::try_from(self.left).unwrap_or(usize::MAX));
+        self.left -= fits as u64;
+        let trouble = match file.write_all(&chunk[..fits]) {
+            Ok(()) if fits == chunk.len() => return,
+            Ok(()) => "it is longer than a kept output may be".to_owned(),
+            Err(error) => cause(&error),
+        };
+        self.kept = Kept::Cut(std::mem::take(path), trouble);
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        match &self.kept {
+            Kept::In(_, path) | Kept::Cut(path, _) => Some(path.clone()),
+            Kept::NotYet | Kept::Lost(_) => None,
+        }
+    }
+
+    fn trouble(&self) -> Option<String> {
+        match &self.kept {
+            Kept::Cut(_, trouble) | Kept::Lost(trouble) => Some(trouble.clone()),
+            Kept::NotYet | Kept::In(..) => None,
+        }
+    }
+
+    /// Takes what background processes print, so that they neither wait for a reader nor die for want of one.
+    pub(super) async fn collect(mut self, mut pipe: Receiver, mut buffer: Vec<u8>) {
+        while let Ok(got @ 1..) = pipe.read(&mut buffer).await {
+            self.write(&buffer[..got]);
+        }
+    }
+}
+
+fn create(folder: &Path) -> io::Result<(File, PathBuf)> {
+    if !folder.is_dir() {
+        fs::create_dir_all(folder)?;
+        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
+    }
+    let file = tempfile::Builder::new().prefix("bash-").suffix(".log").tempfile_in(folder)?;
+    file.keep().map_err(|error| error.error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(text: &str, bytes: usize, lines: usize) -> &str {
+        std::str::from_utf8(last_part(text.as_bytes(), bytes, lines)).expect("characters are whole")
+    }
+
+    #[test]
+    fn the_last_whole_lines_are_kept() {
+        assert_eq!(part("a\nb\nc\n", 99, 2), "b\nc\n");
+        assert_eq!(part("a\nb\nc", 99, 2), "b\nc");
+        assert_eq!(part("aaaa\nbbbb\ncccc\n", 11, 9), "bbbb\ncccc\n");
+        assert_eq!(part("aaaa\nbbbb\ncccc\n", 10, 9), "bbbb\ncccc\n");
+        assert_eq!(part("aaaa\nbbbb\ncccc\n", 9, 9), "cccc\n");
+    }
+
+    #[test]
+    fn of_one_endless_line_the_end_is_kept() {
+        assert_eq!(part("a\nbbbbbbbb", 4, 9), "bbbb");
+        assert!(part("éééééééé", 5, 9).chars().all(|c| c == 'é'));
+        assert_eq!(part("aaaaaaaa\n", 4, 9), "aaa\n");
+    }
+}

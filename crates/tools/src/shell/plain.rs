@@ -1,0 +1,76 @@
+//! What a terminal would leave on the screen: colours and other escape sequences gone, lines that were written over shown
+//! once, control characters dropped.
+
+/// See the module.
+pub(super) fn plain(text: &str) -> String {
+    let without = without_escapes(text);
+    let mut lines = String::with_capacity(without.len());
+    for line in without.split_inclusive('\n') {
+        let (body, end) = line.strip_suffix('\n').map_or((line, ""), |body| (body, "\n"));
+        let body = body.trim_end_matches('\r');
+        let last = body.rsplit('\r').find(|part| !part.is_empty()).unwrap_or_default();
+        lines.extend(last.chars().filter(|c| !c.is_control() || *c == '\t'));
+        lines.push_str(end);
+    }
+    lines
+}
+
+fn without_escapes(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{1b}') {
+        kept.push_str(&rest[..at]);
+        rest = &rest[at + escape_length(&rest[at..])..];
+    }
+    kept.push_str(rest);
+    kept
+}
+
+/// Bytes of the escape sequence at the beginning of `text`.
+fn escape_length(text: &str) -> usize {
+    let body = &text[1..];
+    let ended = |end: Option<usize>| end.map_or(text.len(), |at| at + 1);
+    match body.chars().next() {
+        // Control sequences end with a letter or another sign from `@` on; a stray line end ends them too.
+        Some('[') => match body[1..].find(|c: char| matches!(c, '@'..='~' | '\n')) {
+            Some(at) if body[1..][at..].starts_with('\n') => at + 2,
+            found => ended(found.map(|at| at + 2)),
+        },
+        // Strings for the terminal (titles, links) end with a bell or with ESC \.
+        Some(']' | 'P' | '^' | '_' | 'X') => {
+            let bell = body.find('\u{7}').map(|at| at + 2);
+            let terminator = body.find("\u{1b}\\").map(|at| at + 3);
+            bell.into_iter().chain(terminator).min().unwrap_or(1)
+        }
+        Some('(' | ')' | '*' | '+' | '#' | '%') => 2 + body[1..].chars().next().map_or(0, char::len_utf8),
+        Some(c) if c.is_ascii() && !c.is_ascii_control() => 2,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_titles_and_links_go() {
+        assert_eq!(plain("\u{1b}[1;31mred\u{1b}[0m \u{1b}[38;5;12mblue\u{1b}[m"), "red blue");
+        assert_eq!(plain("\u{1b}]0;title\u{7}text\u{1b}(B!"), "text!");
+        assert_eq!(plain("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\"), "link");
+        assert_eq!(plain("\u{1b}7a\u{1b}8b\u{1b}"), "ab");
+    }
+
+    #[test]
+    fn a_line_written_over_is_shown_once() {
+        assert_eq!(plain("10%\r50%\r100%\ndone\r\n"), "100%\ndone\n");
+        assert_eq!(plain("a\r\r\nb\r"), "a\nb");
+    }
+
+    #[test]
+    fn broken_sequences_cost_no_more_than_themselves() {
+        assert_eq!(plain("\u{1b}[31\nnext"), "\nnext");
+        assert_eq!(plain("\u{1b}]unterminated title"), "]unterminated title");
+        assert_eq!(plain("a\u{0}b\u{8}c\u{1b}é"), "abcé");
+        assert_eq!(plain("\u{1b}["), "");
+    }
+}

@@ -1,0 +1,78 @@
+//! `!command` and `!!command`: what the user runs, not the model. The second kind stays out of the context.
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::context::ToolContext;
+use crate::shell::{self, End};
+
+/// A command as the user typed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UserCommand {
+    pub command: String,
+    pub exclude_from_context: bool,
+}
+
+impl UserCommand {
+    /// `None` if the text is no command but something to say.
+    pub fn parse(text: &str) -> Option<UserCommand> {
+        let rest = text.trim().strip_prefix('!')?;
+        let (command, exclude_from_context) =
+            rest.strip_prefix('!').map_or((rest, false), |rest| (rest, true));
+        let command = command.trim();
+        (!command.is_empty() && !command.contains('\0'))
+            .then(|| UserCommand { command: command.to_owned(), exclude_from_context })
+    }
+}
+
+/// The fields of a `bashExecution` message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BashExecution {
+    pub command: String,
+    pub output: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    pub cancelled: bool,
+    pub truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub full_output_path: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclude_from_context: bool,
+}
+
+impl BashExecution {
+    pub fn message(&self, timestamp: i64) -> Value {
+        let mut message = json!({ "role": "bashExecution" });
+        if let (Some(message), Ok(Value::Object(fields))) =
+            (message.as_object_mut(), serde_json::to_value(self))
+        {
+            message.extend(fields);
+            message.insert("timestamp".to_owned(), json!(timestamp));
+        }
+        message
+    }
+}
+
+/// Runs what the user typed. It has no time limit: the user is there to stop it.
+pub async fn run(user: UserCommand, ctx: &ToolContext) -> io::Result<BashExecution> {
+    let endless = std::time::Duration::MAX;
+    let ran = shell::run(&user.command, endless, ctx).await?;
+    let exit_code = match ran.end {
+        End::Exited(code) => Some(code),
+        // As a shell tells it.
+        End::Killed { signal } => Some(128 + signal),
+        End::TimedOut | End::Cancelled => None,
+    };
+    Ok(BashExecution {
+        command: user.command,
+        output: ran.text.trim_end_matches('\n').to_owned(),
+        exit_code,
+        cancelled: ran.end == End::Cancelled,
+        truncated: ran.truncated,
+        full_output_path: ran.full_output.map(|path| path.to_string_lossy().into_owned()),
+        exclude_from_context: user.exclude_from_context,
+    })
+}

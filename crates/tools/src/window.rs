@@ -1,0 +1,170 @@
+//! Some lines of a file that is read in chunks: the memory used is that of the result, whatever the size of the file.
+
+use memchr::memchr;
+
+/// Takes chunks in and keeps the lines of the window, whole lines only, up to its limits.
+#[derive(Debug)]
+pub(crate) struct Window {
+    first: usize,
+    max_lines: usize,
+    max_bytes: usize,
+    /// Number of the line that is being taken in, from 1.
+    line: usize,
+    line_bytes: u64,
+    kept: Vec<u8>,
+    /// Where the line being taken in begins in `kept`.
+    line_start: usize,
+    state: State,
+    last_line: usize,
+    total_bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// All lines asked for are in.
+    Done,
+    /// The next line would be too much.
+    Full,
+    /// The first line alone was too much and has been cut.
+    Cut,
+}
+
+/// What a window shows.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    /// The lines, the last one without its line end.
+    pub(crate) text: Vec<u8>,
+    /// Number of the last line in `text`; less than the first one's if there is none.
+    pub(crate) last: usize,
+    /// Of the file, or of as much as was taken in.
+    pub(crate) total: usize,
+    /// The one line shown is only the beginning of a longer one.
+    pub(crate) cut: bool,
+}
+
+impl Window {
+    pub(crate) fn new(first: usize, max_lines: usize, max_bytes: usize) -> Window {
+        Window {
+            first: first.max(1),
+            max_lines,
+            max_bytes,
+            line: 1,
+            line_bytes: 0,
+            kept: Vec::new(),
+            line_start: 0,
+            state: State::Open,
+            last_line: first.max(1) - 1,
+            total_bytes: 0,
+        }
+    }
+
+    /// Whether nothing that follows can be part of the window.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.state != State::Open
+    }
+
+    pub(crate) fn push(&mut self, mut chunk: &[u8]) {
+        self.total_bytes += chunk.len() as u64;
+        while !chunk.is_empty() {
+            let end = memchr(b'\n', chunk);
+            let (part, rest) = chunk.split_at(end.map_or(chunk.len(), |at| at + 1));
+            self.keep(&part[..end.unwrap_or(part.len())]);
+            self.line_bytes += part.len() as u64;
+            if end.is_some() {
+                self.end_line();
+            }
+            chunk = rest;
+        }
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        if self.state != State::Open || self.line < self.first {
+            return;
+        }
+        let room = (self.max_bytes + 1).saturating_sub(self.kept.len());
+        self.kept.extend_from_slice(&part[..part.len().min(room)]);
+        if self.kept.len() <= self.max_bytes {
+            return;
+        }
+        if self.line == self.first {
+            self.kept.truncate(character_boundary(&self.kept, self.max_bytes));
+            self.last_line = self.line;
+            self.state = State::Cut;
+        } else {
+            self.kept.truncate(self.line_start.saturating_sub(1));
+            self.state = State::Full;
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self.state == State::Open && self.line >= self.first {
+            self.last_line = self.line;
+            self.kept.push(b'\n');
+            self.line_start = self.kept.len();
+            if self.line + 1 - self.first >= self.max_lines {
+                self.state = State::Done;
+            }
+        }
+        self.line += 1;
+        self.line_bytes = 0;
+    }
+
+    pub(crate) fn finish(mut self) -> Seen {
+        // A file that does not end with a line end has one more line.
+        let unfinished = self.line_bytes > 0;
+        let total = if unfinished { self.line } else { self.line - 1 };
+        if unfinished && self.state == State::Open && self.line >= self.first {
+            self.last_line = self.line;
+        } else if self.kept.last() == Some(&b'\n') && self.state != State::Full && self.state != State::Cut {
+            self.kept.pop();
+        }
+        Seen { text: self.kept, last: self.last_line, total, cut: self.state == State::Cut }
+    }
+}
+
+/// The last place up to `at` that does not cut a character, if the bytes are UTF-8.
+pub(crate) fn character_boundary(bytes: &[u8], at: usize) -> usize {
+    let at = at.min(bytes.len());
+    let inside = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    (at.saturating_sub(3)..=at).rev().find(|at| !inside(*at)).unwrap_or(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(text: &str, first: usize, lines: usize, bytes: usize) -> (String, usize, usize, bool) {
+        let shown = |chunk: usize| {
+            let mut window = Window::new(first, lines, bytes);
+            text.as_bytes().chunks(chunk).for_each(|chunk| window.push(chunk));
+            let seen = window.finish();
+            (String::from_utf8(seen.text).expect("characters are whole"), seen.last, seen.total, seen.cut)
+        };
+        assert_eq!(shown(1), shown(64), "chunks make no difference");
+        shown(3)
+    }
+
+    #[test]
+    fn the_lines_asked_for_and_how_many_there_are() {
+        assert_eq!(seen("a\nb\nc\nd\n", 2, 2, 99), ("b\nc".into(), 3, 4, false));
+        assert_eq!(seen("a\nb\nc", 1, 9, 99), ("a\nb\nc".into(), 3, 3, false));
+        assert_eq!(seen("a\n\n", 1, 9, 99), ("a\n".into(), 2, 2, false));
+        assert_eq!(seen("", 1, 9, 99), (String::new(), 0, 0, false));
+        assert_eq!(seen("\n\n", 2, 9, 99), (String::new(), 2, 2, false));
+        assert_eq!(seen("a\nb\n", 7, 9, 99), (String::new(), 6, 2, false));
+    }
+
+    #[test]
+    fn whole_lines_up_to_the_limit_of_bytes() {
+        assert_eq!(seen("aaaa\nbbbb\ncccc\n", 1, 9, 9), ("aaaa\nbbbb".into(), 2, 3, false));
+        assert_eq!(seen("aaaa\nbbbb\ncccc\n", 1, 9, 10), ("aaaa\nbbbb".into(), 2, 3, false));
+        assert_eq!(seen("aaaa\nbbbb\ncccc", 1, 9, 14), ("aaaa\nbbbb\ncccc".into(), 3, 3, false));
+    }
+
+    #[test]
+    fn a_line_longer_than_the_limit_is_cut_between_characters() {
+        assert_eq!(seen("ééééé\nb\n", 1, 9, 5), ("éé".into(), 1, 2, true));
+        assert_eq!(seen("a\néééééé", 2, 9, 4), ("éé".into(), 2, 2, true));
+    }
+}

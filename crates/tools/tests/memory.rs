@@ -1,0 +1,39 @@
+//! A command that prints 100 MB costs the file it is kept in, not memory. Alone in its process, to measure it.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use std::fs;
+
+use osier_tools::{Env, ToolCall, ToolContext, Toolbox, Tools};
+use serde_json::json;
+
+/// The most memory this process ever had, in KB.
+fn peak() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+    line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_hundred_megabytes_of_output_stay_out_of_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let env = Env::new([("PATH".into(), std::env::var_os("PATH").unwrap())]);
+    let ctx = ToolContext::new(folder.path(), folder.path().join("artefacts"), env);
+    let tools = Tools::standard();
+    let call = |command: &str| ToolCall {
+        id: "c".into(),
+        name: "bash".into(),
+        arguments: json!({ "command": command }),
+    };
+    tools.run(call("seq 1 100000"), &ctx).await;
+    let before = peak();
+    for command in ["yes 'a line of text' | head -c 100000000", "head -c 100000000 /dev/zero | tr '\\0' x"] {
+        let outcome = tools.run(call(command), &ctx).await;
+        assert!(!outcome.is_error && outcome.plain_text().len() < 60_000);
+        let path = outcome.details["fullOutputPath"].as_str().unwrap();
+        assert_eq!(fs::metadata(path).unwrap().len(), 100_000_000);
+        fs::remove_file(path).unwrap();
+    }
+    let grown = peak() - before;
+    assert!(grown < 8 * 1024, "{grown} KB more than before");
+}

@@ -1,0 +1,220 @@
+//! Wrong arguments and wrong names are answered with what would be right.
+
+use std::sync::Arc;
+
+use expect_test::expect;
+use osier_tools::{
+    Allowance, Approvals, Change, Decision, Kind, Tool, ToolContext, ToolOutcome, ToolSpec, Toolbox, Tools,
+};
+use serde_json::{Value, json};
+
+use crate::support::Project;
+
+#[tokio::test]
+async fn a_missing_field_is_named_and_a_stranger_explained() {
+    let project = Project::new();
+    project
+        .check(
+            [
+                ("read", json!({ "file_path": "a" })),
+                ("bash", json!({ "cmd": "ls" })),
+                ("edit", json!({ "path": "a", "old_string": "x", "new_string": "y" })),
+            ],
+            expect![[r#"
+                > read {"file_path":"a"}
+                error: read: these arguments do not fit: missing field `path`
+                `file_path` is not known: did you mean `path`?
+                read takes { path: string, offset?: integer, limit?: integer }
+                > bash {"cmd":"ls"}
+                error: bash: these arguments do not fit: missing field `command`
+                `cmd` is not known
+                bash takes { command: string, timeout?: integer }
+                > edit {"path":"a","old_string":"x","new_string":"y"}
+                error: edit: these arguments do not fit: missing field `edits`
+                `old_string` is not known
+                `new_string` is not known
+                edit takes { path: string, edits: [{ oldText: string, newText: string }] }
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn a_field_of_the_wrong_type_is_named_with_its_place() {
+    let project = Project::new();
+    project
+        .check(
+            [
+                ("read", json!({ "path": "a", "limit": "ten" })),
+                ("read", json!({ "path": "a", "offset": -1 })),
+            ],
+            expect![[r#"
+                > read {"path":"a","limit":"ten"}
+                error: read: these arguments do not fit: `limit`: invalid type: string "ten", expected a whole number, 0 or more
+                read takes { path: string, offset?: integer, limit?: integer }
+                > read {"path":"a","offset":-1}
+                error: read: these arguments do not fit: `offset`: invalid value: integer `-1`, expected a whole number, 0 or more
+                read takes { path: string, offset?: integer, limit?: integer }
+            "#]],
+        )
+        .await;
+    let edits = json!([{ "oldText": "a", "newText": "b" }, { "oldText": 1, "newText": "b" }]);
+    project
+        .check(
+            [
+                ("edit", json!({ "path": "a", "edits": edits })),
+                ("edit", json!({ "path": "a", "edits": "[]" })),
+                ("todo", json!({ "items": [{ "content": "x", "status": "done" }] })),
+                ("todo", json!({ "items": ["x"] })),
+            ],
+            expect![[r#"
+                > edit {"path":"a","edits":[{"oldText":"a","newText":"b"},{"oldText":1,"newText":"b"}]}
+                error: edit: these arguments do not fit: `edits[1].oldText`: invalid type: integer `1`, expected a string
+                edit takes { path: string, edits: [{ oldText: string, newText: string }] }
+                > edit {"path":"a","edits":"[]"}
+                error: edit: these arguments do not fit: `edits`: invalid type: string "[]", expected a list
+                edit takes { path: string, edits: [{ oldText: string, newText: string }] }
+                > todo {"items":[{"content":"x","status":"done"}]}
+                error: todo: these arguments do not fit: `items[0].status`: unknown variant `done`, expected one of `pending`, `in_progress`, `completed`
+                todo takes { items: [{ content: string, status: "pending" | "in_progress" | "completed" }] }
+                > todo {"items":["x"]}
+                error: todo: these arguments do not fit: `items[0]`: invalid type: string "x", expected an object
+                todo takes { items: [{ content: string, status: "pending" | "in_progress" | "completed" }] }
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn arguments_that_are_no_object_are_refused() {
+    let project = Project::new();
+    project
+        .check(
+            [("read", json!("a.txt")), ("read", json!(null)), ("ls", json!([1]))],
+            expect![[r#"
+                > read "a.txt"
+                error: read: these arguments do not fit: they must be one object
+                read takes { path: string, offset?: integer, limit?: integer }
+                > read null
+                error: read: these arguments do not fit: missing field `path`
+                read takes { path: string, offset?: integer, limit?: integer }
+                > ls [1]
+                error: ls: these arguments do not fit: they must be one object
+                ls takes { path?: string, limit?: integer }
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn values_no_tool_can_use_are_refused() {
+    let project = Project::with(&[("a", "x")]);
+    project
+        .check(
+            [
+                ("read", json!({ "path": "" })),
+                ("read", json!({ "path": "a\u{0}b" })),
+                ("read", json!({ "path": "a", "limit": 0 })),
+                ("bash", json!({ "command": "  " })),
+                ("bash", json!({ "command": "a\u{0}b" })),
+                ("bash", json!({ "command": "ls", "timeout": 0 })),
+                ("edit", json!({ "path": "a", "edits": [] })),
+            ],
+            expect![[r#"
+                > read {"path":""}
+                error: `path` must be the name of a file or folder, such as src/main.rs
+                > read {"path":"a\u0000b"}
+                error: `path` must be the name of a file or folder, such as src/main.rs
+                > read {"path":"a","limit":0}
+                error: read: `limit` must be 1 or more
+                > bash {"command":"  "}
+                error: bash: `command` is empty
+                > bash {"command":"a\u0000b"}
+                error: bash: `command` has a NUL character in it
+                > bash {"command":"ls","timeout":0}
+                error: bash: `timeout` must be 1 second or more
+                > edit {"path":"a","edits":[]}
+                error: edit: `edits` is empty: give at least one { oldText, newText }
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn fields_nobody_asked_for_do_no_harm_and_null_is_as_good_as_nothing() {
+    let project = Project::with(&[("a", "text")]);
+    project
+        .check(
+            [("read", json!({ "path": "a", "limit": null, "why": "curious" }))],
+            expect![[r#"
+                > read {"path":"a","limit":null,"why":"curious"}
+                text
+            "#]],
+        )
+        .await;
+    assert!(!project.call("ls", json!(null)).await.is_error);
+}
+
+#[tokio::test]
+async fn an_unknown_tool_is_answered_with_the_known_ones() {
+    let project = Project::new();
+    project.check([("grpe", json!({})), ("browser", json!({}))], expect![[r#"
+        > grpe {}
+        error: there is no tool `grpe`; did you mean grep? the tools are: read, write, edit, bash, grep, find, ls, todo
+        > browser {}
+        error: there is no tool `browser`; the tools are: read, write, edit, bash, grep, find, ls, todo
+    "#]]).await;
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_work_needs_no_approval() {
+    let project = Project::with(&[("a", "x")]);
+    let wrong = json!({ "path": "a", "edits": [{ "oldText": "y", "newText": "z" }] });
+    assert!(project.preview("edit", wrong).await.unwrap_err().is_error);
+    assert!(project.preview("bash", json!({})).await.unwrap_err().is_error);
+    assert!(project.preview("nothing", json!({})).await.unwrap_err().is_error);
+}
+
+#[test]
+fn tools_are_picked_by_name() {
+    let picked = Tools::standard().only(&["bash", "read"]).unwrap();
+    let names: Vec<String> = picked.specs().into_iter().map(|spec| spec.name).collect();
+    assert_eq!(names, ["read", "bash"]);
+    assert_eq!(Tools::standard().only(&["read", "fly"]).unwrap_err(), ["fly"]);
+}
+
+/// A tool of somebody else.
+#[derive(Debug)]
+struct Foreign(&'static str, Kind);
+
+#[async_trait::async_trait]
+impl Tool for Foreign {
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: self.0.into(), description: "foreign".into(), parameters: json!({}), kind: self.1 }
+    }
+
+    async fn run(&self, arguments: Value, _: &ToolContext) -> ToolOutcome {
+        ToolOutcome::text(format!("foreign {arguments}"))
+    }
+}
+
+#[tokio::test]
+async fn a_foreign_tool_joins_or_takes_the_place_of_ours() {
+    let mut project = Project::new();
+    let count = project.tools.specs().len();
+    project.tools = project.tools.clone().with(Arc::new(Foreign("bash", Kind::Runs)));
+    project.tools = project.tools.clone().with(Arc::new(Foreign("deploy", Kind::Runs)));
+    assert_eq!(project.tools.specs().len(), count + 1);
+    assert_eq!(project.told("bash", json!({ "x": 1 })).await, "foreign {\"x\":1}\n");
+    let preview = project.preview("deploy", json!({ "to": "moon" })).await.unwrap();
+    assert_eq!(
+        preview.change,
+        Change::Call { arguments: json!({ "to": "moon" }) },
+        "asked with its arguments"
+    );
+    let spec = project.tools.specs().pop().unwrap();
+    let mut approvals = Approvals::default();
+    assert!(matches!(approvals.decide(&spec, &preview), Decision::Ask { .. }));
+    approvals.allow(Allowance::Tool("deploy".into()));
+    assert_eq!(approvals.decide(&spec, &preview), Decision::Allow);
+}

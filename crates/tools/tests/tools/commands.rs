@@ -1,0 +1,241 @@
+//! `bash`: what a command gets, and what is told of it.
+
+use std::time::Duration;
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::support::{Project, lines};
+
+fn bash(command: &str) -> Value {
+    json!({ "command": command })
+}
+
+#[tokio::test]
+async fn both_streams_come_in_their_order() {
+    let project = Project::new();
+    project
+        .check(
+            [("bash", bash("echo one; echo two >&2; echo three")), ("bash", bash("true"))],
+            expect![[r#"
+                > bash {"command":"echo one; echo two >&2; echo three"}
+                one
+                two
+                three
+                > bash {"command":"true"}
+                [no output]
+            "#]],
+        )
+        .await;
+    let details = project.call("bash", bash("true")).await.details;
+    assert_eq!((&details["exitCode"], &details["truncated"]), (&json!(0), &json!(false)));
+    assert!(details["durationMs"].is_u64());
+}
+
+#[tokio::test]
+async fn a_failing_command_is_an_error_with_its_code() {
+    let project = Project::new();
+    project
+        .check(
+            [("bash", bash("echo oops >&2; exit 3"))],
+            expect![[r#"
+                > bash {"command":"echo oops >&2; exit 3"}
+                error: oops
+
+                [exit code 3]
+            "#]],
+        )
+        .await;
+    assert_eq!(project.call("bash", bash("exit 3")).await.details["exitCode"], 3);
+    project
+        .check(
+            [("bash", bash("kill -9 $$"))],
+            expect![[r#"
+                > bash {"command":"kill -9 $$"}
+                error: [no output]
+
+                [killed by signal 9]
+            "#]],
+        )
+        .await;
+    assert_eq!(project.call("bash", bash("kill -9 $$")).await.details["signal"], 9);
+    let told = project.told("bash", bash("no-such-program-here")).await;
+    assert!(told.starts_with("error: ") && told.ends_with("[exit code 127]\n"), "{told}");
+}
+
+#[tokio::test]
+async fn a_command_gets_the_projects_folder_and_the_given_variables_only() {
+    let project = Project::new();
+    project
+        .check(
+            [("bash", bash("pwd; echo $OSIER_TEST; echo [$CARGO_MANIFEST_DIR]; echo ~"))],
+            expect![[r#"
+                > bash {"command":"pwd; echo $OSIER_TEST; echo [$CARGO_MANIFEST_DIR]; echo ~"}
+                <base>/project
+                given
+                []
+                <base>/home
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn there_is_no_input_and_no_terminal() {
+    let project = Project::new();
+    project
+        .check(
+            [("bash", bash("cat; read x; echo $?; [ -t 1 ] || echo no terminal; (: < /dev/tty) 2> /dev/null || echo none"))],
+            expect![[r#"
+                > bash {"command":"cat; read x; echo $?; [ -t 1 ] || echo no terminal; (: < /dev/tty) 2> /dev/null |
+                1
+                no terminal
+                none
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn output_is_live() {
+    let mut project = Project::new();
+    let mut listener = project.listen();
+    let call = project.call("bash", bash("echo one; until [ -e go ]; do sleep 0.01; done; echo two"));
+    let watch = async {
+        let seen = lines(&mut listener, 1).await;
+        project.put("go", b"");
+        (seen, lines(&mut listener, 1).await)
+    };
+    let (outcome, seen) = tokio::join!(call, watch);
+    assert_eq!(seen, (vec!["one".to_owned()], vec!["two".to_owned()]));
+    assert_eq!(outcome.plain_text(), "one\ntwo");
+}
+
+#[tokio::test]
+async fn of_many_lines_the_last_2000_are_told_and_all_are_kept() {
+    let project = Project::new();
+    let outcome = project.call("bash", bash("seq 1 5000")).await;
+    let text = project.neutral(&outcome.plain_text());
+    let (note, rest) = text.split_once('\n').unwrap();
+    let path = outcome.details["fullOutputPath"].as_str().unwrap();
+    assert_eq!(
+        note,
+        format!(
+            "[only the end of the output (5,000 lines, 23.3 KB); all of it is in {}]",
+            project.neutral(path)
+        )
+    );
+    assert!(rest.starts_with("3001\n") && rest.ends_with("\n5000"));
+    assert_eq!(outcome.details["truncated"], true);
+    assert_eq!(std::fs::read_to_string(path).unwrap().lines().count(), 5000);
+    use std::os::unix::fs::MetadataExt;
+    assert_eq!(std::fs::metadata(path).unwrap().mode() & 0o777, 0o600);
+}
+
+#[tokio::test]
+async fn of_long_lines_the_last_50_kilobytes_are_told() {
+    let project = Project::new();
+    let outcome = project.call("bash", bash("for n in $(seq 1 200); do printf '%0999d\\n' $n; done")).await;
+    let text = outcome.plain_text();
+    let (_, rest) = text.split_once('\n').unwrap();
+    assert!(rest.len() < 51_200 && rest.len() > 50_000, "{}", rest.len());
+    assert!(rest.lines().all(|line| line.len() == 999) && rest.ends_with("200"));
+}
+
+#[tokio::test]
+async fn exactly_as_much_as_allowed_is_not_cut() {
+    let project = Project::new();
+    let outcome = project.call("bash", bash("seq 1 2000")).await;
+    assert_eq!(outcome.details["truncated"], false);
+    assert_eq!(outcome.details.get("fullOutputPath"), None);
+    let outcome = project.call("bash", bash("head -c 51200 /dev/zero | tr '\\0' x")).await;
+    assert_eq!(outcome.details["truncated"], false);
+}
+
+#[tokio::test]
+async fn what_cannot_be_kept_is_told_and_the_end_comes_all_the_same() {
+    let mut project = Project::with(&[("file", "")]);
+    project.ctx.artefacts = project.path("file/below");
+    let told = project.told("bash", bash("seq 1 5000")).await;
+    assert!(told.starts_with(
+        "[only the end of the output (5,000 lines, 23.3 KB); the rest is lost: a part of the path"
+    ));
+    assert!(told.ends_with("\n5000\n"));
+    project.ctx.artefacts = project.path("kept");
+    project.ctx.limits.full_output = 10_000;
+    let outcome = project.call("bash", bash("seq 1 5000")).await;
+    assert!(outcome.plain_text().contains("; the rest is lost: it is longer than a kept output may be]"));
+    let path = outcome.details["fullOutputPath"].as_str().unwrap();
+    assert_eq!(std::fs::metadata(path).unwrap().len(), 10_000);
+}
+
+#[tokio::test]
+async fn broken_characters_colours_and_progress_bars_do_no_harm() {
+    let project = Project::new();
+    project
+        .check(
+            [("bash", bash(r"printf 'a\xffb \033[31mred\033[0m\n10%%\r99%%\ndone\0!'"))],
+            expect![[r#"
+                > bash {"command":"printf 'a\\xffb \\033[31mred\\033[0m\\n10%%\\r99%%\\ndone\\0!'"}
+                a�b red
+                99%
+                done!
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn time_is_limited() {
+    let mut project = Project::new();
+    project.ctx.limits.command_time = Duration::from_secs(1);
+    project
+        .check(
+            [("bash", bash("echo begun; sleep 1000"))],
+            expect![[r#"
+                > bash {"command":"echo begun; sleep 1000"}
+                error: begun
+
+                [stopped after 1 s, with all it had started; if it needs longer, give a timeout]
+            "#]],
+        )
+        .await;
+    project.ctx.limits.longest_command = Duration::from_millis(200);
+    let outcome = project.call("bash", json!({ "command": "sleep 1000", "timeout": 99999 })).await;
+    assert_eq!(outcome.details["timedOut"], true);
+}
+
+#[tokio::test]
+async fn a_shell_that_cannot_start_is_told() {
+    let mut project = Project::new();
+    let env = osier_tools::Env { shell: Some("/no/such/shell".into()), ..(*project.ctx.env).clone() };
+    project.ctx.env = std::sync::Arc::new(env);
+    project
+        .check(
+            [("bash", bash("true"))],
+            expect![[r#"
+                > bash {"command":"true"}
+                error: cannot start the shell: no such file or folder
+            "#]],
+        )
+        .await;
+    let mut project = Project::new();
+    project.ctx.cwd = project.path("gone");
+    project
+        .check(
+            [("bash", bash("true"))],
+            expect![[r#"
+                > bash {"command":"true"}
+                error: the project's folder is gone: nothing can run in it
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn a_cancelled_call_starts_nothing() {
+    let project = Project::new();
+    project.ctx.cancel.cancel();
+    assert!(project.call("bash", bash("touch made")).await.is_error);
+    assert!(!project.path("made").exists());
+}

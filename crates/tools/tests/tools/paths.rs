@@ -1,0 +1,245 @@
+//! Where paths lead: links, outside, pipes, devices, hostile names.
+
+use expect_test::expect;
+use serde_json::json;
+
+use crate::support::Project;
+
+#[tokio::test]
+async fn reading_outside_is_allowed_and_noted() {
+    let project = Project::with(&[("../outside/a", "x"), ("../home/b", "y")]);
+    for (path, text) in [("../outside/a", "x\n"), ("~/b", "y\n")] {
+        assert_eq!(project.told("read", json!({ "path": path })).await, text);
+        assert_eq!(project.call("read", json!({ "path": path })).await.details["outside"], true);
+    }
+    let absolute = project.path("../outside/a");
+    assert_eq!(project.call("read", json!({ "path": absolute })).await.details["outside"], true);
+}
+
+#[tokio::test]
+async fn an_absolute_path_into_the_project_is_inside() {
+    let project = Project::with(&[("a", "x")]);
+    let details = project.call("read", json!({ "path": project.path("a") })).await.details;
+    assert_eq!((details["path"].as_str(), details.get("outside")), (Some("a"), None));
+}
+
+#[tokio::test]
+async fn a_link_is_followed_and_named() {
+    let project = Project::with(&[("real/a", "x"), ("../outside/b", "y")]);
+    project.link("short", "real/a");
+    project.link("away", "../outside");
+    project
+        .check(
+            [("read", json!({ "path": "short" })), ("read", json!({ "path": "away/b" }))],
+            expect![[r#"
+                > read {"path":"short"}
+                x
+
+                [short leads through a symbolic link to real/a]
+                > read {"path":"away/b"}
+                y
+
+                [away/b leads through a symbolic link to <base>/outside/b]
+            "#]],
+        )
+        .await;
+    // The parent of a folder behind a link is the real parent.
+    project.put("../outside/deep/c", b"");
+    project.link("deep", "../outside/deep");
+    let details = project.call("read", json!({ "path": "deep/../b" })).await.details;
+    assert_eq!(details["outside"], true);
+}
+
+#[tokio::test]
+async fn links_in_a_circle_are_told() {
+    let project = Project::new();
+    project.link("a", "b");
+    project.link("b", "a");
+    project.link("self", "self/deeper");
+    project
+        .check(
+            [("read", json!({ "path": "a" })), ("write", json!({ "path": "self", "content": "" }))],
+            expect![[r#"
+                > read {"path":"a"}
+                error: cannot follow a: its symbolic links lead in a circle
+                > write {"path":"self","content":""}
+                error: cannot follow self: its symbolic links lead in a circle
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn a_project_behind_a_link_is_still_inside() {
+    let mut project = Project::with(&[("a", "x")]);
+    project.link("../way", "<base>/project");
+    project.ctx.cwd = project.path("../way");
+    let details = project.call("read", json!({ "path": "a" })).await.details;
+    assert_eq!((details.get("outside"), details.get("link")), (None, None));
+}
+
+#[tokio::test]
+async fn writing_through_a_link_changes_the_target_and_keeps_the_link() {
+    let project = Project::with(&[("real", "old")]);
+    project.link("link", "real");
+    project.link("dangling", "new/file");
+    project
+        .check(
+            [("write", json!({ "path": "link", "content": "new" }))],
+            expect![[r#"
+                > write {"path":"link","content":"new"}
+                wrote real (1 line, 3 bytes)
+                [link leads through a symbolic link to real]
+            "#]],
+        )
+        .await;
+    assert_eq!(project.get("real"), b"new");
+    assert!(project.path("link").is_symlink());
+    project.call("write", json!({ "path": "dangling", "content": "made" })).await;
+    assert_eq!(project.get("new/file"), b"made");
+    assert!(project.path("dangling").is_symlink());
+}
+
+#[tokio::test]
+async fn a_link_that_leads_outside_counts_as_outside() {
+    let project = Project::with(&[("../outside/a", "x")]);
+    project.link("link", "../outside/a");
+    project.link("folder", "<base>/outside");
+    project.link("dangling", "<base>/outside/not-yet");
+    for path in ["link", "folder/new", "dangling", "../outside/b", "~/c"] {
+        let preview = project.preview("write", json!({ "path": path, "content": "" })).await.unwrap();
+        assert!(preview.touches.outside(), "{path}");
+    }
+    for path in ["new", "deep/new", "../project/new", "nowhere/../new"] {
+        let preview = project.preview("write", json!({ "path": path, "content": "" })).await.unwrap();
+        assert!(!preview.touches.outside(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn devices_and_kernel_files_are_refused() {
+    let project = Project::new();
+    project.link("zero", "/dev/zero");
+    project
+        .check(
+            [
+                ("read", json!({ "path": "/dev/zero" })),
+                ("read", json!({ "path": "zero" })),
+                ("read", json!({ "path": "/proc/self/environ" })),
+                ("write", json!({ "path": "/dev/null", "content": "" })),
+                ("grep", json!({ "pattern": "x", "path": "/proc" })),
+                ("ls", json!({ "path": "/dev/fd" })),
+            ],
+            expect![[r#"
+                > read {"path":"/dev/zero"}
+                error: /dev/zero is in /dev, which holds devices and kernel data, no files; if you need it, use bash
+                > read {"path":"zero"}
+                error: zero is in /dev, which holds devices and kernel data, no files; if you need it, use bash
+                > read {"path":"/proc/self/environ"}
+                error: /proc/self/environ is in /proc, which holds devices and kernel data, no files; if you need it, use bash
+                > write {"path":"/dev/null","content":""}
+                error: /dev/null is in /dev, which holds devices and kernel data, no files; if you need it, use bash
+                > grep {"pattern":"x","path":"/proc"}
+                error: /proc is in /proc, which holds devices and kernel data, no files; if you need it, use bash
+                > ls {"path":"/dev/fd"}
+                error: /dev/fd is in /proc, which holds devices and kernel data, no files; if you need it, use bash
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn a_pipe_makes_nothing_wait() {
+    let project = Project::with(&[("a", "x")]);
+    project.pipe("pipe");
+    project.link("way", "pipe");
+    project
+        .check(
+            [
+                ("read", json!({ "path": "pipe" })),
+                ("read", json!({ "path": "way" })),
+                ("write", json!({ "path": "pipe", "content": "" })),
+                ("edit", json!({ "path": "pipe", "edits": [{ "oldText": "a", "newText": "b" }] })),
+                ("grep", json!({ "pattern": "x" })),
+                ("grep", json!({ "pattern": "x", "path": "pipe" })),
+            ],
+            expect![[r#"
+                > read {"path":"pipe"}
+                error: pipe is a pipe, not a file
+                > read {"path":"way"}
+                error: pipe is a pipe, not a file
+                > write {"path":"pipe","content":""}
+                error: pipe is a pipe, not a file
+                > edit {"path":"pipe","edits":[{"oldText":"a","newText":"b"}]}
+                error: pipe is a pipe, not a file
+                > grep {"pattern":"x"}
+                a
+                1: x
+                > grep {"pattern":"x","path":"pipe"}
+                error: pipe is a pipe, not a file
+            "#]],
+        )
+        .await;
+    assert_eq!(project.told("ls", json!({})).await, "a\npipe\nway -> pipe\n");
+}
+
+#[tokio::test]
+async fn hostile_names_stay_on_one_line() {
+    let project = Project::with(&[
+        ("a\nb", "x"),
+        ("bell\u{7}", "x"),
+        ("turn\u{202e}txt.exe", "x"),
+        (" space ", "x"),
+        ("-rf", "x"),
+    ]);
+    use std::os::unix::ffi::OsStrExt;
+    std::fs::write(project.path("").join(std::ffi::OsStr::from_bytes(b"broken\xff")), "x").unwrap();
+    project
+        .check(
+            [
+                ("ls", json!({})),
+                ("find", json!({ "pattern": "*" })),
+                ("read", json!({ "path": "a\nb" })),
+                ("read", json!({ "path": "c\nd" })),
+            ],
+            expect![[r#"
+                > ls {}
+                 space 
+                -rf
+                a\nb
+                bell\u{7}
+                broken\xff
+                turn\u{202e}txt.exe
+                > find {"pattern":"*"}
+                 space 
+                -rf
+                a\nb
+                bell\u{7}
+                broken\xff
+                turn\u{202e}txt.exe
+                > read {"path":"a\nb"}
+                x
+                > read {"path":"c\nd"}
+                error: cannot read c\nd: no such file or folder; use find or ls to see what is there
+            "#]],
+        )
+        .await;
+    assert!(project.told("grep", json!({ "pattern": "x" })).await.contains("a\\nb\n1: x\n"));
+}
+
+#[tokio::test]
+async fn a_tilde_is_the_home_only_at_the_beginning() {
+    let mut project = Project::with(&[("~x", "here"), ("a/~", "there")]);
+    assert_eq!(project.told("read", json!({ "path": "~x" })).await, "here\n");
+    assert_eq!(project.told("read", json!({ "path": "a/~" })).await, "there\n");
+    project.ctx.env = Default::default();
+    project
+        .check(
+            [("read", json!({ "path": "~/x" }))],
+            expect![[r#"
+                > read {"path":"~/x"}
+                error: `~` is not known here: give the whole path
+            "#]],
+        )
+        .await;
+}

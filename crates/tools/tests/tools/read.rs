@@ -1,0 +1,209 @@
+//! `read`.
+
+use expect_test::expect;
+use osier_tools::Content;
+use serde_json::json;
+
+use crate::support::Project;
+
+#[tokio::test]
+async fn a_small_file_comes_as_it_is() {
+    let project = Project::with(&[("a.txt", "one\n\ttwo ünï 😀\n")]);
+    project
+        .check(
+            [("read", json!({ "path": "a.txt" }))],
+            expect![[r#"
+                > read {"path":"a.txt"}
+                one
+                	two ünï 😀
+            "#]],
+        )
+        .await;
+    let details = project.call("read", json!({ "path": "a.txt" })).await.details;
+    assert_eq!(details["path"], "a.txt");
+    assert_eq!(details["totalLines"], 2);
+    assert_eq!(details["truncated"], false);
+    assert_eq!(details["stamp"]["size"], 20);
+    assert_eq!(details.get("outside"), None);
+}
+
+#[tokio::test]
+async fn some_lines_come_with_their_place_and_the_way_on() {
+    let text: String = (1..=9).map(|n| format!("line {n}\n")).collect();
+    let project = Project::with(&[("a", &text)]);
+    project
+        .check(
+            [
+                ("read", json!({ "path": "a", "offset": 3, "limit": 2 })),
+                ("read", json!({ "path": "a", "offset": 8, "limit": 5 })),
+                ("read", json!({ "path": "a", "offset": 10 })),
+            ],
+            expect![[r#"
+                > read {"path":"a","offset":3,"limit":2}
+                line 3
+                line 4
+
+                [lines 3 to 4 of 9; go on with offset 5]
+                > read {"path":"a","offset":8,"limit":5}
+                line 8
+                line 9
+
+                [lines 8 to 9 of 9: the end]
+                > read {"path":"a","offset":10}
+                error: offset 10 is past the end: a has 9 lines
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn a_long_file_comes_in_parts_of_2000_lines() {
+    let text: String = (1..=5000).map(|n| format!("{n}\n")).collect();
+    let project = Project::with(&[("a", &text)]);
+    let told = project.told("read", json!({ "path": "a" })).await;
+    assert!(
+        told.ends_with("\n2000\n\n[lines 1 to 2000 of 5000; go on with offset 2001]\n"),
+        "{}",
+        &told[told.len() - 80..]
+    );
+    let told = project.told("read", json!({ "path": "a", "offset": 4001, "limit": 9999 })).await;
+    assert!(
+        told.starts_with("4001\n") && told.ends_with("\n5000\n\n[lines 4001 to 5000 of 5000: the end]\n")
+    );
+}
+
+#[tokio::test]
+async fn a_wide_file_comes_in_parts_of_50_kilobytes() {
+    let text = format!("{}\n", "é".repeat(500)).repeat(100);
+    let project = Project::with(&[("a", &text)]);
+    let outcome = project.call("read", json!({ "path": "a" })).await;
+    assert_eq!(outcome.details["endLine"], 51);
+    assert!(outcome.plain_text().ends_with("[lines 1 to 51 of 100; go on with offset 52]"));
+}
+
+#[tokio::test]
+async fn a_line_of_megabytes_is_cut_and_said_so() {
+    let project = Project::with(&[("a", &("€".repeat(1 << 20) + "\nnext\n"))]);
+    let told = project.told("read", json!({ "path": "a" })).await;
+    let (line, note) = told.split_once('\n').unwrap();
+    assert!(line.len() <= 50 * 1024 && line.chars().all(|c| c == '€'));
+    expect![[r#"
+
+        [line 1 is too long to be shown whole; look at the rest with bash, for example with cut or jq; go on with offset 2]
+    "#]].assert_eq(note);
+}
+
+#[tokio::test]
+async fn an_empty_file_is_told_to_be_empty() {
+    let project = Project::with(&[("a", ""), ("bom", "\u{feff}"), ("lines", "\n\n")]);
+    project
+        .check(
+            [("read", json!({ "path": "a" })), ("read", json!({ "path": "bom" }))],
+            expect![[r#"
+                > read {"path":"a"}
+                [the file is empty]
+                > read {"path":"bom"}
+                [the file is empty]
+            "#]],
+        )
+        .await;
+    assert_eq!(project.call("read", json!({ "path": "lines" })).await.details["totalLines"], 2);
+}
+
+#[tokio::test]
+async fn byte_order_mark_and_crlf_are_not_the_models_business() {
+    let project = Project::new();
+    project.put("a", b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n");
+    assert_eq!(project.told("read", json!({ "path": "a" })).await, "one\ntwo\nthree\n");
+}
+
+#[tokio::test]
+async fn binary_files_are_refused_politely() {
+    let project = Project::new();
+    project.put("a.bin", b"ELF\0\0\0data");
+    project.put("utf16.txt", b"\xff\xfea\0b\0");
+    project
+        .check(
+            [("read", json!({ "path": "a.bin" })), ("read", json!({ "path": "utf16.txt" }))],
+            expect![[r#"
+                > read {"path":"a.bin"}
+                error: a.bin (10 bytes) is a binary file; look at it with bash, for example with file, strings or xxd
+                > read {"path":"utf16.txt"}
+                error: utf16.txt (6 bytes) is UTF-16 text; convert it first, for example with iconv
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn text_in_another_encoding_is_shown_with_a_warning() {
+    let project = Project::new();
+    project.put("latin1", b"caf\xe9\n");
+    project
+        .check(
+            [("read", json!({ "path": "latin1" }))],
+            expect![[r#"
+                > read {"path":"latin1"}
+                caf�
+
+                [not valid UTF-8: broken bytes are shown as �]
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn an_image_is_an_image_whatever_its_name() {
+    let project = Project::new();
+    // The smallest GIF there is: one pixel.
+    let gif = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0!\xf9\x04\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
+    project.put("picture.txt", gif);
+    let outcome = project.call("read", json!({ "path": "picture.txt" })).await;
+    expect![[r#"
+        [picture.txt: image, 1×1 pixels]
+    "#]]
+    .assert_eq(&format!("{}\n", outcome.plain_text()));
+    assert!(matches!(&outcome.content[1], Content::Image { mime_type, .. } if mime_type == "image/gif"));
+    project.put("broken.png", b"\x89PNG\r\n\x1a\nnothing of use");
+    let told = project.told("read", json!({ "path": "broken.png" })).await;
+    assert!(told.starts_with("error: broken.png looks like an image, but it cannot be decoded"), "{told}");
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_with_what_may_be_meant() {
+    let project = Project::with(&[("src/main.rs", ""), ("src/other.rs", "")]);
+    project
+        .check(
+            [
+                ("read", json!({ "path": "src/mian.rs" })),
+                ("read", json!({ "path": "src/@zzz" })),
+                ("read", json!({ "path": "scr/main.rs" })),
+                ("read", json!({ "path": "src" })),
+                ("read", json!({ "path": "src/main.rs/x" })),
+                ("read", json!({ "path": "x".repeat(300) })),
+            ],
+            expect![[r#"
+                > read {"path":"src/mian.rs"}
+                error: cannot read src/mian.rs: no such file or folder; did you mean src/main.rs?
+                > read {"path":"src/@zzz"}
+                error: cannot read src/@zzz: no such file or folder; use find or ls to see what is there
+                > read {"path":"scr/main.rs"}
+                error: cannot read scr/main.rs: no such file or folder; the folder scr does not exist either
+                > read {"path":"src"}
+                error: src is a folder, not a file: ls shows what is in it
+                > read {"path":"src/main.rs/x"}
+                error: cannot read src/main.rs/x: a part of the path is a file, not a folder
+                > read {"path":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+                error: cannot read xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx: the name is too long or not allowed
+            "#]],
+        )
+        .await;
+}
+
+#[tokio::test]
+async fn a_cancelled_read_says_so() {
+    let project = Project::with(&[("a", "x")]);
+    project.ctx.cancel.cancel();
+    let outcome = project.call("read", json!({ "path": "a" })).await;
+    assert!(outcome.is_error && outcome.details["cancelled"] == true);
+}

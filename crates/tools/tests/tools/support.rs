@@ -1,0 +1,144 @@
+//! A project in a temporary folder, and a way to call tools in it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use expect_test::Expect;
+use osier_tools::{
+    Env, FilesRead, Live, Preview, Progress, ToolCall, ToolContext, ToolOutcome, Toolbox, Tools,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+#[derive(Debug)]
+pub(crate) struct Project {
+    base: TempDir,
+    pub(crate) ctx: ToolContext,
+    pub(crate) tools: Tools,
+}
+
+impl Project {
+    /// An empty project with an empty folder `outside` and an empty home beside it.
+    pub(crate) fn new() -> Project {
+        let base = TempDir::new().unwrap();
+        for folder in ["project", "outside", "home"] {
+            fs::create_dir(base.path().join(folder)).unwrap();
+        }
+        let path = std::env::var_os("PATH").unwrap();
+        let mut env = Env::new([("PATH".into(), path), ("HOME".into(), base.path().join("home").into())]);
+        env.vars.push(("OSIER_TEST".into(), "given".into()));
+        let ctx = ToolContext::new(base.path().join("project"), base.path().join("artefacts"), env);
+        Project { base, ctx, tools: Tools::standard() }
+    }
+
+    /// A project with these files.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Project {
+        let project = Project::new();
+        for (path, text) in files {
+            project.put(path, text.as_bytes());
+        }
+        project
+    }
+
+    /// Where a file of the project is; `../outside/x` is one that is not in it.
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.base.path().join("project").join(path)
+    }
+
+    pub(crate) fn put(&self, path: &str, bytes: &[u8]) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Vec<u8> {
+        fs::read(self.path(path)).unwrap()
+    }
+
+    pub(crate) fn link(&self, path: &str, target: &str) {
+        let target = target.replace("<base>", &self.base.path().to_string_lossy());
+        std::os::unix::fs::symlink(target, self.path(path)).unwrap();
+    }
+
+    pub(crate) fn pipe(&self, path: &str) {
+        assert!(Command::new("mkfifo").arg(self.path(path)).status().unwrap().success());
+    }
+
+    pub(crate) fn track_files(&mut self, files: FilesRead) {
+        self.ctx.files_read = Arc::new(files);
+    }
+
+    pub(crate) fn listen(&mut self) -> mpsc::Receiver<Live> {
+        let (progress, listener) = Progress::channel(1000);
+        self.ctx.progress = progress;
+        listener
+    }
+
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolOutcome {
+        let call = ToolCall { id: "call".into(), name: name.into(), arguments };
+        within(self.tools.run(call, &self.ctx)).await
+    }
+
+    pub(crate) async fn preview(&self, name: &str, arguments: Value) -> Result<Preview, ToolOutcome> {
+        let call = ToolCall { id: "call".into(), name: name.into(), arguments };
+        within(self.tools.preview(&call, &self.ctx)).await
+    }
+
+    /// What the model is told: whether it is an error, then the text.
+    pub(crate) async fn told(&self, name: &str, arguments: Value) -> String {
+        let outcome = self.call(name, arguments).await;
+        let kind = if outcome.is_error { "error: " } else { "" };
+        self.neutral(&format!("{kind}{}\n", outcome.plain_text()))
+    }
+
+    /// Several calls one after the other: each call, then what the model is told.
+    pub(crate) async fn check<const N: usize>(&self, calls: [(&str, Value); N], expect: Expect) {
+        let mut drawing = String::new();
+        for (name, arguments) in calls {
+            let call: String = format!("> {name} {arguments}").chars().take(100).collect();
+            drawing.push_str(&format!("{call}\n{}", self.told(name, arguments).await));
+        }
+        expect.assert_eq(&drawing);
+    }
+
+    /// Without the names of temporary folders.
+    pub(crate) fn neutral(&self, text: &str) -> String {
+        text.replace(&*self.base.path().to_string_lossy(), "<base>")
+    }
+}
+
+/// No test waits for ever.
+pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), work).await.expect("it hangs")
+}
+
+/// Looks again and again until something is so.
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "still not so: {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Collects live output until it has this many lines.
+pub(crate) async fn lines(listener: &mut mpsc::Receiver<Live>, count: usize) -> Vec<String> {
+    let mut text = String::new();
+    while text.matches('\n').count() < count {
+        text.push_str(&within(listener.recv()).await.expect("the command prints").text);
+    }
+    text.lines().map(str::to_owned).collect()
+}
+
+/// A process that is dead but not yet buried by its parent is gone too.
+pub(crate) fn is_gone(pid: &str) -> bool {
+    let stat = Path::new("/proc").join(pid).join("stat");
+    match fs::read_to_string(stat) {
+        Err(_) => true,
+        Ok(stat) => stat.rsplit(')').next().unwrap().trim_start().starts_with(['Z', 'X']),
+    }
+}

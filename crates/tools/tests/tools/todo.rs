@@ -1,0 +1,55 @@
+//! `todo`.
+
+use expect_test::expect;
+use osier_tools::{Status, Todo, todos_of};
+use serde_json::json;
+
+use crate::support::Project;
+
+#[tokio::test]
+async fn the_list_is_in_the_details_and_comes_back_from_there() {
+    let project = Project::new();
+    let items = json!([
+        { "content": "read", "status": "completed" },
+        { "content": "think", "status": "in_progress" },
+        { "content": "write", "status": "pending" },
+    ]);
+    project
+        .check(
+            [("todo", json!({ "items": items }))],
+            expect![[r#"
+                > todo {"items":[{"content":"read","status":"completed"},{"content":"think","status":"in_progress"},
+                [x] read
+                [>] think
+                [ ] write
+            "#]],
+        )
+        .await;
+    let details = project.call("todo", json!({ "items": items })).await.details;
+    let list = todos_of(&details).unwrap();
+    assert_eq!(list[1], Todo { content: "think".into(), status: Status::InProgress });
+    assert_eq!(json!(list), items);
+}
+
+#[tokio::test]
+async fn an_empty_list_clears_and_an_empty_item_is_refused() {
+    let project = Project::new();
+    let cleared = project.call("todo", json!({ "items": [] })).await;
+    assert_eq!(todos_of(&cleared.details), Some(Vec::new()));
+    project
+        .check(
+            [("todo", json!({ "items": [{ "content": " ", "status": "pending" }] }))],
+            expect![[r#"
+                > todo {"items":[{"content":" ","status":"pending"}]}
+                error: todo: `items[0].content` is empty: say what is to be done
+            "#]],
+        )
+        .await;
+}
+
+#[test]
+fn other_details_are_no_list() {
+    assert_eq!(todos_of(&json!(null)), None);
+    assert_eq!(todos_of(&json!({ "items": 3 })), None);
+    assert_eq!(todos_of(&json!({ "path": "a" })), None);
+}

@@ -1,0 +1,74 @@
+//! `!command` and `!!command`.
+
+use expect_test::expect;
+use osier_tools::user_bash::{UserCommand, run};
+
+use crate::support::{Project, lines, within};
+
+fn command(text: &str) -> UserCommand {
+    UserCommand::parse(text).unwrap()
+}
+
+#[test]
+fn one_mark_is_for_the_context_and_two_are_not() {
+    assert_eq!(command("! ls -l "), UserCommand { command: "ls -l".into(), exclude_from_context: false });
+    assert_eq!(command("!!ls"), UserCommand { command: "ls".into(), exclude_from_context: true });
+    assert_eq!(command("!!!x").command, "!x");
+    for text in ["hello", "hello !ls", "!", "!!", "! \n"] {
+        assert_eq!(UserCommand::parse(text), None, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_message_has_the_fields_pi_reads() {
+    let project = Project::new();
+    let ran = within(run(command("!echo hi; exit 2"), &project.ctx)).await.unwrap();
+    expect![[r#"
+        {
+          "role": "bashExecution",
+          "command": "echo hi; exit 2",
+          "output": "hi",
+          "exitCode": 2,
+          "cancelled": false,
+          "truncated": false,
+          "timestamp": 5
+        }
+    "#]]
+    .assert_eq(&format!("{:#}\n", ran.message(5)));
+    let ran = within(run(command("!!true"), &project.ctx)).await.unwrap();
+    expect![[r#"
+        {
+          "role": "bashExecution",
+          "command": "true",
+          "output": "",
+          "exitCode": 0,
+          "cancelled": false,
+          "truncated": false,
+          "excludeFromContext": true,
+          "timestamp": 5
+        }
+    "#]]
+    .assert_eq(&format!("{:#}\n", ran.message(5)));
+}
+
+#[tokio::test]
+async fn a_cut_output_names_its_file() {
+    let project = Project::new();
+    let ran = within(run(command("!seq 1 3000"), &project.ctx)).await.unwrap();
+    assert!(ran.truncated && ran.output.starts_with("1001\n") && ran.output.ends_with("\n3000"));
+    assert_eq!(std::fs::read_to_string(ran.full_output_path.unwrap()).unwrap().lines().count(), 3000);
+}
+
+#[tokio::test]
+async fn a_cancelled_command_has_no_exit_code() {
+    let mut project = Project::new();
+    let mut listener = project.listen();
+    let cancel = async {
+        lines(&mut listener, 1).await;
+        project.ctx.cancel.cancel();
+    };
+    let (ran, ()) =
+        within(async { tokio::join!(run(command("!echo on; sleep 1000"), &project.ctx), cancel) }).await;
+    let ran = ran.unwrap();
+    assert_eq!((ran.cancelled, ran.exit_code, ran.output.as_str()), (true, None, "on"));
+}
