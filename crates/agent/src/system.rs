@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use osier_tree::entry::Entry;
+use osier_tree::entry::{Entry, read_entry};
 use osier_tree::scan::Raw;
 use serde_json::{Map, Value, json};
 
@@ -35,6 +35,14 @@ impl SystemPrompt {
         }
         each_tool(message, "toolsRemoved", |name, _| drop(self.tools.remove(name)));
         each_tool(message, "toolsAdded", |name, tool| drop(self.tools.insert(name.to_owned(), tool)));
+    }
+
+    /// The same, for a message that was read already.
+    pub fn replay_message(&mut self, message: &Value) {
+        let line = json!({ "type": "message", "id": "system", "message": message }).to_string();
+        if let Ok(entry) = read_entry(line.as_bytes()) {
+            self.replay(&entry);
+        }
     }
 
     /// The message that turns this prompt into `wanted`; `None` if it is that already.
@@ -91,7 +99,6 @@ fn each_tool(message: Raw<'_>, key: &str, mut f: impl FnMut(&str, Value)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use osier_tree::entry::read_entry;
 
     fn prompt(sections: &[(&str, &str)], tools: &[&str]) -> SystemPrompt {
         SystemPrompt {

@@ -26,7 +26,7 @@ pub(crate) struct Home {
 
 /// `config.toml`, in the home folder, with the project's own over it.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 struct Settings {
     durability: Option<DurabilityName>,
 }

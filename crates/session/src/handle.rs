@@ -206,12 +206,16 @@ impl Session {
 
 /// The first lines of a new session: each draft below the one before.
 pub fn chained(drafts: &[Draft], env: &Env) -> Vec<Vec<u8>> {
-    let mut ids: Vec<String> = Vec::with_capacity(drafts.len());
-    let line = |draft: &Draft| {
-        let id = std::iter::repeat_with(|| env.ids.entry()).find(|id| !ids.contains(id)).unwrap_or_default();
-        let line = draft.line(&id, ids.last().map(String::as_str), env.clock.now());
-        ids.push(id);
-        line
-    };
-    drafts.iter().map(line).collect()
+    let mut taken = std::collections::HashSet::new();
+    let mut last: Option<String> = None;
+    let mut lines = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let mut id = env.ids.entry();
+        while !taken.insert(id.clone()) {
+            id = env.ids.entry();
+        }
+        lines.push(draft.line(&id, last.as_deref(), env.clock.now()));
+        last = Some(id);
+    }
+    lines
 }

@@ -21,7 +21,7 @@ pub enum StoreError {
     Replaced,
     #[error("{} is not a session: {why}; it was left as it is", path.display())]
     NotASession { path: PathBuf, why: &'static str },
-    #[error("{} is gone; what is in memory can be saved with `/export`", path.display())]
+    #[error("{} is gone: it was deleted or moved; nothing was written", path.display())]
     Vanished { path: PathBuf },
     #[error("{} became shorter while it was open; nothing was written, compare it with a backup", path.display())]
     Shrunk { path: PathBuf },

@@ -15,12 +15,11 @@ use crate::time::Millis;
 impl SessionTree {
     /// The entries whose lines a fork at `at` needs.
     pub fn fork_entries(&self, at: Place) -> Vec<Seq> {
-        let updates = self.marks().labels();
-        let set_by = updates.iter().map(|(_, label)| label.set_by);
-        self.path(at).into_iter().filter(|seq| stays(self.head(*seq).kind)).chain(set_by).collect()
+        let updates = self.marks().updates().into_iter().map(|(_, seq)| seq);
+        self.path(at).into_iter().filter(|seq| stays(self.head(*seq).kind)).chain(updates).collect()
     }
 
-    /// The lines of a fork at `at`: the path, then its labels, then the session's settings. `mint` makes ids that the given
+    /// The lines of a fork at `at`: the path, then what finished its batches, its labels, and the session's settings. `mint` makes ids that the given
     /// predicate does not refuse.
     pub fn fork(
         &self,
@@ -43,6 +42,12 @@ impl SessionTree {
             taken.insert(id.clone());
             last = Some(id);
         };
+        for (target, update) in self.marks().updates() {
+            if let Some(entry) = lines.entry(update).filter(|_| taken.contains(target)) {
+                let draft = Draft::of_object(Kind::EntryUpdate, Under::Log, entry.object());
+                add(draft, entry.time.unwrap_or(now), &mut taken);
+            }
+        }
         for (target, label) in self.marks().labels() {
             if taken.contains(target) {
                 let draft =

@@ -50,31 +50,48 @@ impl SessionTree {
         for seq in &hidden {
             plan.stays[seq.index()] = self.head(*seq).kind.is_mark();
         }
-        self.keep_what_is_needed(&hidden, &mut plan);
+        let needed = self.keep_what_is_needed(&hidden, &mut plan);
         for (seq, head) in self.heads().iter().filter(|(_, head)| head.kind.is_mark()) {
-            if head.target.is_some_and(|target| !plan.has(target)) {
-                plan.stays[seq.index()] = false;
-            }
+            let Some(target) = head.target else { continue };
+            // A mark that outlives its branch comes to light; a label on it must not.
+            let unseen =
+                head.kind == Kind::Label && hidden.contains(&target) && self.head(target).kind.is_mark();
+            plan.stays[seq.index()] &= plan.has(target) && (!unseen || needed.contains(&seq));
         }
         plan.spent = usage_entries(self).filter(|seq| !plan.has(*seq)).collect();
         plan
     }
 
-    /// Keeps the leaf, all that entries of a conversation point at that stay, and what is above all that.
-    fn keep_what_is_needed(&self, hidden: &FxHashSet<Seq>, plan: &mut GcPlan) {
-        let target = |seq: Seq| Some(self.head(seq)).filter(|head| !head.kind.is_mark()).and_then(|head| head.target);
+    /// Keeps the leaf, all that entries of a conversation that stay point at, and what is above all that.
+    /// Tells which are pointed at.
+    fn keep_what_is_needed(&self, hidden: &FxHashSet<Seq>, plan: &mut GcPlan) -> FxHashSet<Seq> {
+        let talks = |seq: &Seq| !self.head(*seq).kind.is_mark();
+        let target = |seq: Seq| self.head(seq).target;
         let outside = self.heads().iter().map(|(seq, _)| seq).filter(|seq| !hidden.contains(seq));
-        let mut needed: Vec<Seq> = outside.filter_map(target).chain(self.leaf()).collect();
+        let leaf = self.heads().up(self.leaf()).find(talks);
+        // A move at the end says where the log stands.
+        let last = self.heads().last_seq().filter(|seq| self.head(*seq).kind == Kind::Leaf);
+        let mut needed: Vec<Seq> = outside.filter(talks).filter_map(target).chain(leaf).chain(last).collect();
         let mut seen = FxHashSet::default();
         while let Some(seq) = needed.pop() {
+            if !seen.insert(seq) {
+                continue;
+            }
+            // Even a mark, if it is pointed at, must stay whole.
+            needed.extend(target(seq));
             for seq in self.heads().up(Some(seq)).take_while(|seq| hidden.contains(seq)) {
-                if !seen.insert(seq) {
+                if std::mem::replace(&mut plan.stays[seq.index()], true) && talks(&seq) {
                     break;
                 }
-                plan.stays[seq.index()] = true;
-                needed.extend(target(seq));
+                // Where a deletion begins must stay, or what is kept below it comes to light.
+                let begins = || self.marks().is_deleted(self.id(seq).as_str());
+                match talks(&seq) {
+                    true => needed.extend(target(seq)),
+                    false => needed.extend(Some(seq).filter(|_| begins())),
+                }
             }
         }
+        seen
     }
 
     /// The lines that stay, each below its nearest ancestor that stays; where something went that had cost something, an
@@ -88,7 +105,14 @@ impl SessionTree {
         mint: impl FnMut() -> String,
     ) -> Option<Vec<Vec<u8>>> {
         let mut spent = self.spent(plan, lines)?;
-        let mut new = New { tree: self, plan, mint, minted: FxHashSet::default(), lines: Vec::new(), stands: None };
+        let mut new = New {
+            tree: self,
+            plan,
+            mint,
+            minted: FxHashSet::default(),
+            lines: Vec::new(),
+            stands: Stands::At(None),
+        };
         for (seq, _) in self.heads().iter() {
             if plan.has(seq) {
                 new.keep(seq, lines.line(seq)?);
@@ -138,7 +162,15 @@ struct New<'a, M> {
     minted: FxHashSet<String>,
     lines: Vec<Vec<u8>>,
     /// Where the log stands, as an entry of the old one.
-    stands: Place,
+    stands: Stands,
+}
+
+/// Where a log stands.
+#[derive(Clone, Copy)]
+enum Stands {
+    At(Place),
+    /// Below this place, at a note of what was spent, which is on nobody's path.
+    AtNote(Place),
 }
 
 impl<M: FnMut() -> String> New<'_, M> {
@@ -149,7 +181,7 @@ impl<M: FnMut() -> String> New<'_, M> {
             Ok(entry) if nearest != parent => rechain(&entry, self.id_of(nearest).as_deref(), None),
             _ => line.to_vec(),
         });
-        self.stands = self.tree.heads().leaf_after(seq);
+        self.stands = Stands::At(self.tree.heads().leaf_after(seq));
     }
 
     /// Money spent stays spent.
@@ -158,16 +190,19 @@ impl<M: FnMut() -> String> New<'_, M> {
         let time = self.tree.head(gone).time().unwrap_or(now);
         let draft = with_usage(Draft::new(Kind::Usage, Under::Log).with("kind", "deleted"), cost);
         self.add(&draft, parent, time);
-        self.stands = parent;
+        self.stands = Stands::AtNote(parent);
     }
 
     fn move_to(&mut self, leaf: Place, now: Millis) {
-        if self.plan.anchor(self.tree, leaf) != self.plan.anchor(self.tree, self.stands) {
-            let from = self.id_of(self.plan.nearest(self.tree, self.stands));
-            let data = json!({ "fromId": from, "why": "move" });
-            let draft = Draft::new(Kind::Leaf, Under::Log).with_value("data", &data);
-            self.add(&draft, self.plan.nearest(self.tree, leaf), now);
-        }
+        let anchor = |place| self.plan.anchor(self.tree, place);
+        let on_its_way = |place: Place| place.is_none_or(|seq| self.tree.heads().is_ancestor(seq, leaf));
+        let from = match self.stands {
+            Stands::At(place) if anchor(place) == anchor(leaf) && on_its_way(place) => return,
+            Stands::At(place) | Stands::AtNote(place) => self.id_of(self.plan.nearest(self.tree, place)),
+        };
+        let data = json!({ "fromId": from, "why": "move" });
+        let draft = Draft::new(Kind::Leaf, Under::Log).with_value("data", &data);
+        self.add(&draft, self.plan.nearest(self.tree, leaf), now);
     }
 
     fn add(&mut self, draft: &Draft, parent: Place, time: Millis) {

@@ -369,7 +369,7 @@ impl Heads {
     }
 
     fn resolve_missing(&mut self, id: &str, seq: Seq) {
-        if self.missing.is_empty() {
+        if !self.missing.contains_key(id) {
             return;
         }
         let Some(waiting) = Arc::make_mut(&mut self.missing).remove(id) else { return };

@@ -104,6 +104,13 @@ impl Marks {
         self.deleted.contains_key(id)
     }
 
+    /// Ids of updated entries with the latest update of each, in log order.
+    pub fn updates(&self) -> Vec<(&str, Seq)> {
+        let mut updates: Vec<(&str, Seq)> = self.updates.iter().map(|(id, seq)| (&**id, *seq)).collect();
+        updates.sort_by_key(|(_, seq)| *seq);
+        updates
+    }
+
     /// The latest `entry_update` of an entry.
     pub fn update_of(&self, id: &str) -> Option<Seq> {
         self.updates.get(id).copied()

@@ -31,7 +31,7 @@ pub fn migrate(header: &Header, lines: &[&[u8]]) -> Vec<Vec<u8>> {
         }
         let mut new = line.to_vec();
         if header.version < 2 {
-            new = chained(object, &ids[at], previous, kept_id(object, &counted, &ids));
+            new = chained(object, &ids[at], previous, kept_id(object, &counted, &ids[..=at]));
             previous = Some(&ids[at]);
         }
         out.push(renamed_role(new));
@@ -67,10 +67,12 @@ fn derived_id(session: &str, number: usize, again: u32) -> String {
     format!("{:08x}", (hash >> 32) as u32 ^ hash as u32)
 }
 
-/// The id of the line that `firstKeptEntryIndex` counts to.
+/// The id of the line that `firstKeptEntryIndex` counts to. Lines behind the compaction had none yet when pi looked.
 fn kept_id<'a>(object: Raw<'_>, counted: &[usize], ids: &'a [String]) -> Option<&'a str> {
-    let index = object.get("firstKeptEntryIndex")?.number()? as usize;
-    counted.get(index).map(|at| ids[*at].as_str()).filter(|id| !id.is_empty())
+    let index = object.get("firstKeptEntryIndex")?.number()?;
+    let whole = index >= 0.0 && index.fract() == 0.0;
+    let at = *counted.get(index as usize).filter(|_| whole)?;
+    ids.get(at).map(String::as_str).filter(|id| !id.is_empty())
 }
 
 fn chained(object: Raw<'_>, id: &str, parent: Option<&str>, kept: Option<&str>) -> Vec<u8> {
@@ -112,12 +114,10 @@ fn without_field(line: &[u8], key: &str) -> Vec<u8> {
 }
 
 fn renamed_role(line: Vec<u8>) -> Vec<u8> {
-    let message = Raw::parse(&line).ok().and_then(|object| object.get("message"));
-    let Some(message) =
-        message.filter(|message| message.get("role").and_then(Raw::text).as_deref() == Some("hookMessage"))
-    else {
-        return line;
-    };
+    let is = |raw: Raw<'_>, key: &str, text: &str| raw.get(key).and_then(Raw::text).as_deref() == Some(text);
+    let entry = Raw::parse(&line).ok().filter(|entry| is(*entry, "type", "message"));
+    let message = entry.and_then(|entry| entry.get("message"));
+    let Some(message) = message.filter(|message| is(*message, "role", "hookMessage")) else { return line };
     let renamed = splice(message.bytes(), "role", b"\"custom\"");
     splice(&line, "message", &renamed)
 }

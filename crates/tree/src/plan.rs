@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::draft::{Draft, Under};
-use crate::entry::{Kind, Role, flag};
+use crate::entry::{Kind, Role};
 use crate::fold::{Checkpoint, Place, SessionTree};
 use crate::heads::Seq;
 use crate::projection::context::with_field;
@@ -14,6 +14,8 @@ use crate::scan::Raw;
 pub enum PlanError {
     #[error("no entry {id} in this session; `osier sessions tree --ids` shows what there is")]
     NotFound { id: String },
+    #[error("entry {id} lies in a deleted branch; `osier sessions restore-branch` shows it again")]
+    Hidden { id: String },
     #[error("there is no move to undo")]
     NothingToUndo,
     #[error("there is no move to redo")]
@@ -47,6 +49,12 @@ impl SessionTree {
     /// Finds an entry or says that there is none.
     pub fn require(&self, id: &str) -> Result<Seq, PlanError> {
         self.find(id).ok_or_else(|| PlanError::NotFound { id: id.to_owned() })
+    }
+
+    /// Finds an entry that is not deleted, or says why there is none.
+    pub fn require_shown(&self, id: &str) -> Result<Seq, PlanError> {
+        let seq = self.require(id)?;
+        if self.is_hidden(seq) { Err(PlanError::Hidden { id: id.to_owned() }) } else { Ok(seq) }
     }
 
     /// Where one lands on choosing an entry: before a user's or a custom message, to say it differently; else on it.
@@ -113,7 +121,7 @@ impl SessionTree {
 
     /// Names an entry; an empty label takes the name away.
     pub fn plan_label(&self, target: &str, label: Option<&str>) -> Result<Draft, PlanError> {
-        self.require(target)?;
+        self.require_shown(target)?;
         let draft = Draft::new(Kind::Label, Under::Log).with("targetId", target);
         Ok(match label.map(one_line).filter(|label| !label.is_empty()) {
             Some(label) => draft.with("label", &label),
@@ -297,11 +305,6 @@ impl SessionTree {
         }
         let data = json!({ "targetId": target, "status": status, "payload": payload });
         Ok(Draft::new(Kind::EntryUpdate, Under::Log).with_value("data", &data))
-    }
-
-    /// Whether an entry can be the parent of new ones: any but a line that a later one replaced.
-    pub fn can_hang_below(&self, at: Place) -> bool {
-        at.is_none_or(|seq| !self.head(seq).has(flag::SUPERSEDED))
     }
 }
 

@@ -105,3 +105,19 @@ fn what_is_not_for_the_model_is_not_seen() {
         "#]],
     );
 }
+
+#[test]
+fn a_deeply_nested_call_is_told_like_any_other() {
+    let depth = 130;
+    let nested = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    let lines: Vec<Vec<u8>> = vec![
+        br#"{"type":"message","id":"00000001","parentId":null,"message":{"role":"user","content":"x"}}"#.to_vec(),
+        format!(r#"{{"type":"message","id":"00000002","parentId":"00000001","message":{{"role":"assistant","content":[{{"type":"toolCall","id":"c","name":"t","arguments":{{"a":{nested}}}}}]}}}}"#).into_bytes(),
+        br#"{"type":"message","id":"00000003","parentId":"00000002","message":{"role":"toolResult","toolCallId":"c","content":[]}}"#.to_vec(),
+    ];
+    let mut tree = osier_tree::SessionTree::default();
+    tree.extend(lines.iter().map(|line| (osier_tree::entry::read_entry(line).unwrap(), 0, 0)));
+    let request = tree.request(&tree.context_entries(tree.leaf()), &lines, false);
+    assert_eq!(request.messages.len(), 3);
+    assert_eq!(request.repairs, Default::default());
+}

@@ -108,7 +108,9 @@ fn judge(user: &str, used: &str, section: Section) -> Option<String> {
         let allowed = section == Section::Dev || matches!(user, "xtask" | TESTKIT);
         return (!allowed).then(|| "only tests use testkit: move it to [dev-dependencies]".to_owned());
     }
-    if matches!(user, "xtask" | TESTKIT) {
+    // A crate's tests may name the crate itself, to turn one of its features on.
+    let itself = user == used && section == Section::Dev;
+    if itself || matches!(user, "xtask" | TESTKIT) {
         return None;
     }
     let (Some(above), Some(below)) = (level(user), level(used)) else {

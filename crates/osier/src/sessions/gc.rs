@@ -30,26 +30,36 @@ pub(crate) struct Args {
     /// Only tell what would go
     #[arg(long)]
     dry_run: bool,
-    /// Print {removed, kept} as JSON
+    /// Print {removed, kept, added} as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// What went, and what stayed.
+/// What went, what stayed, and what was added to say what the others had cost and where the session stands.
 struct Done {
     removed: usize,
     kept: usize,
+    added: usize,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let Done { removed, kept } = patiently(&args, home).await?;
+    if !args.dry_run {
+        remark("programs that take no lock, such as pi, must not be writing to this session now");
+    }
+    let Done { removed, kept, added } = patiently(&args, home).await?;
     let mut out = Out::new();
     if args.json {
-        out.json(&json!({ "removed": removed, "kept": kept }))?;
+        out.json(&json!({ "removed": removed, "kept": kept, "added": added }))?;
         return out.done();
     }
     let verb = if args.dry_run { "would go" } else { "removed" };
     remark(&format!("{} {verb}, {kept} stay", count(removed, "entry", "entries")));
+    if added > 0 {
+        remark(&format!(
+            "{} added to say what they cost, or where the session stands",
+            count(added, "entry", "entries")
+        ));
+    }
     if removed > 0 && !args.dry_run {
         remark("the old file is kept with .bak at its name");
     }
@@ -80,13 +90,14 @@ async fn collect(args: &Args, home: &Home) -> Result<Done> {
         );
     }
     let plan = tree.plan_gc();
-    let done = Done { removed: plan.removed(), kept: tree.len() - plan.removed() };
+    let mut done = Done { removed: plan.removed(), kept: tree.len() - plan.removed(), added: 0 };
     if !args.dry_run && done.removed > 0 {
         let wanted: Vec<Seq> = plan.lines().collect();
         let lines = reading::lines(&session, &wanted).await?;
         let env = home.env();
         let new = tree.gc(&plan, &lines, env.clock.now(), || env.ids.entry());
         let new = new.context("a line of the log could not be read")?;
+        done.added = new.len() - done.kept;
         drop(session);
         target.store.rewrite(&target.key, version, &new).await?;
     }

@@ -1,3 +1,5 @@
+//! `append`: what it makes, where it hangs, and what it refuses.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,3 +1,5 @@
+//! A plain copy of the sessions folder is a working backup.
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;

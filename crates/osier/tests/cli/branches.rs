@@ -1,3 +1,5 @@
+//! Deleting, restoring and collecting branches.
+
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
@@ -112,30 +114,34 @@ fn gc_removes_deleted_branches_keeps_the_place_and_a_backup() {
     world.check(
         &["gc s.jsonl --dry-run"],
         expect![[r#"
-        $ gc s.jsonl --dry-run
-        ! 4 entries would go, 5 stay
-    "#]],
+            $ gc s.jsonl --dry-run
+            ! 4 entries would go, 5 stay
+        "#]],
     );
     assert_eq!(world.read("s.jsonl"), before);
     let context = world.json("context s.jsonl")["messages"].clone();
+    let spent = world.json("show s.jsonl --usage")["session"].clone();
     world.check(
         &["gc s.jsonl", "tree s.jsonl --filter all --ids", "verify s.jsonl"],
         expect![[r#"
-        $ gc s.jsonl
-        ! 4 entries removed, 5 stay
-        ! the old file is kept with .bak at its name
-        $ tree s.jsonl --filter all --ids
-        00000001  user: "a"
-        00000002  assistant: "b"
-        ├─ 00000006  [moved]
-        └─ 00000007  user: "e"
-           00000008  assistant: "f"  ← active
-        $ verify s.jsonl
-        5 entries, sound
-    "#]],
+            $ gc s.jsonl
+            ! programs that take no lock, such as pi, must not be writing to this session now
+            ! 4 entries removed, 5 stay
+            ! 1 entry added to say what they cost, or where the session stands
+            ! the old file is kept with .bak at its name
+            $ tree s.jsonl --filter all --ids
+            00000001  user: "a"
+            00000002  assistant: "b"
+            ├─ 00000006  [moved]
+            └─ 00000007  user: "e"
+               00000008  assistant: "f"  ← active
+            $ verify s.jsonl
+            6 entries, sound
+        "#]],
     );
     assert_eq!(world.read("s.jsonl.bak"), before);
     assert_eq!(world.json("context s.jsonl")["messages"], context);
+    assert_eq!(world.json("show s.jsonl --usage")["session"], spent, "money spent stays spent");
     // There is nothing left to do.
     assert_eq!(world.json("gc s.jsonl")["removed"], 0);
     world.ok("append s.jsonl g");
@@ -181,4 +187,21 @@ fn a_snapshot_names_deleted_branches_apart() {
     assert!(!below.contains(&"00000003"), "{below:?}");
     assert_eq!(snapshot["childrenByParentId"].get("00000003"), None::<&Value>);
     assert!(ids(&snapshot["entries"]).contains(&"00000003"));
+}
+
+#[test]
+fn what_was_said_first_in_a_deleted_branch_names_the_session_no_more() {
+    let world = World::new();
+    let first = world.json("append 'a bad beginning'");
+    let session = first["session"].as_str().unwrap().to_owned();
+    let titles = || world.ok("list").split("  ").last().unwrap().trim_end().to_owned();
+    world.ok(&format!("append {session} --parent root 'a good beginning'"));
+    assert_eq!(titles(), "a bad beginning");
+    world.ok(&format!("delete-branch {session} {}", first["id"].as_str().unwrap()));
+    assert_eq!(titles(), "a good beginning");
+    assert!(world.ok(&format!("export {session}")).starts_with("# a good beginning\n"));
+    std::fs::remove_dir_all(world.home().join("cache")).unwrap();
+    assert_eq!(titles(), "a good beginning");
+    world.ok(&format!("restore-branch {session} {}", first["id"].as_str().unwrap()));
+    assert_eq!(titles(), "a bad beginning");
 }

@@ -1,3 +1,5 @@
+//! `context`: what a model would be sent.
+
 use osier_testkit::expect;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! `delete`: one session, many, and those that are open.
+
 use std::fs;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! `demo`: the hints it prints all work.
+
 use std::process::Command;
 
 use osier_testkit::expect;

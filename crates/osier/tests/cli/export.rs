@@ -1,3 +1,5 @@
+//! `export`: Markdown, JSON and JSONL.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

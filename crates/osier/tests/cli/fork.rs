@@ -1,3 +1,5 @@
+//! `fork`: a path in a session of its own.
+
 use std::fs;
 
 use osier_testkit::expect;

@@ -1,3 +1,5 @@
+//! Help, completions and the manual page.
+
 use osier_testkit::expect;
 
 use crate::support::World;

@@ -1,3 +1,5 @@
+//! `list`: order, threads, search and titles.
+
 use std::collections::HashSet;
 use std::fs;
 

@@ -1,3 +1,5 @@
+//! Labels and names.
+
 use std::sync::Arc;
 
 use osier_session::{Env, Session};

@@ -1,3 +1,5 @@
+//! `move`, `undo` and `redo`.
+
 use osier_testkit::expect;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! `show`: what is known of a session, and its conversation.
+
 use osier_testkit::expect;
 use serde_json::json;
 

@@ -1,3 +1,5 @@
+//! `snapshot`: everything from one state.
+
 use std::collections::HashSet;
 
 use osier_testkit::expect;

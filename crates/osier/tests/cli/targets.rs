@@ -1,3 +1,5 @@
+//! Which session is meant: ids, prefixes, paths.
+
 use std::fs;
 
 use osier_testkit::{Script, expect};

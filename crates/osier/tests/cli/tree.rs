@@ -1,3 +1,5 @@
+//! `tree`: drawings, filters, JSON.
+
 use osier_testkit::expect;
 use serde_json::{Value, json};
 

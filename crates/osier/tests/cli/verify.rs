@@ -1,3 +1,5 @@
+//! `verify`: every oddity with its line.
+
 use osier_testkit::expect;
 use serde_json::json;
 

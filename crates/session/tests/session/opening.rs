@@ -114,7 +114,8 @@ async fn a_new_session_has_a_short_id_of_its_own() {
             format!("{:08x}-{count}", count / 3)
         }
     }
-    let store: std::sync::Arc<dyn osier_store::Store> = std::sync::Arc::new(osier_store::MemoryStore::default());
+    let store: std::sync::Arc<dyn osier_store::Store> =
+        std::sync::Arc::new(osier_store::MemoryStore::default());
     let env = osier_session::Env {
         ids: std::sync::Arc::new(Repeating(std::sync::atomic::AtomicU32::new(0))),
         ..osier_session::Env::default()

@@ -96,6 +96,25 @@ impl Cards {
         self.kept.get(&name_of(path))
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether there was a card of this file.
+    pub(super) fn remove(&mut self, path: &Path) -> bool {
+        self.kept.remove(&name_of(path)).is_some()
+    }
+
+    /// Writes the cards that there are, and nothing else.
+    pub(super) fn save_anew(&mut self) {
+        if let Some(path) = self.path.clone() {
+            // If that fails the file still speaks of what is gone, so it goes too.
+            if self.rewrite(&path, self.kept.len()).is_err() {
+                let _ = fs::remove_file(&path);
+            }
+        }
+    }
+
     pub(super) fn put(&mut self, kept: Kept) {
         self.lines += usize::from(push_line(&kept, &mut self.new).is_ok());
         self.kept.insert(kept.file.clone(), kept);

@@ -106,7 +106,10 @@ impl Index {
                 for record in block.chunks_exact(RECORD).skip(at % PER_BLOCK).take(here) {
                     let head = decode(record, at, &self.cover).ok_or(Wrong::Lies)?;
                     // Entries lie behind each other, as they are counted.
-                    if heads.last().is_some_and(|before: &Head| before.offset + u64::from(before.len) >= head.offset) {
+                    if heads
+                        .last()
+                        .is_some_and(|before: &Head| before.offset + u64::from(before.len) >= head.offset)
+                    {
                         return Err(Wrong::Lies);
                     }
                     heads.push(head);

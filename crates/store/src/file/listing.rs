@@ -39,7 +39,14 @@ struct Folder {
 impl Listing {
     pub(super) fn new(filter: &Filter) -> Listing {
         let wanted = filter.limit.map_or(usize::MAX, |limit| limit.saturating_add(filter.skip));
-        Listing { folders: Vec::new(), files: Vec::new(), wanted, cards: Vec::new(), unreadable: Vec::new(), unread: 0 }
+        Listing {
+            folders: Vec::new(),
+            files: Vec::new(),
+            wanted,
+            cards: Vec::new(),
+            unreadable: Vec::new(),
+            unread: 0,
+        }
     }
 
     /// Adds the files of a folder. `kept` is where their cards lie.
@@ -128,7 +135,7 @@ impl FileStore {
 
     /// Notes the card of a log that this process wrote to, so that the next list need not read it.
     pub(super) fn keep_card(&self, log: &Log) {
-        let Some(card) = log.card.as_ref().map(|fold| fold.card().clone()) else { return };
+        let Some(card) = log.known_card() else { return };
         let (Some(folder), Ok(metadata)) = (log.path.parent(), log.file.metadata()) else { return };
         let mut cards = Cards::load(self.cards_path(folder));
         if cards.get(&log.path).is_some_and(|kept| kept.counts_for(&metadata)) {
@@ -136,14 +143,23 @@ impl FileStore {
         }
         if let Some(kept) = Kept::new(&log.path, &log.file, &metadata, log.size_covered(), card) {
             cards.put(kept);
-            cards.save(usize::MAX / 8);
+            cards.save(cards.len());
+        }
+    }
+
+    /// Takes the card of a deleted session out of the list, for good.
+    pub(super) fn forget_card(&self, path: &Path) {
+        let Some(kept) = path.parent().and_then(|folder| self.cards_path(folder)) else { return };
+        let mut cards = Cards::load(Some(kept));
+        if cards.remove(path) {
+            cards.save_anew();
         }
     }
 }
 
 fn card_of_log(log: &mut Log, kept: Option<&Kept>) -> Result<Card, StoreError> {
-    if let Some(fold) = &log.card {
-        return Ok(fold.card().clone());
+    if let Some(card) = log.known_card() {
+        return Ok(card);
     }
     if let Some(kept) = kept.filter(|kept| kept.begins(&log.file)) {
         let begun = kept.card(&log.path);

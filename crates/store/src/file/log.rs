@@ -56,7 +56,10 @@ pub(super) struct Log {
 #[derive(Debug)]
 enum State {
     /// Nothing is in memory; heads are read from the index. `told` when some were.
-    Indexed { index: Index, told: bool },
+    Indexed {
+        index: Index,
+        told: bool,
+    },
     Folded(Heads),
 }
 
@@ -166,8 +169,12 @@ impl Log {
             },
         };
         self.indexed = Some(cover);
-        self.reached =
-            Reached { covered: cover.size, unended: cover.unended, odd: cover.odd as usize, ..Reached::default() };
+        self.reached = Reached {
+            covered: cover.size,
+            unended: cover.unended,
+            odd: cover.odd as usize,
+            ..Reached::default()
+        };
         self.remember_tail()
     }
 

@@ -78,7 +78,8 @@ impl Log {
     /// The header as it stands in the file, or as this version has it.
     fn header_line(&self) -> Result<Vec<u8>, StoreError> {
         let is_header = |line: &[u8]| matches!(read(line), Read::Header(_));
-        if let Some(line) = self.migrated.as_ref().and_then(|lines| lines.iter().find(|line| is_header(line))) {
+        if let Some(line) = self.migrated.as_ref().and_then(|lines| lines.iter().find(|line| is_header(line)))
+        {
             return Ok(line.clone());
         }
         let mut reader = LineReader::new(&self.file, 0);
@@ -122,4 +123,20 @@ fn keep_aside(path: &Path, suffix: &str) -> io::Result<PathBuf> {
 
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
+}
+
+/// The files that were kept aside when this one was replaced.
+pub(super) fn kept_aside(path: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) =
+        (path.parent(), path.file_name().map(|name| name.to_string_lossy().into_owned()))
+    else {
+        return Vec::new();
+    };
+    let is_one = |other: &str| {
+        let suffix = other.strip_prefix(name.as_str());
+        suffix
+            .is_some_and(|suffix| [".bak", ".v1.bak", ".v2.bak"].iter().any(|kept| suffix.starts_with(kept)))
+    };
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    files.filter(|file| file.file_name().to_str().is_some_and(is_one)).map(|file| file.path()).collect()
 }

@@ -104,10 +104,7 @@ impl Store for FileStore {
 
     async fn sync(&self, id: &str) -> Result<(), StoreError> {
         let log = self.log(id).await?;
-        let task = log.clone();
-        unblock(move || locked(&task).sync()).await?;
-        self.keep_card(&mut locked(&log));
-        Ok(())
+        unblock(move || locked(&log).sync()).await
     }
 
     async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
@@ -171,6 +168,11 @@ impl Store for FileStore {
         {
             index::discard(&cache);
         }
+        // What was said must not survive in what was kept aside, nor in the list.
+        for kept in super::replace::kept_aside(&path) {
+            fs::remove_file(&kept).map_err(StoreError::io("delete", &kept))?;
+        }
+        self.forget_card(&path);
         Ok(Deleted { deleted: true, counts: Counts { sessions: 1, entries }, ..nothing })
     }
 

@@ -45,7 +45,10 @@ pub fn verify(path: &Path) -> Result<Verified, StoreError> {
         found.migrated(path, &file, &header)?;
     } else {
         found.lines(path, &file)?;
-        found.structure(&file);
+        found.structure(&|head| {
+            let mut line = vec![0; head.len as usize];
+            file.read_exact_at(&mut line, head.offset).ok().map(|()| line)
+        });
     }
     found.oddities.sort_by_key(|oddity| oddity.line);
     Ok(Verified { header, tree: found.tree, oddities: found.oddities })
@@ -119,18 +122,29 @@ impl Finding {
             header.version
         );
         self.note(1, false, what);
-        for (at, line) in migrate::migrate(header, &borrowed).iter().enumerate() {
+        let migrated = migrate::migrate(header, &borrowed);
+        let mut headers = 0;
+        for (at, line) in migrated.iter().enumerate() {
             match read(line) {
-                Read::Entry(entry) => drop(self.tree.append(&entry, 0, 0)),
+                Read::Entry(entry) => {
+                    self.places.push(at + 1);
+                    self.tree.append_unsettled(&entry, at as u64, 0);
+                }
                 Read::Odd(odd) => self.odd(at + 1, odd, true),
-                Read::Header(_) | Read::Blank => {}
+                Read::Header(_) if headers > 0 => {
+                    self.note(at + 1, false, "another header; only the first counts")
+                }
+                Read::Header(_) => headers += 1,
+                Read::Blank => self.note(at + 1, false, "an empty line"),
             }
         }
+        self.tree.settle();
+        self.structure(&|head| migrated.get(head.offset as usize).cloned());
         Ok(())
     }
 
     /// Lines that contradict each other, or name what is not there.
-    fn structure(&mut self, file: &File) {
+    fn structure(&mut self, line_of: &dyn Fn(&osier_tree::Head) -> Option<Vec<u8>>) {
         let tree = self.tree.clone();
         for (seq, head) in tree.heads().iter() {
             let id = tree.id(seq);
@@ -149,7 +163,7 @@ impl Finding {
             if head.parent.is_some_and(|parent| parent > seq) {
                 note(false, "comes before its parent");
             }
-            if head.kind.has_target() && head.target.is_none() && names_target(file, head) {
+            if head.kind.has_target() && head.target.is_none() && names_target(line_of(head)) {
                 note(false, "points at an entry that is not in the file");
             }
             if keeps_nothing(&tree, seq) {
@@ -169,10 +183,8 @@ fn word(kind: Kind) -> &'static str {
     if kind == Kind::Compaction { "compaction" } else { "entry" }
 }
 
-fn names_target(file: &File, head: &osier_tree::Head) -> bool {
-    let mut line = vec![0; head.len as usize];
-    file.read_exact_at(&mut line, head.offset).is_ok()
-        && read_entry(&line).is_ok_and(|entry| entry.target.is_some())
+fn names_target(line: Option<Vec<u8>>) -> bool {
+    line.is_some_and(|line| read_entry(&line).is_ok_and(|entry| entry.target.is_some()))
 }
 
 fn keeps_nothing(tree: &SessionTree, seq: Seq) -> bool {

@@ -17,7 +17,8 @@ async fn kept(home: &Home, id: &str) -> Told {
         "say hello; reply hi calls read a, bash b; result one; result two; label x; name y; root; say other; \
          compact keep other \"a summary\"; config k=v; move hello; reply elsewhere; spend 7",
     );
-    let more = more.lines.iter().map(|line| String::from_utf8_lossy(line).replace("\"0000", "\"more").into_bytes());
+    let more =
+        more.lines.iter().map(|line| String::from_utf8_lossy(line).replace("\"0000", "\"more").into_bytes());
     let lines = chain(150).into_iter().chain([long]).chain(more).collect::<Vec<_>>();
     home.store().create(&header(id), &lines).await.unwrap();
     told_at_once(&home.store(), id).await

@@ -79,7 +79,8 @@ async fn a_log_that_became_something_else_is_refused_and_left_alone() {
     let opened = store.open(&id).await;
     assert!(matches!(opened, Err(StoreError::NotASession { .. })), "{opened:?}");
     fs::remove_dir(&path).unwrap();
-    for foreign in [&b""[..], b"a shopping list\n", b"{\"a\":1}\n", b"{\"type\":\"message\",\"id\":\"1\"}\n"] {
+    for foreign in [&b""[..], b"a shopping list\n", b"{\"a\":1}\n", b"{\"type\":\"message\",\"id\":\"1\"}\n"]
+    {
         fs::write(&path, foreign).unwrap();
         for store in [&store, &home.store()] {
             let appended = store.append(&id, version, &[link(3)]).await;

@@ -183,7 +183,8 @@ async fn an_index_of_any_bytes_breaks_nothing() {
         // Times, calls and flags of an entry are believed; nothing else is, and no line ever.
         let told = told(&store, &forge.id).await;
         assert_eq!(told.lines, forge.expected.lines, "round {round}");
-        let tree = osier_tree::SessionTree::restore(told.heads, |seq| read_entry(&told.lines[seq.index()]).ok());
+        let tree =
+            osier_tree::SessionTree::restore(told.heads, |seq| read_entry(&told.lines[seq.index()]).ok());
         assert_eq!(tree.path(tree.leaf()).len(), ENTRIES, "round {round}");
     }
 }

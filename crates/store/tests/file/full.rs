@@ -141,7 +141,12 @@ async fn a_line_that_was_left_unended_in_the_same_moment_is_not_gone_on_with() {
         NEXT.set(Next::Behind(foreign));
         store.append("one", version, &[link(1)]).await.unwrap();
         let told = told(&home.bare(), "one").await;
-        assert_eq!((told.lines.last(), told.odd), (Some(&link(1)), odd), "{}", String::from_utf8_lossy(foreign));
+        assert_eq!(
+            (told.lines.last(), told.odd),
+            (Some(&link(1)), odd),
+            "{}",
+            String::from_utf8_lossy(foreign)
+        );
         crate::support::told(&store, "one").await.must_be(&told, "by the writer");
     }
 }

@@ -8,9 +8,7 @@ use std::path::Path;
 use osier_store::Store;
 use osier_testkit::RandomLog;
 
-use crate::support::{
-    Home, Random, append, chain, file_of, header, link, told, told_at_once, wide_header,
-};
+use crate::support::{Home, Random, append, chain, file_of, header, link, told, told_at_once, wide_header};
 
 /// Adds lines as a program does that knows nothing of us.
 fn add(path: &Path, lines: &[Vec<u8>]) {
@@ -101,7 +99,9 @@ async fn two_who_extend_one_index_do_not_spoil_it() {
         one.sync(&id).await.unwrap();
         other.sync(&id).await.unwrap();
         if at % 20 == 0 {
-            told_at_once(&home.store(), &id).await.must_be(&told_at_once(&home.bare(), &id).await, "extended");
+            told_at_once(&home.store(), &id)
+                .await
+                .must_be(&told_at_once(&home.bare(), &id).await, "extended");
         }
     }
     drop(stores);

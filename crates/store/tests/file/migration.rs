@@ -21,7 +21,9 @@ fn ids(lines: &[Vec<u8>]) -> Vec<String> {
 
 fn version_2() -> Vec<u8> {
     let file = String::from_utf8(fixture("v3-1.5.0-v1-migrated.jsonl")).unwrap();
-    file.replace("\"version\":3", "\"version\":2").replace("\"role\":\"custom\"", "\"role\":\"hookMessage\"").into_bytes()
+    file.replace("\"version\":3", "\"version\":2")
+        .replace("\"role\":\"custom\"", "\"role\":\"hookMessage\"")
+        .into_bytes()
 }
 
 #[tokio::test]

@@ -33,7 +33,8 @@ async fn what_is_no_session_is_refused_and_left_alone() {
     check_refused(b"all\nsorts\nof text\n", "it has no session header").await;
     check_refused(&[0; 5000], "it has no session header").await;
     check_refused(&file_of(&link(0), &chain(3)), "it does not begin with a session header").await;
-    check_refused(b"[1,2]\n{\"type\":\"session\",\"id\":\"x\"}", "it does not begin with a session header").await;
+    check_refused(b"[1,2]\n{\"type\":\"session\",\"id\":\"x\"}", "it does not begin with a session header")
+        .await;
     check_refused(b"{\"type\":\"session\",\"version\":3}\n", "its header has no id").await;
 }
 
@@ -144,7 +145,8 @@ fn open_to_write(path: &std::path::Path) -> usize {
     let fds = fs::read_dir("/proc/self/fd").unwrap().map(|fd| fd.unwrap());
     let ours = fds.filter(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == path));
     let flags = ours.map(|fd| {
-        let info = fs::read_to_string(std::path::Path::new("/proc/self/fdinfo").join(fd.file_name())).unwrap();
+        let info =
+            fs::read_to_string(std::path::Path::new("/proc/self/fdinfo").join(fd.file_name())).unwrap();
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap().trim().to_owned();
         i32::from_str_radix(&flags, 8).unwrap()
     });
@@ -154,7 +156,10 @@ fn open_to_write(path: &std::path::Path) -> usize {
 #[tokio::test]
 async fn reading_never_opens_a_file_to_write() {
     let home = Home::new();
-    for bytes in [file_of(&header("one").line(), &chain(3)), file_of(b"{\"type\":\"session\",\"id\":\"old\"}", &chain(1))] {
+    for bytes in [
+        file_of(&header("one").line(), &chain(3)),
+        file_of(b"{\"type\":\"session\",\"id\":\"old\"}", &chain(1)),
+    ] {
         let (path, id) = home.put(&bytes);
         let store = home.store();
         told(&store, &id).await;
@@ -195,5 +200,8 @@ async fn files_and_folders_are_their_owners_alone() {
             assert_eq!(mode(&path), 0o600, "{}", path.display());
         }
     }
-    assert!(path.exists() && seen >= 5, "only {seen} files: log, backup, cards, previews and a lock at least");
+    assert!(
+        path.exists() && seen >= 5,
+        "only {seen} files: log, backup, cards, previews and a lock at least"
+    );
 }

@@ -127,7 +127,11 @@ impl Told {
     /// Fails with the first thing that is not as expected.
     #[track_caller]
     pub(crate) fn must_be(&self, expected: &Told, when: &str) {
-        assert_eq!((self.entries, self.odd), (expected.entries, expected.odd), "entries and odd lines, {when}");
+        assert_eq!(
+            (self.entries, self.odd),
+            (expected.entries, expected.odd),
+            "entries and odd lines, {when}"
+        );
         assert_eq!(self.header, expected.header, "header, {when}");
         for (at, (head, expected)) in self.heads.iter().zip(&expected.heads).enumerate() {
             assert_eq!(head, expected, "head {at}, {when}");

@@ -15,7 +15,8 @@ fn log() -> Vec<Vec<u8>> {
         Vec::new(),
         [message("22222222", Some("11111111"), 2, "ends in CR"), b"\r".to_vec()].concat(),
         b"17".to_vec(),
-        br#"{"type":"label","id":"a long id","parentId":"22222222","targetId":"11111111","label":"x"}"#.to_vec(),
+        br#"{"type":"label","id":"a long id","parentId":"22222222","targetId":"11111111","label":"x"}"#
+            .to_vec(),
         message("33333333", Some("a long id"), 3, "the last"),
     ]
 }
@@ -23,7 +24,8 @@ fn log() -> Vec<Vec<u8>> {
 /// The entries among lines of which the last may be torn.
 fn whole(bytes: &[u8]) -> Vec<Vec<u8>> {
     let lines = bytes.split(|byte| *byte == b'\n');
-    let is_whole = |line: &&[u8]| log().iter().any(|whole| whole.len() > 2 && whole.trim_ascii() == line.trim_ascii());
+    let is_whole =
+        |line: &&[u8]| log().iter().any(|whole| whole.len() > 2 && whole.trim_ascii() == line.trim_ascii());
     lines.filter(is_whole).map(<[u8]>::to_vec).collect()
 }
 

@@ -1,6 +1,7 @@
 //! Which entry has which id. Copies share their tables; only a small one is ever copied.
 
-use std::sync::Arc;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, LazyLock};
 
 use hashbrown::HashTable;
 
@@ -16,10 +17,15 @@ pub(super) struct Ids {
     recent: Arc<HashTable<Seq>>,
 }
 
+/// A hash that nobody can aim at, because it differs from process to process: ids come from files, and files from anybody.
 fn hash(key: IdKey) -> u64 {
-    // Hex digits differ in few bits; the table looks at the top ones.
-    let mixed = key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    mixed ^ (mixed >> 32)
+    static SEED: LazyLock<(u64, u64)> = LazyLock::new(|| {
+        let random = RandomState::new();
+        (random.hash_one(0), random.hash_one(1) | 1)
+    });
+    let (add, multiply) = *SEED;
+    let wide = u128::from(key.0 ^ add) * u128::from(multiply);
+    (wide >> 64) as u64 ^ wide as u64
 }
 
 impl Ids {

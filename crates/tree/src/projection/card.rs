@@ -1,5 +1,7 @@
 //! The card: what a list of sessions shows of one. Kept up to date entry by entry, never by reading the log again.
 
+mod first;
+
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
@@ -12,6 +14,7 @@ use crate::header::Header;
 use crate::heads::{Heads, Seq};
 use crate::scan::Raw;
 use crate::time::Millis;
+use first::First;
 
 /// How much of the first message a card keeps.
 const FIRST_WORDS: usize = 200;
@@ -95,17 +98,28 @@ pub struct CardFold {
     from_the_start: bool,
     /// Somebody said something, so `modified` is more than the header's time.
     said: bool,
+    /// `None` if the beginning of the log was not seen.
+    first: Option<First>,
+    is_doubtful: bool,
 }
 
 impl CardFold {
     pub fn new(card: Card) -> CardFold {
-        CardFold { card, continued: Vec::new(), from_the_start: false, said: false }
+        CardFold {
+            card,
+            continued: Vec::new(),
+            from_the_start: false,
+            said: false,
+            first: Some(First::default()),
+            is_doubtful: false,
+        }
     }
 
     /// Goes on from a card that covers the first entries of `heads`.
     pub fn resume(card: Card, heads: &Heads) -> CardFold {
         let covered = card.entry_count as usize;
         let mut fold = CardFold::new(card);
+        fold.first = None;
         for (_, head) in heads.iter().take(covered).filter(|(_, head)| head.kind.reaches_context()) {
             fold.goes_on_from(heads.anchor(head.parent));
             fold.said |= matches!(head.role, Role::User | Role::Assistant);
@@ -133,6 +147,7 @@ impl CardFold {
                 self.card.branches += 1;
             }
         }
+        self.feed_first(entry, seq, heads);
         match entry.kind {
             Kind::Message => self.feed_message(entry),
             Kind::SessionInfo => {
@@ -162,9 +177,25 @@ impl CardFold {
             self.card.modified = before.max(said_at);
             self.said = true;
         }
-        if entry.role == Role::User && self.card.first_message.is_empty() {
-            let shown = display_text(entry).map_or_else(|| text_of(message), Cow::into_owned);
-            self.card.first_message = first_words(&shown);
+    }
+
+    /// Who said the first words may change with what is deleted; without having seen the beginning nobody can tell.
+    fn feed_first(&mut self, entry: &Entry<'_>, seq: Seq, heads: &Heads) {
+        let words = (entry.role == Role::User).then_some(|| first_words(entry));
+        let changes_all = matches!(entry.kind, Kind::DeleteBranch | Kind::RestoreBranch);
+        let Some(first) = &mut self.first else {
+            self.is_doubtful |= changes_all || words.is_some() && self.card.first_message.is_empty();
+            return;
+        };
+        let speaks = words.is_some();
+        first.take(seq, heads, words);
+        match (entry.kind, heads.get(seq).target) {
+            (Kind::DeleteBranch, Some(branch)) => first.delete(branch),
+            (Kind::RestoreBranch, Some(branch)) => first.restore(branch),
+            _ => {}
+        }
+        if changes_all || speaks && self.card.first_message.is_empty() {
+            self.card.first_message = first.words().to_owned();
         }
     }
 
@@ -191,11 +222,18 @@ impl CardFold {
     pub fn card(&self) -> &Card {
         &self.card
     }
+
+    /// It went on from a card and met what only the beginning of the log could tell; then the card must be made anew.
+    pub fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
 }
 
-/// The beginning of a text, as one line.
-fn first_words(text: &str) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+/// The beginning of what a message shows, as one line.
+fn first_words(entry: &Entry<'_>) -> String {
+    let said = || entry.message.map(text_of).unwrap_or_default();
+    let shown = display_text(entry).map_or_else(said, Cow::into_owned);
+    let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     words.chars().take(FIRST_WORDS).collect()
 }
 
@@ -252,13 +290,63 @@ mod tests {
     fn a_session_was_used_last_when_somebody_last_spoke_in_it() {
         assert_eq!(card(&[]).modified, 5_000);
         let said = |id: &str, time: &str| {
-            format!(r#"{{"type":"message","id":"{id}","timestamp":"1970-01-01T00:00:02.000Z","message":{{"role":"user","timestamp":{time}}}}}"#)
+            format!(
+                r#"{{"type":"message","id":"{id}","timestamp":"1970-01-01T00:00:02.000Z","message":{{"role":"user","timestamp":{time}}}}}"#
+            )
         };
         assert_eq!(card(&[&said("1", "3000")]).modified, 3_000, "a fork is younger than what was said in it");
         assert_eq!(card(&[&said("1", "3000"), &said("2", "1000")]).modified, 3_000);
         assert_eq!(card(&[&said("1", "1e300")]).modified, 2_000, "what is no time is not taken for one");
-        let label = r#"{"type":"label","id":"2","timestamp":"1980-01-01T00:00:00.000Z","targetId":"1","label":"x"}"#;
+        let label =
+            r#"{"type":"label","id":"2","timestamp":"1980-01-01T00:00:00.000Z","targetId":"1","label":"x"}"#;
         assert_eq!(card(&[&said("1", "3000"), label]).modified, 3_000);
+    }
+
+    #[test]
+    fn the_first_words_are_those_that_are_not_deleted() {
+        let line = |id: &str, parent: &str, rest: &str| {
+            format!(r#"{{"id":"{id}","parentId":{parent},"timestamp":"1970-01-01T00:00:00.000Z",{rest}}}"#)
+        };
+        let said = |id, parent: &str, text| {
+            line(id, parent, &format!(r#""type":"message","message":{{"role":"user","content":"{text}"}}"#))
+        };
+        let mark = |id, kind: &str, target: &str| {
+            line(
+                id,
+                "null",
+                &format!(
+                    r#""type":"custom","customType":"osier.{kind}_branch","data":{{"targetId":"{target}"}}"#
+                ),
+            )
+        };
+        let lines = [
+            line("0", "null", r#""type":"custom","customType":"x""#),
+            said("1", "\"0\"", ""),
+            said("2", "\"1\"", "first"),
+            said("3", "\"2\"", "below"),
+            said("4", "null", "second"),
+            mark("5", "delete", "2"),
+            mark("6", "delete", "0"),
+            mark("7", "restore", "2"),
+            mark("8", "delete", "4"),
+            said("9", "\"4\"", "below it"),
+            mark("a", "restore", "0"),
+        ];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let first: Vec<String> = (0..=lines.len()).map(|count| card(&lines[..count]).first_message).collect();
+        assert_eq!(
+            first,
+            ["", "", "", "first", "first", "first", "second", "second", "second", "", "", "first"]
+        );
+    }
+
+    #[test]
+    fn parents_that_run_in_a_circle_are_gone_round_once() {
+        let a = r#"{"type":"custom","id":"a","parentId":"b"}"#;
+        let b = r#"{"type":"custom","id":"b","parentId":"a"}"#;
+        let said =
+            r#"{"type":"message","id":"c","parentId":"b","message":{"role":"user","content":"hello"}}"#;
+        assert_eq!(card(&[a, b, said]).first_message, "hello");
     }
 
     #[test]

@@ -4,13 +4,14 @@
 //! The log is never mended, only this view of it. What one API wants differently is that API's business.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Lines, context};
 use crate::entry::Role;
 use crate::fold::SessionTree;
 use crate::heads::Seq;
+use crate::scan::Raw;
 use crate::walk::ContextPlan;
 
 /// What is sent, and what had to be mended for it.
@@ -113,9 +114,49 @@ fn told(message: &[u8]) -> Option<Value> {
 /// Reads JSON that may hold lone surrogates, which `serde_json` refuses and models would too.
 fn parse(message: &[u8]) -> Option<Value> {
     serde_json::from_slice(message).ok().or_else(|| {
-        let text = String::from_utf8_lossy(message);
-        serde_json::from_str(&without_lone_surrogates(&text)).ok()
+        let text = without_lone_surrogates(&String::from_utf8_lossy(message));
+        if nesting(text.as_bytes()) > DEEPEST {
+            return Raw::parse(message).ok().and_then(flattened);
+        }
+        let mut reader = serde_json::Deserializer::from_str(&text);
+        reader.disable_recursion_limit();
+        Value::deserialize(&mut reader).ok()
     })
+}
+
+/// Documents nested deeper than this would cost the stack. No model writes them, and none could read them.
+const DEEPEST: usize = 1000;
+
+fn nesting(json: &[u8]) -> usize {
+    let (mut depth, mut deepest, mut quoted, mut escaped) = (0usize, 0, false, false);
+    for byte in json {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// A message of which only the top is kept: what is nested in it becomes text.
+fn flattened(message: Raw<'_>) -> Option<Value> {
+    let mut flat = serde_json::Map::new();
+    message.each_field(|key, value| {
+        let value = match nesting(value.bytes()) {
+            ..=DEEPEST => parse(value.bytes()).unwrap_or_default(),
+            _ if key == "content" => json!([{ "type": "text", "text": super::card::text_of(message) }]),
+            _ => Value::Null,
+        };
+        flat.insert(key.to_owned(), value);
+    });
+    Some(Value::Object(flat))
 }
 
 fn without_lone_surrogates(text: &str) -> String {

@@ -214,9 +214,8 @@ fn is_plain(line: &[u8], head: &Head, parent: Option<&Head>) -> bool {
     let Some(message) = message.filter(|rest| line.len() - rest.len() == head.body as usize) else {
         return false;
     };
-    let after_role = message
-        .strip_prefix(b"{\"role\":\"")
-        .and_then(|rest| rest.strip_prefix(head.role.name().as_bytes()));
+    let after_role =
+        message.strip_prefix(b"{\"role\":\"").and_then(|rest| rest.strip_prefix(head.role.name().as_bytes()));
     after_role.is_some_and(|rest| rest.starts_with(b"\""))
 }
 

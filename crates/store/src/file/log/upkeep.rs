@@ -12,7 +12,7 @@ use crate::file::index::{self, Cover, Index};
 use crate::file::stamp;
 
 impl Log {
-    /// Smaller logs are read faster than caches are kept.
+    /// Large enough that caches pay, and not read from an old version.
     pub(in crate::file) fn is_worth_caching(&self) -> bool {
         self.index_path.is_some() && self.migrated.is_none()
     }
@@ -32,6 +32,11 @@ impl Log {
             return;
         };
         if self.indexed.is_some_and(|cover| cover.size == self.reached.covered) {
+            return;
+        }
+        // An index of such a log cannot be added to, only written anew; that pays once the log has grown by a good part.
+        let worth_it = |old: Cover| heads.is_regular() || self.reached.covered > old.size + old.size / 8;
+        if self.indexed.is_some_and(|old| !worth_it(old)) {
             return;
         }
         let Some(cover) = self.cover(heads) else { return };
@@ -70,6 +75,11 @@ impl Log {
         }
     }
 
+    /// The card, if it is known without reading the log again.
+    pub(in crate::file) fn known_card(&self) -> Option<Card> {
+        self.card.as_ref().filter(|fold| !fold.is_doubtful()).map(|fold| fold.card().clone())
+    }
+
     /// Reads the whole log again to make its card.
     pub(in crate::file) fn make_card(&mut self) -> Result<Card, StoreError> {
         let before = self.version().entries;
@@ -101,8 +111,7 @@ impl Log {
             }
             rest = &rest[batch.len().max(1)..];
         }
-        let card = fold.card().clone();
         self.card = Some(fold);
-        Ok(Some(card))
+        Ok(self.known_card())
     }
 }

@@ -1,0 +1,205 @@
+//! A request as a body of the Messages API.
+
+use serde_json::{Map, Value, json};
+
+use crate::api::Call;
+use crate::block::Image;
+use crate::fit::{Outcome, Part, Said, Turn, turns};
+use crate::request::{Cache, Request, ToolSpec};
+use crate::thinking::{Style, ThinkingLevel};
+use crate::tool_id::fitting;
+
+const LONGEST_ID: usize = 64;
+/// The API wants a limit; these are ours where nobody set one. Thoughts count too where the model decides about them.
+const OUTPUT: u64 = 32_000;
+const OUTPUT_WITH_THOUGHTS: u64 = 64_000;
+/// What must remain for the answer beside the thinking.
+const LEAST_ANSWER: u64 = 1_024;
+const LEAST_THINKING: u64 = 1_024;
+
+pub(crate) fn call(request: &Request) -> Call {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(request.model.id));
+    body.insert("stream".to_owned(), json!(true));
+    let mut betas = Vec::new();
+    output(request, &mut body, &mut betas);
+    let marker = marker(request);
+    if !request.system.trim().is_empty() {
+        let mut system = json!({ "type": "text", "text": request.system });
+        mark(&mut system, marker.as_ref());
+        body.insert("system".to_owned(), json!([system]));
+    }
+    let turns = told(request);
+    let tools = tools(request, &turns, marker.as_ref());
+    if !tools.is_empty() {
+        body.insert("tools".to_owned(), Value::Array(tools));
+    }
+    body.insert("messages".to_owned(), messages(&turns, marker.as_ref()));
+    let headers = if betas.is_empty() { Vec::new() } else { vec![("anthropic-beta", betas.join(","))] };
+    Call { path: "/v1/messages".to_owned(), headers, body: Value::Object(body) }
+}
+
+/// The conversation, without thoughts where the server would check them and cannot be told to drop what no longer fits.
+fn told(request: &Request) -> Vec<Turn<'_>> {
+    let mut turns = turns(request);
+    if request.model.compat.bound_thinking && request.level() == ThinkingLevel::Off {
+        turns.retain_mut(|turn| match turn {
+            Turn::Assistant(said) => {
+                said.retain(|piece| !matches!(piece, Said::Thinking { .. }));
+                !said.is_empty()
+            }
+            Turn::User(_) | Turn::Results(_) => true,
+        });
+    }
+    turns
+}
+
+/// The limit of output and what is thought before it.
+fn output(request: &Request, body: &mut Map<String, Value>, betas: &mut Vec<&'static str>) {
+    let model = &request.model;
+    let most = model.max_output.max(1);
+    let level = request.level();
+    let usual = if model.thinking.style == Style::Adaptive { OUTPUT_WITH_THOUGHTS } else { OUTPUT };
+    let mut limit = request.max_tokens.unwrap_or(usual).min(most);
+    match model.thinking.style {
+        Style::None => {}
+        _ if level == ThinkingLevel::Off => {
+            if let Some(word) = model.thinking.off_word() {
+                body.insert("thinking".to_owned(), json!({ "type": word }));
+            }
+        }
+        Style::Budget => {
+            let budget = level.budget(most.saturating_sub(LEAST_ANSWER)).max(LEAST_THINKING);
+            limit = limit.saturating_add(budget).min(most).max(budget + 1);
+            body.insert("thinking".to_owned(), json!({ "type": "enabled", "budget_tokens": budget }));
+            if !request.tools.is_empty() {
+                betas.push("interleaved-thinking-2025-05-14");
+            }
+        }
+        Style::Adaptive | Style::Effort => {
+            let mut thinking = json!({ "type": "adaptive", "display": "summarized" });
+            if model.compat.bound_thinking {
+                // Moves, compactions and edits change what stood before a thought; without this each would be an error.
+                thinking["block_binding"] = json!({ "prefix_mismatch_behavior": "drop_block" });
+                betas.push("thinking-binding-controls-2026-08-01");
+            }
+            let effort = if level == ThinkingLevel::Minimal { ThinkingLevel::Low } else { level };
+            body.insert("thinking".to_owned(), thinking);
+            body.insert("output_config".to_owned(), json!({ "effort": effort.name() }));
+        }
+    }
+    body.insert("max_tokens".to_owned(), json!(limit));
+}
+
+fn marker(request: &Request) -> Option<Value> {
+    match request.cache {
+        _ if !request.model.compat.cache_control => None,
+        Cache::Off => None,
+        Cache::Short => Some(json!({ "type": "ephemeral" })),
+        Cache::Long => Some(json!({ "type": "ephemeral", "ttl": "1h" })),
+    }
+}
+
+fn mark(block: &mut Value, marker: Option<&Value>) {
+    if let Some(marker) = marker {
+        block["cache_control"] = marker.clone();
+    }
+}
+
+fn tools(request: &Request, turns: &[Turn<'_>], marker: Option<&Value>) -> Vec<Value> {
+    let tool = |tool: &ToolSpec| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.parameters });
+    let mut tools: Vec<Value> = match request.model.tools {
+        true if request.tools.is_empty() => retired(turns),
+        true => request.tools.iter().map(tool).collect(),
+        false => Vec::new(),
+    };
+    if let Some(last) = tools.last_mut() {
+        mark(last, marker);
+    }
+    tools
+}
+
+/// The tools an earlier part of the conversation called. The API refuses calls in a request that has no tools at all.
+fn retired(turns: &[Turn<'_>]) -> Vec<Value> {
+    let said = turns.iter().filter_map(|turn| match turn {
+        Turn::Assistant(said) => Some(said),
+        _ => None,
+    });
+    let mut names: Vec<&str> = Vec::new();
+    for said in said.flatten() {
+        if let Said::Call { call, .. } = said
+            && !names.contains(&&*call.name)
+        {
+            names.push(&call.name);
+        }
+    }
+    let schema = json!({ "type": "object" });
+    names
+        .iter()
+        .map(|name| json!({ "name": name, "description": "No longer available.", "input_schema": schema }))
+        .collect()
+}
+
+fn messages(turns: &[Turn<'_>], marker: Option<&Value>) -> Value {
+    let mut messages: Vec<Value> = turns.iter().map(message).collect();
+    mark_last_two(&mut messages, marker);
+    Value::Array(messages)
+}
+
+/// Marks the end of the conversation, and the end of what was sent before it, where the cache lies.
+fn mark_last_two(messages: &mut [Value], marker: Option<&Value>) {
+    let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
+    for message in users.take(2) {
+        if let Some(last) = message["content"].as_array_mut().and_then(|blocks| blocks.last_mut()) {
+            mark(last, marker);
+        }
+    }
+}
+
+fn message(turn: &Turn<'_>) -> Value {
+    match turn {
+        Turn::User(parts) => json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() }),
+        Turn::Assistant(said) => {
+            json!({ "role": "assistant", "content": said.iter().map(said_block).collect::<Vec<_>>() })
+        }
+        Turn::Results(batch) => {
+            json!({ "role": "user", "content": batch.iter().map(result).collect::<Vec<_>>() })
+        }
+    }
+}
+
+fn part(part: &Part<'_>) -> Value {
+    match part {
+        Part::Text(text) => json!({ "type": "text", "text": text }),
+        Part::Image(Image { data, mime_type }) => {
+            json!({ "type": "image", "source": { "type": "base64", "media_type": mime_type, "data": data } })
+        }
+    }
+}
+
+fn said_block(said: &Said<'_>) -> Value {
+    match said {
+        Said::Text { text, .. } => json!({ "type": "text", "text": text }),
+        Said::Thinking { signature, redacted: true, .. } => {
+            json!({ "type": "redacted_thinking", "data": signature })
+        }
+        Said::Thinking { thinking, signature, redacted: false } => {
+            json!({ "type": "thinking", "thinking": thinking, "signature": signature })
+        }
+        Said::Call { call, .. } => {
+            json!({ "type": "tool_use", "id": fitting(&call.id, LONGEST_ID), "name": call.name, "input": call.arguments })
+        }
+    }
+}
+
+fn result(outcome: &Outcome<'_>) -> Value {
+    let mut block = json!({
+        "type": "tool_result",
+        "tool_use_id": fitting(outcome.id, LONGEST_ID),
+        "content": outcome.parts.iter().map(part).collect::<Vec<_>>(),
+    });
+    if outcome.is_error {
+        block["is_error"] = json!(true);
+    }
+    block
+}

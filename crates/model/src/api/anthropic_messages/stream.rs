@@ -1,0 +1,199 @@
+//! The events of the Messages API.
+
+use serde_json::Value;
+
+use crate::api::{Answer, Flow, Reader, json, refusal, text};
+use crate::failure::Failure;
+use crate::message::StopReason;
+use crate::port::Delta;
+use crate::request::Request;
+use crate::sse::Event;
+use crate::tool_id::Minter;
+use crate::usage::Usage;
+
+pub(crate) fn reader(request: &Request) -> AnthropicReader {
+    AnthropicReader {
+        provider: request.model.provider.clone(),
+        ids: Minter::new(&request.messages),
+        open: Vec::new(),
+        next: 0,
+        usage: Usage::default(),
+        stop: None,
+    }
+}
+
+pub(crate) struct AnthropicReader {
+    provider: String,
+    ids: Minter,
+    open: Vec<Open>,
+    next: usize,
+    usage: Usage,
+    stop: Option<StopReason>,
+}
+
+/// A block that has begun: its number on the wire, ours, and what its end will need.
+struct Open {
+    index: u64,
+    block: usize,
+    kind: Kind,
+    signature: Option<String>,
+    /// Arguments given with the start instead of in pieces, as some servers do.
+    input: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Thinking,
+    Redacted,
+    Call,
+}
+
+impl Reader for AnthropicReader {
+    fn event(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<Flow, Failure> {
+        let value = json(event, &self.provider)?;
+        match value["type"].as_str().unwrap_or(&event.name) {
+            "message_start" => self.message_start(&value["message"], out),
+            "content_block_start" => self.block_start(index(&value), &value["content_block"], out),
+            "content_block_delta" => self.block_delta(index(&value), &value["delta"], out),
+            "content_block_stop" => self.block_stop(index(&value), out),
+            "message_delta" => self.message_delta(&value, out)?,
+            "message_stop" => return Ok(Flow::Done),
+            "error" => return Err(refusal(&Answer::in_stream(&self.provider, &value))),
+            _ => {}
+        }
+        Ok(Flow::More)
+    }
+
+    fn end(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
+        for open in std::mem::take(&mut self.open) {
+            close(open, out);
+        }
+        self.stop
+    }
+}
+
+fn index(value: &Value) -> u64 {
+    value["index"].as_u64().unwrap_or(0)
+}
+
+impl AnthropicReader {
+    fn message_start(&mut self, message: &Value, out: &mut Vec<Delta>) {
+        let owned = |key| text(message, key).map(str::to_owned);
+        out.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
+        self.take_usage(&message["usage"], out);
+    }
+
+    fn block_start(&mut self, index: u64, content: &Value, out: &mut Vec<Delta>) {
+        let block = self.next;
+        let mut open = Open { index, block, kind: Kind::Text, signature: None, input: None };
+        match content["type"].as_str() {
+            Some("text") => {
+                out.push(Delta::TextStart { block });
+                out.extend(text(content, "text").map(|text| Delta::Text { block, text: text.to_owned() }));
+            }
+            Some("thinking") => {
+                open.kind = Kind::Thinking;
+                open.signature = text(content, "signature").map(str::to_owned);
+                out.push(Delta::ThinkingStart { block });
+                out.extend(
+                    text(content, "thinking").map(|text| Delta::Thinking { block, text: text.to_owned() }),
+                );
+            }
+            Some("redacted_thinking") => {
+                open.kind = Kind::Redacted;
+                open.signature = text(content, "data").map(str::to_owned);
+                out.push(Delta::ThinkingStart { block });
+            }
+            Some("tool_use") => {
+                open.kind = Kind::Call;
+                open.input = content["input"]
+                    .as_object()
+                    .filter(|input| !input.is_empty())
+                    .map(|_| content["input"].to_string());
+                let name = text(content, "name").unwrap_or_default().to_owned();
+                out.push(Delta::ToolCallStart { block, id: self.ids.id(text(content, "id")), name });
+            }
+            // Blocks of tools that the server runs itself; we never ask for those.
+            _ => return,
+        }
+        self.next += 1;
+        self.open.push(open);
+    }
+
+    fn block_delta(&mut self, index: u64, delta: &Value, out: &mut Vec<Delta>) {
+        let Some(open) = self.open.iter_mut().find(|open| open.index == index) else { return };
+        let block = open.block;
+        match (delta["type"].as_str(), open.kind) {
+            (Some("text_delta"), Kind::Text) => {
+                out.extend(text(delta, "text").map(|text| Delta::Text { block, text: text.to_owned() }));
+            }
+            (Some("thinking_delta"), Kind::Thinking) => {
+                out.extend(
+                    text(delta, "thinking").map(|text| Delta::Thinking { block, text: text.to_owned() }),
+                );
+            }
+            (Some("signature_delta"), Kind::Thinking) => {
+                let piece = text(delta, "signature").unwrap_or_default();
+                open.signature.get_or_insert_default().push_str(piece);
+            }
+            (Some("input_json_delta"), Kind::Call) => {
+                if let Some(json) = text(delta, "partial_json") {
+                    open.input = None;
+                    out.push(Delta::ToolCallArguments { block, json: json.to_owned() });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn block_stop(&mut self, index: u64, out: &mut Vec<Delta>) {
+        if let Some(at) = self.open.iter().position(|open| open.index == index) {
+            close(self.open.remove(at), out);
+        }
+    }
+
+    fn message_delta(&mut self, value: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
+        self.take_usage(&value["usage"], out);
+        match value["delta"]["stop_reason"].as_str() {
+            None => {}
+            Some("max_tokens" | "model_context_window_exceeded") => self.stop = Some(StopReason::Length),
+            Some("tool_use") => self.stop = Some(StopReason::ToolUse),
+            Some("refusal") => {
+                let why = text(&value["delta"]["stop_details"], "explanation").unwrap_or_default();
+                return Err(Failure::Refused { said: why.to_owned() });
+            }
+            Some(_) => self.stop = Some(StopReason::Stop),
+        }
+        Ok(())
+    }
+
+    /// Numbers that are not mentioned stay as they were: later events repeat only some of them.
+    fn take_usage(&mut self, usage: &Value, out: &mut Vec<Delta>) {
+        if !usage.is_object() {
+            return;
+        }
+        let take = |place: &mut u64, value: &Value| *place = value.as_u64().unwrap_or(*place);
+        take(&mut self.usage.input, &usage["input_tokens"]);
+        take(&mut self.usage.output, &usage["output_tokens"]);
+        take(&mut self.usage.cache_read, &usage["cache_read_input_tokens"]);
+        take(&mut self.usage.cache_write, &usage["cache_creation_input_tokens"]);
+        take(&mut self.usage.cache_write_1h, &usage["cache_creation"]["ephemeral_1h_input_tokens"]);
+        take(&mut self.usage.reasoning, &usage["output_tokens_details"]["thinking_tokens"]);
+        self.usage = self.usage.totalled();
+        out.push(Delta::Usage(self.usage));
+    }
+}
+
+fn close(open: Open, out: &mut Vec<Delta>) {
+    let Open { block, kind, signature, input, .. } = open;
+    match kind {
+        Kind::Text => out.push(Delta::TextEnd { block, signature: None }),
+        Kind::Thinking => out.push(Delta::ThinkingEnd { block, signature, redacted: false }),
+        Kind::Redacted => out.push(Delta::ThinkingEnd { block, signature, redacted: true }),
+        Kind::Call => {
+            out.extend(input.map(|json| Delta::ToolCallArguments { block, json }));
+            out.push(Delta::ToolCallEnd { block, signature: None });
+        }
+    }
+}

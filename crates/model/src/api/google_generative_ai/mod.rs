@@ -1,0 +1,7 @@
+//! Google's Gemini API (`streamGenerateContent`).
+
+mod body;
+mod stream;
+
+pub(crate) use body::call;
+pub(crate) use stream::reader;

@@ -1,0 +1,220 @@
+//! The wire protocols. Each is two pure things: a request made into a body, and a reader that makes deltas of the
+//! events that come back. Sockets, keys, retries and time are somebody else's business.
+
+mod anthropic_messages;
+mod blocks;
+mod google_generative_ai;
+mod openai_completions;
+mod openai_responses;
+mod refusal;
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::message::StopReason;
+use crate::port::Delta;
+use crate::request::{Api, Request};
+use crate::sse::Event;
+
+pub(crate) use refusal::{Answer, refusal};
+
+/// What is posted.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// Below the provider's base URL.
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: Value,
+}
+
+/// Whether a reader waits for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    More,
+    Done,
+}
+
+/// Makes deltas of the events of one reply.
+pub(crate) trait Reader: Send {
+    fn event(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<Flow, Failure>;
+
+    /// Closes what is open when the stream is over, and says how the reply ended if it did.
+    fn end(&mut self, out: &mut Vec<Delta>) -> Option<StopReason>;
+}
+
+/// What to post for a request; `None` for models without a wire.
+pub(crate) fn call(request: &Request) -> Option<Call> {
+    match request.model.api {
+        Api::AnthropicMessages => Some(anthropic_messages::call(request)),
+        Api::OpenaiCompletions => Some(openai_completions::call(request)),
+        Api::OpenaiResponses => Some(openai_responses::call(request)),
+        Api::GoogleGenerativeAi => Some(google_generative_ai::call(request)),
+        Api::Offline | Api::Scripted => None,
+    }
+}
+
+pub(crate) fn reader(request: &Request) -> Option<Box<dyn Reader>> {
+    match request.model.api {
+        Api::AnthropicMessages => Some(Box::new(anthropic_messages::reader(request))),
+        Api::OpenaiCompletions => Some(Box::new(openai_completions::reader(request))),
+        Api::OpenaiResponses => Some(Box::new(openai_responses::reader(request))),
+        Api::GoogleGenerativeAi => Some(Box::new(google_generative_ai::reader(request))),
+        Api::Offline | Api::Scripted => None,
+    }
+}
+
+/// The header that carries a key, with what stands before it.
+pub(crate) fn key_header(api: Api) -> (&'static str, &'static str) {
+    match api {
+        Api::AnthropicMessages => ("x-api-key", ""),
+        Api::GoogleGenerativeAi => ("x-goog-api-key", ""),
+        Api::OpenaiCompletions | Api::OpenaiResponses | Api::Offline | Api::Scripted => {
+            ("authorization", "Bearer ")
+        }
+    }
+}
+
+/// Reads the data of an event as JSON.
+fn json(event: &Event, provider: &str) -> Result<Value, Failure> {
+    serde_json::from_str(&event.data).map_err(|error| {
+        let beginning: String = event.data.chars().take(80).collect();
+        Failure::Malformed {
+            provider: provider.to_owned(),
+            said: format!("an event is not JSON ({error}): {beginning}"),
+        }
+    })
+}
+
+/// A string member that is there and not empty.
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value[key].as_str().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::draft::Draft;
+    use crate::message::Message;
+    use crate::request::ModelInfo;
+
+    /// Words that mean something to one of the readers.
+    const KEYS: &[&str] = &[
+        "type",
+        "index",
+        "delta",
+        "content_block",
+        "message",
+        "usage",
+        "choices",
+        "content",
+        "tool_calls",
+        "function",
+        "name",
+        "arguments",
+        "id",
+        "finish_reason",
+        "error",
+        "item",
+        "output_index",
+        "response",
+        "candidates",
+        "parts",
+        "text",
+        "functionCall",
+        "args",
+        "thought",
+        "thoughtSignature",
+        "usageMetadata",
+        "input_tokens",
+        "stop_reason",
+        "reasoning_content",
+        "item_id",
+        "call_id",
+        "summary",
+        "finishReason",
+        "promptTokenCount",
+        "prompt_tokens",
+    ];
+    const WORDS: &[&str] = &[
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "text",
+        "thinking",
+        "tool_use",
+        "text_delta",
+        "input_json_delta",
+        "response.created",
+        "response.output_item.added",
+        "response.output_item.done",
+        "response.output_text.delta",
+        "response.function_call_arguments.delta",
+        "response.completed",
+        "reasoning",
+        "message",
+        "function_call",
+        "stop",
+        "STOP",
+        "{\"a\":",
+        "",
+    ];
+
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            (0u64..4).prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            prop::sample::select(WORDS).prop_map(Value::from),
+        ];
+        leaf.prop_recursive(5, 40, 5, |inner| {
+            let list = prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from);
+            let object =
+                prop::collection::vec((prop::sample::select(KEYS), inner), 0..6).prop_map(|fields| {
+                    fields
+                        .into_iter()
+                        .map(|(key, value)| (key.to_owned(), value))
+                        .collect::<serde_json::Map<_, _>>()
+                        .into()
+                });
+            prop_oneof![list, object]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn no_stream_of_json_makes_a_reader_panic_or_lose_count_of_its_blocks(
+            events in prop::collection::vec((prop::sample::select(WORDS), value()), 0..12),
+        ) {
+            for api in [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi] {
+                let request = Request::new(Arc::new(ModelInfo::new("p", "m", api)), vec![Message::user("hi")]);
+                let mut reader = reader(&request).unwrap();
+                let mut draft = Draft::new(&request.model, 0);
+                let mut out = Vec::new();
+                for (name, data) in &events {
+                    let data = if data.is_object() && data.get("type").is_none() { merged(data, name) } else { data.clone() };
+                    let event = Event { name: (*name).to_owned(), data: data.to_string() };
+                    if reader.event(&event, &mut out).is_err() {
+                        break;
+                    }
+                }
+                reader.end(&mut out);
+                out.iter().for_each(|delta| draft.apply(delta));
+                draft.so_far();
+            }
+        }
+    }
+
+    fn merged(data: &Value, name: &str) -> Value {
+        let mut data = data.clone();
+        data["type"] = json!(name);
+        data
+    }
+}

@@ -1,0 +1,207 @@
+//! The chunks of Chat Completions, in all the shapes that servers give them.
+
+use serde_json::Value;
+
+use crate::api::blocks::Blocks;
+use crate::api::{Answer, Flow, Reader, json, refusal, text};
+use crate::failure::Failure;
+use crate::message::StopReason;
+use crate::port::Delta;
+use crate::request::Request;
+use crate::sse::Event;
+use crate::tool_id::Minter;
+use crate::usage::Usage;
+
+/// Where servers put thoughts. The first that holds something counts; some fill two alike.
+const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
+
+pub(crate) fn reader(request: &Request) -> CompletionsReader {
+    CompletionsReader {
+        provider: request.model.provider.clone(),
+        ids: Minter::new(&request.messages),
+        blocks: Blocks::default(),
+        calls: Vec::new(),
+        started: false,
+        stop: None,
+    }
+}
+
+pub(crate) struct CompletionsReader {
+    provider: String,
+    ids: Minter,
+    blocks: Blocks,
+    calls: Vec<OpenCall>,
+    started: bool,
+    stop: Option<StopReason>,
+}
+
+/// A call whose arguments may still grow.
+struct OpenCall {
+    block: usize,
+    index: Option<u64>,
+    /// The server's own id, which it may repeat with every piece.
+    id: Option<String>,
+    signature: Option<String>,
+}
+
+impl Reader for CompletionsReader {
+    fn event(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<Flow, Failure> {
+        if event.data.trim() == "[DONE]" {
+            return Ok(Flow::Done);
+        }
+        let chunk = json(event, &self.provider)?;
+        if !chunk["error"].is_null() || event.name == "error" {
+            return Err(refusal(&Answer::in_stream(&self.provider, &chunk)));
+        }
+        if !self.started && (chunk["choices"].is_array() || chunk["id"].is_string()) {
+            self.started = true;
+            let owned = |key| text(&chunk, key).map(str::to_owned);
+            out.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });
+        }
+        let choice = &chunk["choices"][0];
+        for usage in [&chunk["usage"], &choice["usage"]] {
+            out.extend(read_usage(usage).map(Delta::Usage));
+        }
+        // A server that does not stream sends the whole message at once.
+        let delta = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
+        self.thoughts(delta, out);
+        self.content(&delta["content"], out);
+        if let Some(refusal) = text(delta, "refusal") {
+            self.blocks.text(refusal, out);
+        }
+        for call in delta["tool_calls"].as_array().into_iter().flatten() {
+            self.call(call, out);
+        }
+        self.details(delta);
+        self.finish_reason(choice)?;
+        Ok(Flow::More)
+    }
+
+    fn end(&mut self, out: &mut Vec<Delta>) -> Option<StopReason> {
+        self.blocks.close(out);
+        for call in std::mem::take(&mut self.calls) {
+            out.push(Delta::ToolCallEnd { block: call.block, signature: call.signature });
+        }
+        self.stop
+    }
+}
+
+impl CompletionsReader {
+    fn thoughts(&mut self, delta: &Value, out: &mut Vec<Delta>) {
+        if let Some((field, thought)) = THOUGHTS.iter().find_map(|field| Some((field, text(delta, field)?))) {
+            self.blocks.thinking(thought, out);
+            self.blocks.sign(field);
+        }
+    }
+
+    /// Text, or a list of typed parts.
+    fn content(&mut self, content: &Value, out: &mut Vec<Delta>) {
+        match content {
+            Value::String(text) if !text.is_empty() => self.blocks.text(text, out),
+            Value::Array(parts) => {
+                for part in parts {
+                    match part["type"].as_str() {
+                        Some("thinking") => {
+                            let texts = part["thinking"].as_array().into_iter().flatten();
+                            texts
+                                .filter_map(|part| text(part, "text"))
+                                .for_each(|text| self.blocks.thinking(text, out));
+                        }
+                        _ => {
+                            if let Some(text) = text(part, "text") {
+                                self.blocks.text(text, out);
+                            }
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, piece: &Value, out: &mut Vec<Delta>) {
+        let index = piece["index"].as_u64();
+        let id = text(piece, "id");
+        let function = &piece["function"];
+        let name = text(function, "name");
+        let at = match self.continued(index, id, name) {
+            Some(at) => at,
+            None => {
+                let block = self.blocks.call(self.ids.id(id), name.unwrap_or_default(), out);
+                self.calls.push(OpenCall { block, index, id: id.map(str::to_owned), signature: None });
+                self.calls.len() - 1
+            }
+        };
+        let json = match &function["arguments"] {
+            Value::String(json) => json.clone(),
+            Value::Null => String::new(),
+            // Some servers give the object itself.
+            whole => whole.to_string(),
+        };
+        if !json.is_empty() {
+            out.push(Delta::ToolCallArguments { block: self.calls[at].block, json });
+        }
+    }
+
+    /// The call a piece goes on with. Servers number calls, or repeat their id, or do neither, or number all of them 0.
+    fn continued(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
+        let is_other = |call: &OpenCall| id.is_some() && call.id.is_some() && call.id.as_deref() != id;
+        let at = match (index, id) {
+            (Some(_), _) => self.calls.iter().rposition(|call| call.index == index),
+            (None, Some(_)) => self.calls.iter().rposition(|call| call.id.as_deref() == id),
+            (None, None) if name.is_none() => self.calls.len().checked_sub(1),
+            (None, None) => None,
+        };
+        at.filter(|at| !is_other(&self.calls[*at]))
+    }
+
+    /// Encrypted thoughts that belong to a call are kept with it.
+    fn details(&mut self, delta: &Value) {
+        for detail in delta["reasoning_details"].as_array().into_iter().flatten() {
+            let is_encrypted = detail["type"] == "reasoning.encrypted";
+            if let Some(id) = text(detail, "id").filter(|_| is_encrypted)
+                && let Some(call) = self.calls.iter_mut().find(|call| call.id.as_deref() == Some(id))
+            {
+                call.signature = Some(detail.to_string());
+            }
+        }
+    }
+
+    fn finish_reason(&mut self, choice: &Value) -> Result<(), Failure> {
+        self.stop = match choice["finish_reason"].as_str() {
+            None => return Ok(()),
+            Some("length") => Some(StopReason::Length),
+            Some("tool_calls" | "function_call") => Some(StopReason::ToolUse),
+            Some("content_filter") => {
+                return Err(Failure::Refused { said: "The provider's filter stopped it.".to_owned() });
+            }
+            Some("error") => {
+                return Err(refusal(&Answer::in_stream(&self.provider, &choice["error"])));
+            }
+            Some(_) => Some(StopReason::Stop),
+        };
+        Ok(())
+    }
+}
+
+/// The prompt's tokens include those read from and written to a cache; ours do not.
+fn read_usage(usage: &Value) -> Option<Usage> {
+    let prompt = usage["prompt_tokens"].as_u64()?;
+    let first = |values: [&Value; 3]| values.into_iter().find_map(Value::as_u64).unwrap_or(0);
+    let details = &usage["prompt_tokens_details"];
+    let cache_read =
+        first([&details["cached_tokens"], &usage["prompt_cache_hit_tokens"], &usage["cached_tokens"]]);
+    let cache_write = first([&details["cache_write_tokens"], &Value::Null, &Value::Null]);
+    let reasoning = &usage["completion_tokens_details"]["reasoning_tokens"];
+    Some(
+        Usage {
+            input: prompt.saturating_sub(cache_read).saturating_sub(cache_write),
+            output: usage["completion_tokens"].as_u64().unwrap_or(0),
+            cache_read: cache_read.min(prompt),
+            cache_write: cache_write.min(prompt),
+            reasoning: reasoning.as_u64().unwrap_or(0),
+            ..Usage::default()
+        }
+        .totalled(),
+    )
+}

@@ -1,0 +1,145 @@
+//! A request as a body of the Responses API. Nothing is left with the provider: each request tells the whole
+//! conversation, encrypted thoughts included.
+
+use serde_json::{Map, Value, json};
+
+use super::read_text_signature;
+use crate::api::Call;
+use crate::block::ToolCall;
+use crate::fit::{Outcome, Part, Said, Turn, turns};
+use crate::request::{Cache, Request};
+use crate::thinking::ThinkingLevel;
+use crate::tool_id::fitting;
+
+const LONGEST_ID: usize = 64;
+const LEAST_OUTPUT: u64 = 16;
+
+pub(crate) fn call(request: &Request) -> Call {
+    let model = &*request.model;
+    let mut body = Map::new();
+    let mut insert = |key: &str, value: Value| body.insert(key.to_owned(), value);
+    insert("model", json!(model.id));
+    insert("stream", json!(true));
+    insert("store", json!(false));
+    if let Some(limit) = request.max_tokens {
+        insert("max_output_tokens", json!(limit.max(LEAST_OUTPUT)));
+    }
+    if let Some(session) =
+        request.session.as_ref().filter(|_| model.compat.prompt_cache_key && request.cache != Cache::Off)
+    {
+        insert("prompt_cache_key", json!(session.chars().take(LONGEST_ID).collect::<String>()));
+    }
+    if model.thinking.can_think() {
+        match request.level() {
+            ThinkingLevel::Off => {
+                if let Some(word) = model.thinking.off_word() {
+                    insert("reasoning", json!({ "effort": word }));
+                }
+            }
+            level => {
+                insert("reasoning", json!({ "effort": level.name(), "summary": "auto" }));
+            }
+        }
+        insert("include", json!(["reasoning.encrypted_content"]));
+    }
+    if !request.tools.is_empty() && model.tools {
+        insert("tools", tools(request));
+    }
+    if !request.system.trim().is_empty() {
+        insert("instructions", json!(request.system));
+    }
+    insert("input", input(request));
+    Call { path: "/responses".to_owned(), headers: Vec::new(), body: Value::Object(body) }
+}
+
+fn tools(request: &Request) -> Value {
+    let tool = |tool: &crate::request::ToolSpec| {
+        json!({
+            "type": "function", "name": tool.name, "description": tool.description,
+            "parameters": tool.parameters, "strict": false,
+        })
+    };
+    Value::Array(request.tools.iter().map(tool).collect())
+}
+
+fn input(request: &Request) -> Value {
+    let mut items = Vec::new();
+    for turn in turns(request) {
+        match turn {
+            Turn::User(parts) => {
+                items.push(json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() }));
+            }
+            Turn::Assistant(said) => assistant(&said, &mut items),
+            Turn::Results(batch) => items.extend(batch.iter().map(result)),
+        }
+    }
+    Value::Array(items)
+}
+
+fn part(part: &Part<'_>) -> Value {
+    match part {
+        Part::Text(text) => json!({ "type": "input_text", "text": text }),
+        Part::Image(image) => {
+            let url = format!("data:{};base64,{}", image.mime_type, image.data);
+            json!({ "type": "input_image", "detail": "auto", "image_url": url })
+        }
+    }
+}
+
+/// A thought counts only together with what it led to; one that led to nothing is refused, and so is left out.
+fn assistant(said: &[Said<'_>], items: &mut Vec<Value>) {
+    let mut thoughts = Vec::new();
+    for piece in said {
+        match piece {
+            Said::Thinking { signature, .. } => {
+                thoughts.extend(serde_json::from_str(signature).ok().filter(Value::is_object));
+            }
+            Said::Text { text, .. } if text.trim().is_empty() => {}
+            Said::Text { text, signature } => {
+                items.append(&mut thoughts);
+                items.push(message(text, *signature));
+            }
+            Said::Call { call, own, .. } => {
+                items.append(&mut thoughts);
+                items.push(function_call(call, *own));
+            }
+        }
+    }
+}
+
+/// A text with its name is given back as it came; one without is only told.
+fn message(text: &str, signature: Option<&str>) -> Value {
+    let named = signature.map(read_text_signature).filter(|(id, _)| !id.is_empty() && id.len() <= LONGEST_ID);
+    let Some((id, phase)) = named else {
+        return json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": text }] });
+    };
+    let content = json!([{ "type": "output_text", "text": text, "annotations": [] }]);
+    let mut item = json!({ "type": "message", "role": "assistant", "status": "completed", "id": id, "content": content });
+    if let Some(phase) = phase {
+        item["phase"] = json!(phase);
+    }
+    item
+}
+
+/// Calls have two names, kept as `call|item`; the second is only of use to the server that gave it.
+fn function_call(call: &ToolCall, own: bool) -> Value {
+    let mut item = json!({
+        "type": "function_call",
+        "call_id": fitting(&call.id, LONGEST_ID),
+        "name": call.name,
+        "arguments": Value::from(call.arguments.clone()).to_string(),
+    });
+    let item_id = call.id.split_once('|').map(|(_, item)| item).filter(|_| own);
+    if let Some(id) = item_id.filter(|id| id.starts_with("fc_") && id.len() <= LONGEST_ID) {
+        item["id"] = json!(id);
+    }
+    item
+}
+
+fn result(outcome: &Outcome<'_>) -> Value {
+    let output = match outcome.images().next() {
+        Some(_) => Value::Array(outcome.parts.iter().map(part).collect()),
+        None => json!(outcome.text()),
+    };
+    json!({ "type": "function_call_output", "call_id": fitting(outcome.id, LONGEST_ID), "output": output })
+}

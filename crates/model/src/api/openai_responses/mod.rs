@@ -1,0 +1,26 @@
+//! OpenAI's Responses API, and servers that speak it.
+
+mod body;
+mod stream;
+
+use serde_json::{Value, json};
+
+pub(crate) use body::call;
+pub(crate) use stream::reader;
+
+/// The name a server gave to a text, as pi writes it down.
+fn text_signature(id: &str, phase: Option<&str>) -> String {
+    match phase {
+        Some(phase) => json!({ "v": 1, "id": id, "phase": phase }).to_string(),
+        None => json!({ "v": 1, "id": id }).to_string(),
+    }
+}
+
+/// Id and phase of a text; older files hold the bare id.
+fn read_text_signature(signature: &str) -> (String, Option<String>) {
+    let owned = |value: &Value| value.as_str().map(str::to_owned);
+    match serde_json::from_str::<Value>(signature) {
+        Ok(value) if value["v"] == 1 => (owned(&value["id"]).unwrap_or_default(), owned(&value["phase"])),
+        _ => (signature.to_owned(), None),
+    }
+}

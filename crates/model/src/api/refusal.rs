@@ -1,0 +1,291 @@
+//! What a server means when it says no. Reads status, body and the phrases of many servers, and gives one failure.
+
+mod overflow;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::failure::Failure;
+
+/// Enough to understand what went wrong, little enough to be stored.
+const LONGEST: usize = 600;
+
+/// A refusal as it came, over HTTP or in the middle of a stream.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) provider: String,
+    pub(crate) model: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) retry_after: Option<Duration>,
+    /// The request was so long that a refusal without a word probably means its length.
+    pub(crate) was_long: bool,
+    /// Type, code and status of the error, in lower case.
+    words: String,
+    said: String,
+    sizes: (Option<u64>, Option<u64>),
+}
+
+impl Answer {
+    /// An error event of a stream that had begun well.
+    pub(crate) fn in_stream(provider: &str, value: &Value) -> Answer {
+        let mut answer = Answer { provider: provider.to_owned(), ..Answer::default() };
+        answer.read(value);
+        answer
+    }
+
+    /// The body of an answer that is no success.
+    pub(crate) fn over_http(provider: &str, model: &str, status: u16, body: &[u8]) -> Answer {
+        let mut answer = Answer {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            status: Some(status),
+            ..Answer::default()
+        };
+        match serde_json::from_slice::<Value>(body) {
+            Ok(value) => answer.read(&value),
+            Err(_) => answer.said = plain(&String::from_utf8_lossy(body)),
+        }
+        answer
+    }
+
+    fn read(&mut self, value: &Value) {
+        let value = value.get(0).unwrap_or(value);
+        let error = if value["error"].is_null() { value } else { &value["error"] };
+        let first = [&error["message"], &error["detail"], error, &value["message"], &value["detail"]]
+            .into_iter()
+            .find_map(|text| text.as_str().filter(|text| !text.is_empty()));
+        // Routers pack the words of the server behind them into a field of their own.
+        let behind = error["metadata"]["raw"].as_str();
+        let said = [first, behind].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        self.said = shortened(if said.is_empty() && !error.is_null() { error.to_string() } else { said });
+        for word in [&error["type"], &error["code"], &error["status"], &value["type"], &value["code"]] {
+            match word {
+                Value::String(word) => self.words += &format!("{} ", word.to_lowercase()),
+                Value::Number(code) => {
+                    let code = code
+                        .as_u64()
+                        .and_then(|code| u16::try_from(code).ok())
+                        .filter(|code| (400..600).contains(code));
+                    self.status = self.status.or(code);
+                }
+                _ => {}
+            }
+        }
+        self.sizes = (error["n_prompt_tokens"].as_u64(), error["n_ctx"].as_u64());
+        for detail in error["details"].as_array().into_iter().flatten() {
+            if let Some(reason) = detail["reason"].as_str() {
+                self.words += &format!("{} ", reason.to_lowercase());
+            }
+            let delay =
+                detail["retryDelay"].as_str().and_then(|delay| delay.strip_suffix('s')?.parse::<f64>().ok());
+            let delay = delay.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            self.retry_after = self.retry_after.or(delay);
+        }
+    }
+
+    fn has(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.words.contains(word))
+    }
+}
+
+/// A web page or a line of text, as one line without tags.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    let mut in_tag = false;
+    for c in text.chars().take(10 * LONGEST) {
+        match c {
+            '<' => in_tag = true,
+            '>' if in_tag => {
+                in_tag = false;
+                out.push(' ');
+            }
+            _ if !in_tag => out.push(c),
+            _ => {}
+        }
+    }
+    shortened(out)
+}
+
+fn shortened(text: String) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &words[..at]),
+        None => words,
+    }
+}
+
+/// The failure an answer means.
+pub(crate) fn refusal(answer: &Answer) -> Failure {
+    let Answer { status, retry_after, .. } = *answer;
+    let (provider, said) = (answer.provider.clone(), answer.said.clone());
+    let phrase = said.to_lowercase();
+    let is_rate =
+        status == Some(429) || answer.has(&["rate_limit", "resource_exhausted", "too_many_requests"]);
+    if let Some((needed, window)) = overflow::sizes(answer, &phrase, is_rate) {
+        return Failure::Overflow { needed, window, said };
+    }
+    if answer.has(&["insufficient_quota", "billing", "payment_required", "credits"]) || status == Some(402) {
+        return Failure::Quota { provider, said };
+    }
+    if is_rate {
+        return Failure::RateLimited { provider, retry_after, said };
+    }
+    if is_about_the_key(answer, &phrase) {
+        return Failure::Unauthorized { provider, said };
+    }
+    if answer.has(&["overloaded", "unavailable"]) || matches!(status, Some(503 | 529)) {
+        return Failure::Overloaded { provider, retry_after, said };
+    }
+    match status {
+        Some(404) if phrase.contains("model") => {
+            Failure::NoSuchModel { provider, model: answer.model.clone(), said }
+        }
+        Some(404) if said.is_empty() => {
+            let said = "There is nothing at this address: check `base_url`.".to_owned();
+            Failure::BadRequest { provider, status: 404, said }
+        }
+        Some(status @ 300..400) => {
+            let said = format!("The server moved to another address: set `base_url` to it. {said}");
+            Failure::BadRequest { provider, status, said }
+        }
+        Some(status) if is_transient(status) && !says_never(&phrase) => {
+            Failure::Server { provider, status, said }
+        }
+        Some(status) => Failure::BadRequest { provider, status, said },
+        None if answer.has(&["invalid_request", "invalid_prompt", "not_found", "invalid_argument"]) => {
+            Failure::BadRequest { provider, status: 400, said }
+        }
+        None => Failure::Server { provider, status: 500, said },
+    }
+}
+
+fn is_about_the_key(answer: &Answer, phrase: &str) -> bool {
+    matches!(answer.status, Some(401 | 403))
+        || answer.has(&[
+            "authentication",
+            "permission",
+            "api_key_invalid",
+            "invalid_api_key",
+            "unauthenticated",
+        ])
+        || phrase.contains("api key not valid")
+}
+
+fn is_transient(status: u16) -> bool {
+    matches!(status, 408 | 409 | 425) || status >= 500
+}
+
+/// Some servers say "internal error" about requests they will never understand.
+fn says_never(phrase: &str) -> bool {
+    phrase.contains("not supported") || phrase.contains("failed to parse tool call")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn kind(status: u16, body: &str) -> (&'static str, String) {
+        let failure = refusal(&Answer::over_http("p", "m", status, body.as_bytes()));
+        (failure.kind(), failure.message())
+    }
+
+    #[test]
+    fn every_server_words_its_errors_differently() {
+        for (status, body, expected) in [
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages: at least one message is required"}}"#,
+                "bad_request",
+            ),
+            (
+                401,
+                r#"{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}"#,
+                "unauthorized",
+            ),
+            (403, r#"{"error":{"type":"permission_error","message":"no"}}"#, "unauthorized"),
+            (404, r#"{"error":{"type":"not_found_error","message":"model: claude-9"}}"#, "no_such_model"),
+            (404, r#"{"error":"model \"llama9\" not found, try pulling it first"}"#, "no_such_model"),
+            (404, "", "bad_request"),
+            (
+                413,
+                r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+                "overflow",
+            ),
+            (
+                429,
+                r#"{"error":{"type":"rate_limit_error","message":"Number of request tokens has exceeded your per-minute rate limit"}}"#,
+                "rate_limited",
+            ),
+            (
+                429,
+                r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
+                "quota",
+            ),
+            (402, r#"{"error":{"code":402,"message":"Insufficient credits"}}"#, "quota"),
+            (500, r#"{"error":{"type":"api_error","message":"Internal server error"}}"#, "server"),
+            (
+                500,
+                r#"{"error":{"code":500,"message":"image input is not supported - hint: …","type":"server_error"}}"#,
+                "bad_request",
+            ),
+            (502, "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>", "server"),
+            (
+                503,
+                r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#,
+                "overloaded",
+            ),
+            (
+                529,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
+                "overloaded",
+            ),
+            (
+                400,
+                r#"[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}]"#,
+                "unauthorized",
+            ),
+            (422, r#"{"detail":[{"msg":"field required"}]}"#, "bad_request"),
+            (308, "", "bad_request"),
+        ] {
+            assert_eq!(kind(status, body).0, expected, "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn a_page_of_a_proxy_becomes_one_line() {
+        let (_, text) = kind(502, "<html>\n<body><h1>502 Bad Gateway</h1></body></html>");
+        assert_eq!(text, "p failed with status 502. 502 Bad Gateway");
+        assert!(kind(500, &"x".repeat(5_000)).1.len() < 700);
+    }
+
+    #[test]
+    fn a_wait_may_stand_in_the_body() {
+        let body = json!({ "error": { "code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow", "details": [{ "retryDelay": "23.5s" }] } });
+        let failure = refusal(&Answer::over_http("p", "m", 429, body.to_string().as_bytes()));
+        assert_eq!(failure.retry_after(), Some(Duration::from_millis(23_500)));
+    }
+
+    #[test]
+    fn errors_in_a_stream_have_no_status() {
+        let kind = |value: Value| refusal(&Answer::in_stream("p", &value)).kind();
+        assert_eq!(
+            kind(
+                json!({ "type": "error", "error": { "type": "overloaded_error", "message": "Overloaded" } })
+            ),
+            "overloaded"
+        );
+        assert_eq!(kind(json!({ "error": { "code": 502, "message": "upstream" } })), "server");
+        assert_eq!(
+            kind(json!({ "type": "error", "code": "rate_limit_exceeded", "message": "slow down" })),
+            "rate_limited"
+        );
+        assert_eq!(
+            kind(json!({ "error": { "code": "context_length_exceeded", "message": "too long" } })),
+            "overflow"
+        );
+        assert_eq!(kind(json!({ "error": { "code": "server_error", "message": "sorry" } })), "server");
+        assert_eq!(kind(Value::Null), "server");
+    }
+}

@@ -1,0 +1,168 @@
+//! The pieces a message is made of: text, thinking, images and tool calls, in pi's JSON.
+//!
+//! A piece of a kind we do not know is carried along unread and never sent.
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+/// One piece of a message. The order of pieces is part of what was said and is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    Text(Text),
+    Thinking(Thinking),
+    Image(Image),
+    ToolCall(ToolCall),
+    Unknown(Value),
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Text {
+    pub text: String,
+    /// What the API needs to recognise its own text again.
+    pub signature: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Thinking {
+    pub thinking: String,
+    /// Proof that the model itself thought this. Means something to the same provider, API and model only.
+    pub signature: Option<String>,
+    /// The thought is hidden; only its signature can be sent back.
+    pub redacted: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Image {
+    /// Base64, without any prefix.
+    pub data: String,
+    pub mime_type: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolCall {
+    pub id: String,
+    pub name: String,
+    /// Always an object: a call cut off in the middle is mended before it gets here.
+    pub arguments: Map<String, Value>,
+    pub thought_signature: Option<String>,
+}
+
+impl Block {
+    pub fn text(text: impl Into<String>) -> Block {
+        Block::Text(Text { text: text.into(), signature: None })
+    }
+
+    pub fn image(mime_type: impl Into<String>, data: impl Into<String>) -> Block {
+        Block::Image(Image { data: data.into(), mime_type: mime_type.into() })
+    }
+
+    pub fn call(id: impl Into<String>, name: impl Into<String>, arguments: Map<String, Value>) -> Block {
+        Block::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, thought_signature: None })
+    }
+
+    pub(crate) fn read(value: Value) -> Block {
+        let Value::Object(fields) = value else { return Block::Unknown(value) };
+        match fields.get("type").and_then(Value::as_str) {
+            Some("text") => Block::read_text(fields),
+            Some("thinking") => Block::read_thinking(fields),
+            Some("image") => Block::read_image(fields),
+            Some("toolCall") => Block::read_call(fields),
+            _ => Block::Unknown(Value::Object(fields)),
+        }
+    }
+
+    fn read_text(mut fields: Map<String, Value>) -> Block {
+        let signature = text(&mut fields, "textSignature");
+        Block::Text(Text { text: text(&mut fields, "text").unwrap_or_default(), signature })
+    }
+
+    fn read_thinking(mut fields: Map<String, Value>) -> Block {
+        Block::Thinking(Thinking {
+            thinking: text(&mut fields, "thinking").unwrap_or_default(),
+            signature: text(&mut fields, "thinkingSignature"),
+            redacted: fields.get("redacted") == Some(&Value::Bool(true)),
+        })
+    }
+
+    fn read_image(mut fields: Map<String, Value>) -> Block {
+        match (text(&mut fields, "data"), text(&mut fields, "mimeType")) {
+            (Some(data), Some(mime_type)) => Block::Image(Image { data, mime_type }),
+            _ => Block::Unknown(Value::Object(fields)),
+        }
+    }
+
+    fn read_call(mut fields: Map<String, Value>) -> Block {
+        Block::ToolCall(ToolCall {
+            id: text(&mut fields, "id").unwrap_or_default(),
+            name: text(&mut fields, "name").unwrap_or_default(),
+            arguments: match fields.get_mut("arguments").map(Value::take) {
+                Some(Value::Object(arguments)) => arguments,
+                // Somebody stored half a call. Servers refuse it for ever, so it is mended here.
+                Some(Value::String(json)) => crate::arguments::mended(&json),
+                _ => Map::new(),
+            },
+            thought_signature: text(&mut fields, "thoughtSignature"),
+        })
+    }
+}
+
+/// Takes a non-null string out of an object.
+pub(crate) fn text(fields: &mut Map<String, Value>, key: &str) -> Option<String> {
+    match fields.get_mut(key).map(Value::take) {
+        Some(Value::String(text)) => Some(text),
+        _ => None,
+    }
+}
+
+impl Serialize for Block {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Block::Text(text) => {
+                map.serialize_entry("type", "text")?;
+                map.serialize_entry("text", &text.text)?;
+                optional(&mut map, "textSignature", text.signature.as_ref())?;
+            }
+            Block::Thinking(thinking) => {
+                map.serialize_entry("type", "thinking")?;
+                map.serialize_entry("thinking", &thinking.thinking)?;
+                optional(&mut map, "thinkingSignature", thinking.signature.as_ref())?;
+                optional(&mut map, "redacted", thinking.redacted.then_some(&true))?;
+            }
+            Block::Image(image) => {
+                map.serialize_entry("type", "image")?;
+                map.serialize_entry("data", &image.data)?;
+                map.serialize_entry("mimeType", &image.mime_type)?;
+            }
+            Block::ToolCall(call) => {
+                map.serialize_entry("type", "toolCall")?;
+                map.serialize_entry("id", &call.id)?;
+                map.serialize_entry("name", &call.name)?;
+                map.serialize_entry("arguments", &call.arguments)?;
+                optional(&mut map, "thoughtSignature", call.thought_signature.as_ref())?;
+            }
+            Block::Unknown(Value::Object(fields)) => {
+                for (key, value) in fields {
+                    map.serialize_entry(key, value)?;
+                }
+            }
+            Block::Unknown(_) => {}
+        }
+        map.end()
+    }
+}
+
+fn optional<M: SerializeMap, T: Serialize + ?Sized>(
+    map: &mut M,
+    key: &str,
+    value: Option<&T>,
+) -> Result<(), M::Error> {
+    value.map_or(Ok(()), |value| map.serialize_entry(key, value))
+}
+
+impl<'de> Deserialize<'de> for Block {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Block, D::Error> {
+        Value::deserialize(deserializer).map(Block::read)
+    }
+}

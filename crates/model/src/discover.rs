@@ -1,0 +1,108 @@
+//! Asks a server which models it has. For servers whose list nobody could write down beforehand.
+
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use crate::api::{Answer, refusal};
+use crate::failure::Failure;
+use crate::net::{Net, said};
+use crate::provider::Provider;
+use crate::registry::Registry;
+use crate::request::{Api, ModelInfo};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The server's models, each with what it tells about its size and the rest as the registry assumes.
+pub(crate) async fn discover(
+    registry: &Registry,
+    provider: &Provider,
+    net: &Net,
+    key: Option<&SecretString>,
+) -> Result<Vec<ModelInfo>, Failure> {
+    let network = |said: String| Failure::Network { provider: provider.id.clone(), said };
+    let path = if provider.api == Api::AnthropicMessages { "/v1/models" } else { "/models" };
+    let client = net.client(&provider.base_url).map_err(network)?;
+    let headers = crate::remote::headers(provider, key, provider.api, &[])
+        .map_err(|hint| Failure::NotConfigured { provider: provider.id.clone(), hint })?;
+    let asking = async {
+        let response = client.get(provider.url(path)).headers(headers).send().await?;
+        let status = response.status().as_u16();
+        Ok::<_, reqwest::Error>((status, response.bytes().await?))
+    };
+    let (status, body) = match timeout(PATIENCE, asking).await {
+        Err(_) => return Err(network(format!("no answer within {} s", PATIENCE.as_secs()))),
+        Ok(Err(error)) => return Err(network(said(&error.without_url()))),
+        Ok(Ok(answer)) => answer,
+    };
+    if status != 200 {
+        return Err(refusal(&Answer::over_http(&provider.id, "", status, &body)));
+    }
+    let list: Value = serde_json::from_slice(&body).map_err(|error| Failure::Malformed {
+        provider: provider.id.clone(),
+        said: format!("its list of models is not JSON ({error})"),
+    })?;
+    Ok(read(&list, registry, provider))
+}
+
+fn read(list: &Value, registry: &Registry, provider: &Provider) -> Vec<ModelInfo> {
+    let models = [&list["data"], &list["models"]].into_iter().find_map(Value::as_array);
+    let info = |model: &Value| {
+        let name = model["id"].as_str().or_else(|| model["name"].as_str())?;
+        let id = name.strip_prefix("models/").unwrap_or(name);
+        let listed = registry.models().iter().find(|known| known.provider == provider.id && known.id == id);
+        let mut info = listed.map_or_else(|| registry.assumed(provider, id), |known| ModelInfo::clone(known));
+        let first = |keys: [&Value; 4]| keys.into_iter().find_map(Value::as_u64);
+        let meta = &model["meta"];
+        let window =
+            [&model["context_length"], &model["max_model_len"], &meta["n_ctx"], &model["inputTokenLimit"]];
+        if let Some(window) = first(window).or_else(|| model["max_input_tokens"].as_u64()) {
+            info.context_window = window;
+        }
+        if let Some(output) = model["outputTokenLimit"].as_u64().or_else(|| model["max_tokens"].as_u64()) {
+            info.max_output = output;
+        }
+        info.max_output = info.max_output.min(info.context_window);
+        Some(info)
+    };
+    models.into_iter().flatten().filter_map(info).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_server_tells_the_size_of_a_model_in_its_own_way() {
+        let registry = Registry::built_in();
+        let sizes = |provider: &str, list: Value| -> Vec<(String, u64, u64)> {
+            let models = read(&list, &registry, registry.provider(provider).unwrap());
+            models.into_iter().map(|model| (model.id, model.context_window, model.max_output)).collect()
+        };
+        let one = |id: &str, window, output| vec![(id.to_owned(), window, output)];
+        assert_eq!(
+            sizes("llamacpp", json!({ "data": [{ "id": "a", "meta": { "n_ctx": 2048 } }] })),
+            one("a", 2048, 2048)
+        );
+        assert_eq!(
+            sizes("vllm", json!({ "data": [{ "id": "a", "max_model_len": 40_000 }] })),
+            one("a", 40_000, 16_384)
+        );
+        assert_eq!(sizes("ollama", json!({ "data": [{ "id": "q:8b" }] })), one("q:8b", 32_768, 16_384));
+        assert_eq!(
+            sizes(
+                "google",
+                json!({ "models": [{ "name": "models/g", "inputTokenLimit": 9_000, "outputTokenLimit": 800 }] })
+            ),
+            one("g", 9_000, 800)
+        );
+        assert_eq!(
+            sizes("anthropic", json!({ "data": [{ "id": "claude-opus-5-5" }] })),
+            one("claude-opus-5-5", 1_000_000, 128_000)
+        );
+        assert!(sizes("ollama", json!({ "oops": 1 })).is_empty());
+    }
+}

@@ -1,0 +1,226 @@
+//! The fold of a reply's deltas into its message. Whoever shows a reply while it comes can use the same fold as the
+//! models do for what is stored.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::arguments;
+use crate::block::{Block, Text, Thinking, ToolCall};
+use crate::failure::Failure;
+use crate::message::{AssistantMessage, StopReason};
+use crate::port::Delta;
+use crate::request::ModelInfo;
+
+/// A message still being said.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    message: AssistantMessage,
+    /// The arguments of calls as they came, by block.
+    json: BTreeMap<usize, String>,
+}
+
+impl Draft {
+    /// Nothing said yet. `timestamp` is when it was asked, in milliseconds.
+    pub fn new(model: &ModelInfo, timestamp: i64) -> Draft {
+        let message = AssistantMessage {
+            api: model.api.name().to_owned(),
+            provider: model.provider.clone(),
+            model: model.id.clone(),
+            timestamp,
+            ..AssistantMessage::default()
+        };
+        Draft { message, json: BTreeMap::new() }
+    }
+
+    /// Takes the next delta in. Deltas that speak of a block nobody started are ignored.
+    pub fn apply(&mut self, delta: &Delta) {
+        match delta {
+            Delta::Start { response_id, response_model } => {
+                self.note("responseId", response_id.as_deref());
+                let other = response_model.as_deref().filter(|model| *model != self.message.model);
+                self.note("responseModel", other.map(str::to_owned).as_deref());
+            }
+            Delta::TextStart { block } => self.start(*block, Block::Text(Text::default())),
+            Delta::ThinkingStart { block } => self.start(*block, Block::Thinking(Thinking::default())),
+            Delta::ToolCallStart { block, id, name } => {
+                self.start(*block, Block::call(id.clone(), name.clone(), serde_json::Map::new()));
+            }
+            Delta::Text { block, text } => {
+                if let Some(Block::Text(said)) = self.message.content.get_mut(*block) {
+                    said.text.push_str(text);
+                }
+            }
+            Delta::Thinking { block, text } => {
+                if let Some(Block::Thinking(thought)) = self.message.content.get_mut(*block) {
+                    thought.thinking.push_str(text);
+                }
+            }
+            Delta::ToolCallArguments { block, json } => self.json.entry(*block).or_default().push_str(json),
+            Delta::TextEnd { block, signature } => {
+                if let Some(Block::Text(said)) = self.message.content.get_mut(*block) {
+                    said.signature.clone_from(signature);
+                }
+            }
+            Delta::ThinkingEnd { block, signature, redacted } => {
+                if let Some(Block::Thinking(thought)) = self.message.content.get_mut(*block) {
+                    thought.signature.clone_from(signature);
+                    thought.redacted = *redacted;
+                }
+            }
+            Delta::ToolCallEnd { block, signature } => {
+                if let Some(call) = self.call(*block) {
+                    call.thought_signature.clone_from(signature);
+                }
+            }
+            Delta::Usage(usage) => self.message.usage = *usage,
+            Delta::Retrying { .. } | Delta::Done(_) | Delta::Failed(..) => {}
+        }
+    }
+
+    /// What was said so far, as a message of its own. Calls that are not whole are mended: show them, do not run them.
+    pub fn so_far(&self) -> AssistantMessage {
+        self.clone().close().0
+    }
+
+    /// The last delta of the reply. A reply that wants its calls run must have written them to the end; one that
+    /// reached its limit of output, `most`, may not have.
+    pub(crate) fn end(self, ending: Result<StopReason, Failure>, most: Option<u64>) -> Delta {
+        let (mut message, broken) = self.close();
+        let stop = match ending {
+            Ok(stop) => stop,
+            Err(failure) => return failed(message, failure),
+        };
+        let has_calls = message.calls().next().is_some();
+        // Some servers say that all is well when the limit cut a call in two.
+        let at_limit = most.is_some_and(|most| message.usage.output >= most);
+        message.stop_reason = match stop {
+            StopReason::Stop | StopReason::ToolUse if broken.is_some() && at_limit => StopReason::Length,
+            StopReason::Stop if has_calls => StopReason::ToolUse,
+            StopReason::ToolUse if !has_calls => StopReason::Stop,
+            other => other,
+        };
+        match broken {
+            Some(name) if message.stop_reason == StopReason::ToolUse => {
+                let said =
+                    format!("the arguments of its call to `{name}` are not a JSON object; ask it again");
+                let failure = Failure::Malformed { provider: message.provider.clone(), said };
+                failed(message, failure)
+            }
+            _ => Delta::Done(Box::new(message)),
+        }
+    }
+
+    /// Puts the arguments in place and leaves out blocks that stayed empty. Also tells which call was not whole.
+    fn close(mut self) -> (AssistantMessage, Option<String>) {
+        let mut broken = None;
+        for (block, json) in std::mem::take(&mut self.json) {
+            if let Some(call) = self.call(block) {
+                call.arguments = arguments::whole(&json).unwrap_or_else(|| {
+                    broken.get_or_insert(call.name.clone());
+                    arguments::mended(&json)
+                });
+            }
+        }
+        self.message.content.retain(|block| match block {
+            Block::Text(text) => !text.text.is_empty() || text.signature.is_some(),
+            Block::Thinking(thinking) => !thinking.thinking.is_empty() || thinking.signature.is_some(),
+            Block::Image(_) | Block::ToolCall(_) | Block::Unknown(_) => true,
+        });
+        (self.message, broken)
+    }
+
+    fn start(&mut self, at: usize, block: Block) {
+        debug_assert_eq!(at, self.message.content.len(), "blocks start in their order");
+        self.message.content.push(block);
+    }
+
+    fn call(&mut self, block: usize) -> Option<&mut ToolCall> {
+        match self.message.content.get_mut(block) {
+            Some(Block::ToolCall(call)) => Some(call),
+            _ => None,
+        }
+    }
+
+    fn note(&mut self, key: &str, value: Option<&str>) {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            self.message.extra.insert(key.to_owned(), Value::from(value));
+        }
+    }
+}
+
+fn failed(mut message: AssistantMessage, failure: Failure) -> Delta {
+    message.stop_reason = if failure == Failure::Cancelled { StopReason::Aborted } else { StopReason::Error };
+    message.error_message = Some(failure.message());
+    Delta::Failed(failure, Box::new(message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::Api;
+    use crate::usage::Usage;
+    use serde_json::json;
+
+    fn draft(deltas: &[Delta]) -> Draft {
+        let mut draft = Draft::new(&ModelInfo::new("p", "m", Api::Scripted), 7);
+        deltas.iter().for_each(|delta| draft.apply(delta));
+        draft
+    }
+
+    fn call(json: &[&str]) -> Vec<Delta> {
+        let start = Delta::ToolCallStart { block: 0, id: "c".to_owned(), name: "write".to_owned() };
+        let pieces = json.iter().map(|json| Delta::ToolCallArguments { block: 0, json: (*json).to_owned() });
+        std::iter::once(start).chain(pieces).collect()
+    }
+
+    fn done(delta: Delta) -> AssistantMessage {
+        match delta {
+            Delta::Done(message) => *message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_call_cut_off_by_the_limit_is_stored_as_an_object_and_not_to_be_run() {
+        let pieces = call(&["{\"path\": \"a", ".rs\", \"text\": \"fn"]);
+        let message = done(draft(&pieces).end(Ok(StopReason::Length), None));
+        let arguments = Value::Object(message.calls().next().unwrap().arguments.clone());
+        assert_eq!(arguments, json!({ "path": "a.rs", "text": "fn" }));
+        assert_eq!(message.calls_to_run().count(), 0);
+    }
+
+    #[test]
+    fn a_reply_that_wants_half_a_call_run_fails() {
+        let ended = draft(&call(&["{\"command\": \"rm -rf /tmp"])).end(Ok(StopReason::ToolUse), None);
+        let Delta::Failed(failure, message) = ended else { panic!("{ended:?}") };
+        assert_eq!(
+            failure.message(),
+            "p sent something that makes no sense: the arguments of its call to `write` are not a JSON object; ask it again"
+        );
+        assert_eq!((message.stop_reason, message.calls().count()), (StopReason::Error, 1));
+        let whole = done(draft(&call(&["{\"command\": ", "\"ls\"}"])).end(Ok(StopReason::Stop), None));
+        assert_eq!((whole.stop_reason, whole.calls_to_run().count()), (StopReason::ToolUse, 1));
+    }
+
+    #[test]
+    fn half_a_call_at_the_limit_is_a_matter_of_length_whatever_the_server_says() {
+        let mut deltas = call(&["{\"path\": \"a"]);
+        deltas.push(Delta::Usage(Usage { output: 12, ..Usage::default() }));
+        assert_eq!(done(draft(&deltas).end(Ok(StopReason::Stop), Some(12))).stop_reason, StopReason::Length);
+        assert!(matches!(draft(&deltas).end(Ok(StopReason::Stop), Some(13)), Delta::Failed(..)));
+    }
+
+    #[test]
+    fn what_stayed_empty_is_left_out_when_the_reply_breaks_off() {
+        let ended = draft(&[
+            Delta::ThinkingStart { block: 0 },
+            Delta::ThinkingEnd { block: 0, signature: Some("s".to_owned()), redacted: false },
+            Delta::TextStart { block: 1 },
+        ])
+        .end(Err(Failure::Cancelled), None);
+        let Delta::Failed(_, message) = ended else { panic!("{ended:?}") };
+        assert_eq!((message.content.len(), message.stop_reason), (1, StopReason::Aborted));
+        assert_eq!(message.error_message.as_deref(), Some("cancelled"));
+    }
+}

@@ -1,0 +1,304 @@
+//! Makes a conversation fit for the model that is asked, whoever held it before: what only another model can read is
+//! left out, results stand together behind their calls, and what the model cannot see or do is told in words.
+//!
+//! Each turn depends on its own messages and on the model alone, so a longer conversation begins with the shorter one.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::block::{Block, Image, Thinking, ToolCall};
+use crate::message::{AssistantMessage, Message, ToolResultMessage};
+use crate::request::{ModelInfo, Request};
+
+/// One turn of a conversation as an API sees it. Never empty.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Turn<'a> {
+    User(Vec<Part<'a>>),
+    Assistant(Vec<Said<'a>>),
+    /// The results of one batch of calls.
+    Results(Vec<Outcome<'a>>),
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Part<'a> {
+    Text(Cow<'a, str>),
+    Image(&'a Image),
+}
+
+/// A piece of what the model said. Signatures are there only if they are its own. Text is empty only if it is signed.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Said<'a> {
+    Text {
+        text: Cow<'a, str>,
+        signature: Option<&'a str>,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+        redacted: bool,
+    },
+    /// `own`: this very model made the call, so all of its id means something to the server.
+    Call {
+        call: &'a ToolCall,
+        signature: Option<&'a str>,
+        own: bool,
+    },
+}
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct Outcome<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) is_error: bool,
+    pub(crate) parts: Vec<Part<'a>>,
+}
+
+impl Outcome<'_> {
+    pub(crate) fn text(&self) -> String {
+        let texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(&**text),
+            Part::Image(_) => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    pub(crate) fn images(&self) -> impl Iterator<Item = &Image> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Image(image) => Some(*image),
+            Part::Text(_) => None,
+        })
+    }
+}
+
+/// See the module.
+pub(crate) fn turns(request: &Request) -> Vec<Turn<'_>> {
+    let model = &*request.model;
+    let calls = if model.tools { HashMap::new() } else { calls(request) };
+    let mut turns: Vec<Turn<'_>> = Vec::with_capacity(request.messages.len());
+    for message in &request.messages {
+        match message {
+            Message::System(_) => {}
+            Message::User(user) => push(&mut turns, Turn::User(parts(&user.content, model))),
+            Message::Assistant(said) => push(&mut turns, Turn::Assistant(said_by(said, model))),
+            Message::ToolResult(result) if model.tools => {
+                let outcome = outcome(result, model);
+                match turns.last_mut() {
+                    Some(Turn::Results(batch)) => batch.push(outcome),
+                    _ => turns.push(Turn::Results(vec![outcome])),
+                }
+            }
+            Message::ToolResult(result) => push(&mut turns, Turn::User(told(result, &calls, model))),
+        }
+    }
+    turns
+}
+
+fn push<'a>(turns: &mut Vec<Turn<'a>>, turn: Turn<'a>) {
+    let is_empty = match &turn {
+        Turn::User(parts) => parts.is_empty(),
+        Turn::Assistant(said) => said.is_empty(),
+        Turn::Results(batch) => batch.is_empty(),
+    };
+    if !is_empty {
+        turns.push(turn);
+    }
+}
+
+/// Text and images. Empty text is refused by some APIs and says nothing to the others.
+fn parts<'a>(blocks: &'a [Block], model: &ModelInfo) -> Vec<Part<'a>> {
+    let part = |block: &'a Block| match block {
+        Block::Text(text) => (!text.text.trim().is_empty()).then(|| Part::Text(Cow::Borrowed(&*text.text))),
+        Block::Image(image) if model.images => Some(Part::Image(image)),
+        Block::Image(image) => Some(Part::Text(Cow::Owned(format!(
+            "(an image of type {}, which this model cannot see)",
+            image.mime_type
+        )))),
+        Block::Thinking(_) | Block::ToolCall(_) | Block::Unknown(_) => None,
+    };
+    blocks.iter().filter_map(part).collect()
+}
+
+fn outcome<'a>(result: &'a ToolResultMessage, model: &ModelInfo) -> Outcome<'a> {
+    let mut parts = parts(&result.content, model);
+    if !parts.iter().any(|part| matches!(part, Part::Text(_))) {
+        let text = if parts.is_empty() { "(no output)" } else { "(see the image)" };
+        parts.insert(0, Part::Text(Cow::Borrowed(text)));
+    }
+    Outcome { id: &result.tool_call_id, name: &result.tool_name, is_error: result.is_error, parts }
+}
+
+fn calls(request: &Request) -> HashMap<&str, &ToolCall> {
+    let said = request.messages.iter().filter_map(|message| match message {
+        Message::Assistant(said) => Some(said),
+        _ => None,
+    });
+    said.flat_map(AssistantMessage::calls).map(|call| (&*call.id, call)).collect()
+}
+
+/// A result for a model that knows no tools.
+fn told<'a>(
+    result: &'a ToolResultMessage,
+    calls: &HashMap<&str, &ToolCall>,
+    model: &ModelInfo,
+) -> Vec<Part<'a>> {
+    let call = calls.get(&*result.tool_call_id);
+    let asked = call.map_or_else(String::new, |call| format!(" for {}", written(call)));
+    let mut parts = outcome(result, model).parts;
+    parts.insert(
+        0,
+        Part::Text(Cow::Owned(format!("[{}{asked}] result:\n<function_results>", result.tool_name))),
+    );
+    parts.push(Part::Text(Cow::Borrowed("</function_results>")));
+    parts
+}
+
+fn written(call: &ToolCall) -> String {
+    serde_json::Value::from(call.arguments.clone()).to_string()
+}
+
+fn said_by<'a>(message: &'a AssistantMessage, model: &ModelInfo) -> Vec<Said<'a>> {
+    let own =
+        message.provider == model.provider && message.api == model.api.name() && message.model == model.id;
+    let own_signature =
+        |signature: &'a Option<String>| signature.as_deref().filter(|signature| own && !signature.is_empty());
+    let says_more = message.content.iter().any(|block| match block {
+        Block::Text(text) => !text.text.trim().is_empty(),
+        Block::ToolCall(_) => true,
+        _ => false,
+    });
+    let said = |block: &'a Block| match block {
+        Block::Text(text) if text.text.trim().is_empty() && own_signature(&text.signature).is_none() => None,
+        Block::Text(text) => {
+            Some(Said::Text { text: Cow::Borrowed(&text.text), signature: own_signature(&text.signature) })
+        }
+        Block::Thinking(thinking) => match own_signature(&thinking.signature) {
+            Some(signature) => {
+                Some(Said::Thinking { thinking: &thinking.thinking, signature, redacted: thinking.redacted })
+            }
+            None => foreign(thinking, says_more),
+        },
+        Block::ToolCall(call) if model.tools => {
+            Some(Said::Call { call, signature: own_signature(&call.thought_signature), own })
+        }
+        Block::ToolCall(call) => Some(Said::Text {
+            text: Cow::Owned(format!("[{} for {}]", call.name, written(call))),
+            signature: None,
+        }),
+        Block::Image(_) | Block::Unknown(_) => None,
+    };
+    message.content.iter().filter_map(said).collect()
+}
+
+/// Thoughts of another model, or thoughts broken off. They led to what was said, which tells enough; where nothing
+/// was said, they are all there is.
+fn foreign(thinking: &Thinking, says_more: bool) -> Option<Said<'_>> {
+    let is_told = !says_more && !thinking.redacted && !thinking.thinking.trim().is_empty();
+    is_told.then(|| Said::Text { text: Cow::Borrowed(&*thinking.thinking), signature: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::request::Api;
+    use expect_test::{Expect, expect};
+    use serde_json::{Value, json};
+
+    fn check(model: ModelInfo, messages: Value, drawn: Expect) {
+        let request = Request::new(Arc::new(model), serde_json::from_value(messages).unwrap());
+        let text: String = turns(&request).iter().map(|turn| format!("{turn:?}\n")).collect();
+        drawn.assert_eq(&text);
+    }
+
+    fn thinker() -> Value {
+        json!([
+            { "role": "system", "content": "prompt" },
+            { "role": "user", "content": "hi" },
+            { "role": "assistant", "provider": "p", "api": "anthropic-messages", "model": "m", "content": [
+                { "type": "thinking", "thinking": "hm", "thinkingSignature": "sig" },
+                { "type": "text", "text": "  " },
+                { "type": "text", "text": "yes", "textSignature": "t" },
+            ]},
+            { "role": "assistant", "provider": "p", "api": "anthropic-messages", "model": "m", "stopReason": "aborted", "content": [
+                { "type": "thinking", "thinking": "broken off" },
+            ]},
+            { "role": "assistant", "provider": "p", "api": "anthropic-messages", "model": "m", "stopReason": "error", "content": [] },
+        ])
+    }
+
+    #[test]
+    fn a_model_gets_its_own_thoughts_back() {
+        check(
+            ModelInfo::new("p", "m", Api::AnthropicMessages),
+            thinker(),
+            expect![[r#"
+                User([Text("hi")])
+                Assistant([Thinking { thinking: "hm", signature: "sig", redacted: false }, Text { text: "yes", signature: Some("t") }])
+                Assistant([Text { text: "broken off", signature: None }])
+            "#]],
+        );
+    }
+
+    fn said_only(model: ModelInfo) {
+        check(
+            model,
+            thinker(),
+            expect![[r#"
+                User([Text("hi")])
+                Assistant([Text { text: "yes", signature: None }])
+                Assistant([Text { text: "broken off", signature: None }])
+            "#]],
+        );
+    }
+
+    #[test]
+    fn another_model_gets_what_was_said_only() {
+        said_only(ModelInfo::new("p", "other", Api::AnthropicMessages));
+        said_only(ModelInfo::new("q", "m", Api::AnthropicMessages));
+        said_only(ModelInfo::new("p", "m", Api::OpenaiResponses));
+    }
+
+    fn images() -> Value {
+        json!([
+            { "role": "user", "content": [{ "type": "image", "data": "AAAA", "mimeType": "image/png" }] },
+            { "role": "assistant", "content": [
+                { "type": "toolCall", "id": "1", "name": "read", "arguments": { "path": "a.png" } },
+                { "type": "toolCall", "id": "2", "name": "ls", "arguments": {} },
+            ]},
+            { "role": "toolResult", "toolCallId": "1", "toolName": "read", "content": [{ "type": "image", "data": "BBBB", "mimeType": "image/gif" }] },
+            { "role": "toolResult", "toolCallId": "2", "toolName": "ls", "content": [], "isError": true },
+        ])
+    }
+
+    #[test]
+    fn results_of_one_batch_stand_together() {
+        let mut model = ModelInfo::new("p", "m", Api::AnthropicMessages);
+        model.images = true;
+        check(
+            model,
+            images(),
+            expect![[r#"
+                User([Image(Image { data: "AAAA", mime_type: "image/png" })])
+                Assistant([Call { call: ToolCall { id: "1", name: "read", arguments: {"path": String("a.png")}, thought_signature: None }, signature: None, own: false }, Call { call: ToolCall { id: "2", name: "ls", arguments: {}, thought_signature: None }, signature: None, own: false }])
+                Results([Outcome { id: "1", name: "read", is_error: false, parts: [Text("(see the image)"), Image(Image { data: "BBBB", mime_type: "image/gif" })] }, Outcome { id: "2", name: "ls", is_error: true, parts: [Text("(no output)")] }])
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_model_that_sees_no_images_and_has_no_tools_is_told_in_words() {
+        let mut model = ModelInfo::new("p", "m", Api::OpenaiCompletions);
+        model.tools = false;
+        check(
+            model,
+            images(),
+            expect![[r#"
+                User([Text("(an image of type image/png, which this model cannot see)")])
+                Assistant([Text { text: "[read for {\"path\":\"a.png\"}]", signature: None }, Text { text: "[ls for {}]", signature: None }])
+                User([Text("[read for {\"path\":\"a.png\"}] result:\n<function_results>"), Text("(an image of type image/gif, which this model cannot see)"), Text("</function_results>")])
+                User([Text("[ls for {}] result:\n<function_results>"), Text("(no output)"), Text("</function_results>")])
+            "#]],
+        );
+    }
+}

@@ -1,0 +1,217 @@
+//! Where a provider's key comes from, and how it is kept from being seen.
+//!
+//! Keys are fetched when a request needs one, live in memory that is wiped, and appear in no error and no `Debug`.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use tokio::process::Command;
+
+use crate::surroundings::Surroundings;
+
+/// A command that asks somebody for a password must not hold up a turn for ever.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LONGEST_FILE: u64 = 64 << 10;
+
+/// Where to look for a key.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum KeySource {
+    /// The server wants none.
+    #[default]
+    None,
+    /// The first of these variables that is set.
+    Env(Vec<String>),
+    /// What this shell command prints.
+    Command(String),
+    /// The content of a file that nobody else may read.
+    File(PathBuf),
+}
+
+/// A key, or why there is none. The hint says what to do.
+pub(crate) type Found = Result<Option<SecretString>, String>;
+
+impl KeySource {
+    pub(crate) async fn fetch(&self, surroundings: &Surroundings) -> Found {
+        self.fetch_within(surroundings, PATIENCE).await
+    }
+
+    async fn fetch_within(&self, surroundings: &Surroundings, patience: Duration) -> Found {
+        match self {
+            KeySource::None => Ok(None),
+            KeySource::Env(names) => match names.iter().find_map(|name| surroundings.var(name)) {
+                Some(key) => Ok(Some(secret(key))),
+                None => Err(format!("set {}", names.join(" or "))),
+            },
+            KeySource::Command(command) => run(command, patience).await.map(Some),
+            KeySource::File(path) => read(&surroundings.path(path)).map(Some),
+        }
+    }
+
+    /// Whether a key can be expected, found out without running anything. The hint says what is missing.
+    pub fn is_ready(&self, surroundings: &Surroundings) -> Result<(), String> {
+        match self {
+            KeySource::None | KeySource::Command(_) => Ok(()),
+            KeySource::Env(names) if names.iter().any(|name| surroundings.var(name).is_some()) => Ok(()),
+            KeySource::Env(names) => Err(format!("set {}", names.join(" or "))),
+            KeySource::File(path) => check(&surroundings.path(path)),
+        }
+    }
+}
+
+fn secret(text: String) -> SecretString {
+    SecretString::from(text.trim().to_owned())
+}
+
+fn read(path: &Path) -> Result<SecretString, String> {
+    check(path)?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read the key file {}: {error}", path.display()))?;
+    let key = secret(text);
+    if key.expose_secret().is_empty() {
+        Err(format!("the key file {} is empty", path.display()))
+    } else {
+        Ok(key)
+    }
+}
+
+/// Refuses a file that others can read: whoever can read it can spend its owner's money.
+fn check(path: &Path) -> Result<(), String> {
+    let shown = path.display();
+    let about =
+        std::fs::metadata(path).map_err(|error| format!("cannot read the key file {shown}: {error}"))?;
+    if !about.is_file() || about.len() > LONGEST_FILE {
+        return Err(format!("{shown} is not a key file"));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = about.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(format!(
+                "the key file {shown} can be read by others (mode {:03o}); run `chmod 600 {shown}`",
+                mode & 0o777
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn run(command: &str, patience: Duration) -> Result<SecretString, String> {
+    let mut shell = Command::new("sh");
+    shell
+        .arg("-c")
+        .arg(command)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .kill_on_drop(true);
+    #[cfg(unix)]
+    shell.process_group(0);
+    let child = shell.spawn().map_err(|error| format!("cannot run the key command: {error}"))?;
+    let _group = Group(child.id());
+    match tokio::time::timeout(patience, child.wait_with_output()).await {
+        Err(_) => Err(format!("the key command took longer than {} s", patience.as_secs_f64())),
+        Ok(Err(error)) => Err(format!("cannot run the key command: {error}")),
+        Ok(Ok(output)) if !output.status.success() => {
+            Err(format!("the key command failed ({})", output.status))
+        }
+        Ok(Ok(output)) => {
+            let text = String::from_utf8_lossy(&output.stdout);
+            let key = secret(text.trim().lines().next().unwrap_or_default().to_owned());
+            if key.expose_secret().is_empty() {
+                Err("the key command printed nothing".to_owned())
+            } else {
+                Ok(key)
+            }
+        }
+    }
+}
+
+/// Ends the command and whatever it started, when it took too long or nobody waits for it any more.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(group) = self.0.and_then(|group| rustix::process::Pid::from_raw(group.cast_signed())) {
+            // Usually everything has ended by itself.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Removes keys from a text that came from outside.
+pub(crate) fn scrubbed(text: &str, keys: &[&SecretString]) -> String {
+    let shown = |key: &&SecretString| key.expose_secret().len() >= 4;
+    keys.iter()
+        .copied()
+        .filter(shown)
+        .fold(text.to_owned(), |text, key| text.replace(key.expose_secret(), "[key]"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn shown(found: Found) -> Result<String, String> {
+        found.map(|key| key.map_or_else(String::new, |key| key.expose_secret().to_owned()))
+    }
+
+    #[tokio::test]
+    async fn the_first_variable_that_is_set_counts() {
+        let surroundings = Surroundings::new(|name| match name {
+            "A" => Some("  ".to_owned()),
+            "B" => Some("key-b\n".to_owned()),
+            _ => None,
+        });
+        let env = |names: &[&str]| KeySource::Env(names.iter().map(|name| (*name).to_owned()).collect());
+        assert_eq!(shown(env(&["A", "B"]).fetch(&surroundings).await), Ok("key-b".to_owned()));
+        assert_eq!(shown(env(&["A", "C"]).fetch(&surroundings).await), Err("set A or C".to_owned()));
+        assert_eq!(env(&["A"]).is_ready(&surroundings), Err("set A".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn a_key_file_must_be_its_owners_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("key");
+        std::fs::write(&path, "sk-file\n").unwrap();
+        let surroundings = Surroundings::none().with_home(home.path());
+        let source = KeySource::File(PathBuf::from("~/key"));
+        let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        set(0o600);
+        assert_eq!(shown(source.fetch(&surroundings).await), Ok("sk-file".to_owned()));
+        for mode in [0o640, 0o604, 0o644, 0o620] {
+            set(mode);
+            let error = shown(source.fetch(&surroundings).await).unwrap_err();
+            assert!(error.contains("can be read by others") && error.contains("chmod 600"), "{error}");
+            assert!(source.is_ready(&surroundings).is_err());
+        }
+        assert!(shown(KeySource::File(PathBuf::from("~/none")).fetch(&surroundings).await).is_err());
+    }
+
+    #[tokio::test]
+    async fn a_command_gives_its_first_line_and_may_not_take_for_ever() {
+        let fetch = |command: &str, millis| {
+            let source = KeySource::Command(command.to_owned());
+            async move { shown(source.fetch_within(&Surroundings::none(), Duration::from_millis(millis)).await) }
+        };
+        assert_eq!(fetch("echo key-1; echo more", 5_000).await, Ok("key-1".to_owned()));
+        assert_eq!(fetch("true", 5_000).await, Err("the key command printed nothing".to_owned()));
+        assert!(fetch("echo secret; exit 3", 5_000).await.unwrap_err().contains("failed"));
+        assert_eq!(
+            fetch("sleep 30 & wait", 50).await,
+            Err("the key command took longer than 0.05 s".to_owned())
+        );
+    }
+
+    #[test]
+    fn keys_are_taken_out_of_texts() {
+        let key = SecretString::from("sk-12345");
+        assert_eq!(scrubbed("bad key sk-12345, really sk-12345", &[&key]), "bad key [key], really [key]");
+        assert_eq!(format!("{key:?}"), "SecretBox<str>([REDACTED])");
+        assert_eq!(scrubbed("abc", &[&SecretString::from("")]), "abc");
+    }
+}

@@ -1,0 +1,56 @@
+//! Talks to language models. One port ([`Model`]): a request goes in, a stream of typed deltas comes out. Behind it are
+//! four wire protocols, a model that needs no network, and a scripted one for tests; [`Registry`] knows which there are.
+//!
+//! Nothing here reads the environment or the home folder; the caller brings [`Surroundings`]. Nothing here decides what
+//! to say or what to do with a reply.
+
+mod api;
+mod arguments;
+mod block;
+mod compat;
+mod discover;
+mod draft;
+mod failure;
+mod fit;
+mod key;
+mod message;
+mod models;
+mod net;
+pub mod offline;
+mod port;
+mod provider;
+mod registry;
+mod remote;
+mod request;
+mod retry;
+pub mod scripted;
+mod sse;
+mod surroundings;
+mod thinking;
+mod tool_id;
+mod usage;
+
+pub use arguments::mended as partial_arguments;
+pub use block::{Block, Image, Text, Thinking, ToolCall};
+pub use compat::{Compat, CompatSpec, MaxTokensField, Reasoning};
+pub use draft::Draft;
+pub use failure::Failure;
+pub use key::KeySource;
+pub use message::{
+    AssistantMessage, Message, StopReason, SystemMessage, ToolResultMessage, Unreadable, UserMessage,
+};
+pub use models::Models;
+pub use port::{Delta, Deltas, Model};
+pub use provider::{Patience, Provider};
+pub use registry::{LookupError, ModelSpec, OneOrMany, ProviderSpec, Registry, ThinkingSpec};
+pub use request::{Api, Cache, ModelInfo, Request, ToolSpec};
+pub use retry::Retry;
+pub use surroundings::Surroundings;
+pub use thinking::{Ability as ThinkingAbility, Style as ThinkingStyle, ThinkingLevel};
+pub use tokio_util::sync::CancellationToken;
+pub use usage::{Cost, Price, Tier, Usage};
+
+/// What a request would send, for looking at: the body as JSON, without any key.
+pub fn body_of(request: &Request) -> Option<serde_json::Value> {
+    api::call(request).map(|call| call.body)
+}

@@ -1,0 +1,294 @@
+//! The messages of a conversation, typed, in pi's JSON. Reading never refuses a message for what it holds besides:
+//! fields we do not know are kept and written again.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use crate::block::{Block, Text, Thinking, ToolCall, text};
+use crate::usage::Usage;
+
+/// What one role said.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "role", rename_all = "camelCase")]
+pub enum Message {
+    /// A part of the prompt stored on the path. Never sent as a message: its replay is [`crate::Request::system`].
+    System(SystemMessage),
+    User(UserMessage),
+    Assistant(AssistantMessage),
+    ToolResult(ToolResultMessage),
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct SystemMessage {
+    pub content: Vec<Block>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct UserMessage {
+    pub content: Vec<Block>,
+    pub timestamp: i64,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AssistantMessage {
+    pub content: Vec<Block>,
+    pub api: String,
+    pub provider: String,
+    pub model: String,
+    pub usage: Usage,
+    pub stop_reason: StopReason,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_message: Option<String>,
+    pub timestamp: i64,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolResultMessage {
+    pub tool_call_id: String,
+    pub tool_name: String,
+    pub content: Vec<Block>,
+    pub is_error: bool,
+    pub timestamp: i64,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// Why a reply ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StopReason {
+    #[default]
+    Stop,
+    /// The limit of output was reached. Calls in such a message may be cut off: never run them.
+    Length,
+    ToolUse,
+    Error,
+    Aborted,
+}
+
+/// Why something is not a message.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    #[error("a message is not a JSON object")]
+    NotAnObject,
+    #[error("no model can be told what `{0}` said; project the context into a request first")]
+    Role(String),
+}
+
+impl Message {
+    pub fn user(text: impl Into<String>) -> Message {
+        Message::User(UserMessage { content: vec![Block::text(text)], ..UserMessage::default() })
+    }
+
+    /// Takes a message of a request apart. Strings are moved, not copied.
+    pub fn read(value: Value) -> Result<Message, Unreadable> {
+        let Value::Object(mut fields) = value else { return Err(Unreadable::NotAnObject) };
+        let role = take(&mut fields, "role");
+        match role.as_str() {
+            "system" => {
+                Ok(Message::System(SystemMessage { content: content(&mut fields), extra: rest(fields) }))
+            }
+            "user" => Ok(Message::User(UserMessage {
+                content: content(&mut fields),
+                timestamp: number(&mut fields, "timestamp"),
+                extra: rest(fields),
+            })),
+            "assistant" => Ok(Message::Assistant(AssistantMessage::read(fields))),
+            "toolResult" | "tool" => Ok(Message::ToolResult(ToolResultMessage::read(fields))),
+            _ => Err(Unreadable::Role(role)),
+        }
+    }
+}
+
+impl AssistantMessage {
+    fn read(mut fields: Map<String, Value>) -> AssistantMessage {
+        AssistantMessage {
+            content: content(&mut fields),
+            api: take(&mut fields, "api"),
+            provider: take(&mut fields, "provider"),
+            model: take(&mut fields, "model"),
+            usage: fields
+                .get_mut("usage")
+                .map(Value::take)
+                .and_then(|usage| serde_json::from_value(usage).ok())
+                .unwrap_or_default(),
+            stop_reason: StopReason::read(&take(&mut fields, "stopReason")),
+            error_message: text(&mut fields, "errorMessage"),
+            timestamp: number(&mut fields, "timestamp"),
+            extra: rest(fields),
+        }
+    }
+
+    /// The text without thinking and calls.
+    pub fn text(&self) -> String {
+        let texts = self.content.iter().filter_map(|block| match block {
+            Block::Text(Text { text, .. }) => Some(text.as_str()),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n")
+    }
+
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.content.iter().filter_map(|block| match block {
+            Block::ToolCall(call) => Some(call),
+            _ => None,
+        })
+    }
+
+    /// The calls a caller may run: those of a reply that ended in order to have them run.
+    pub fn calls_to_run(&self) -> impl Iterator<Item = &ToolCall> {
+        self.calls().filter(|_| self.stop_reason == StopReason::ToolUse)
+    }
+
+    pub fn thinking(&self) -> impl Iterator<Item = &Thinking> {
+        self.content.iter().filter_map(|block| match block {
+            Block::Thinking(thinking) => Some(thinking),
+            _ => None,
+        })
+    }
+}
+
+impl ToolResultMessage {
+    fn read(mut fields: Map<String, Value>) -> ToolResultMessage {
+        ToolResultMessage {
+            tool_call_id: take(&mut fields, "toolCallId"),
+            tool_name: take(&mut fields, "toolName"),
+            content: content(&mut fields),
+            is_error: fields.get_mut("isError").map(Value::take) == Some(Value::Bool(true)),
+            timestamp: number(&mut fields, "timestamp"),
+            extra: rest(fields),
+        }
+    }
+
+    pub fn text(&self) -> String {
+        joined(&self.content)
+    }
+}
+
+impl UserMessage {
+    pub fn text(&self) -> String {
+        joined(&self.content)
+    }
+}
+
+impl StopReason {
+    /// Reasons of newer versions mean a reply that came to its end.
+    fn read(name: &str) -> StopReason {
+        match name {
+            "length" => StopReason::Length,
+            "toolUse" => StopReason::ToolUse,
+            "error" => StopReason::Error,
+            "aborted" => StopReason::Aborted,
+            _ => StopReason::Stop,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Message {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message, D::Error> {
+        Message::read(Value::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+    }
+}
+
+/// The texts among blocks, one below the other.
+pub(crate) fn joined(blocks: &[Block]) -> String {
+    let texts = blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn take(fields: &mut Map<String, Value>, key: &str) -> String {
+    text(fields, key).unwrap_or_default()
+}
+
+fn number(fields: &mut Map<String, Value>, key: &str) -> i64 {
+    let value = fields.get_mut(key).map(Value::take);
+    value.and_then(|value| value.as_i64().or_else(|| value.as_f64().map(|number| number as i64))).unwrap_or(0)
+}
+
+fn content(fields: &mut Map<String, Value>) -> Vec<Block> {
+    match fields.get_mut("content").map(Value::take) {
+        Some(Value::String(text)) if !text.is_empty() => vec![Block::text(text)],
+        Some(Value::Array(blocks)) => blocks.into_iter().map(Block::read).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What was not taken out. Fields that were are null now.
+fn rest(fields: Map<String, Value>) -> Map<String, Value> {
+    fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::{Expect, expect};
+
+    fn check(message: &str, written: Expect) {
+        let message: Message = serde_json::from_str(message).unwrap();
+        let json = serde_json::to_string(&message).unwrap();
+        written.assert_eq(&json);
+        assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message);
+    }
+
+    #[test]
+    fn an_assistant_message_is_written_as_it_was_read_with_what_is_new_to_us() {
+        check(
+            r#"{"role":"assistant","content":[{"type":"thinking","thinking":"","thinkingSignature":"c2ln","redacted":true},
+                {"type":"text","text":"grüß","textSignature":"msg_1"},{"type":"hologram","x":1},
+                {"type":"toolCall","id":"a|b","name":"read","arguments":{"z":1,"a":[2.5]},"thoughtSignature":"t"}],
+                "api":"x-api","provider":"p","model":"m","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10,"cost":{"input":0.5,"output":0,"cacheRead":0,"cacheWrite":0,"total":0.5}},
+                "stopReason":"toolUse","timestamp":17,"responseId":"r1"}"#,
+            expect![[
+                r#"{"role":"assistant","content":[{"type":"thinking","thinking":"","thinkingSignature":"c2ln","redacted":true},{"type":"text","text":"grüß","textSignature":"msg_1"},{"type":"hologram","x":1},{"type":"toolCall","id":"a|b","name":"read","arguments":{"z":1,"a":[2.5]},"thoughtSignature":"t"}],"api":"x-api","provider":"p","model":"m","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"totalTokens":10,"cost":{"input":0.5,"output":0.0,"cacheRead":0.0,"cacheWrite":0.0,"total":0.5}},"stopReason":"toolUse","timestamp":17,"responseId":"r1"}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn a_text_for_content_is_one_block_and_a_missing_one_none() {
+        check(
+            r#"{"role":"user","content":"hi","timestamp":1.0,"uiContent":"Hi"}"#,
+            expect![[
+                r#"{"role":"user","content":[{"type":"text","text":"hi"}],"timestamp":1,"uiContent":"Hi"}"#
+            ]],
+        );
+        check(
+            r#"{"role":"tool","toolCallId":"c","content":null,"details":{"n":1}}"#,
+            expect![[
+                r#"{"role":"toolResult","toolCallId":"c","toolName":"","content":[],"isError":false,"timestamp":0,"details":{"n":1}}"#
+            ]],
+        );
+    }
+
+    #[test]
+    fn half_a_call_somebody_stored_is_mended() {
+        let message = Message::read(serde_json::json!({ "role": "assistant", "content": [
+            { "type": "toolCall", "id": "1", "name": "read", "arguments": "{\"path\": \"src/ma" },
+        ]}));
+        let Ok(Message::Assistant(message)) = message else { panic!("{message:?}") };
+        assert_eq!(
+            Value::Object(message.calls().next().unwrap().arguments.clone()),
+            serde_json::json!({ "path": "src/ma" })
+        );
+    }
+
+    #[test]
+    fn roles_that_no_model_knows_are_refused_with_what_to_do() {
+        let error = Message::read(serde_json::json!({ "role": "bashExecution" })).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no model can be told what `bashExecution` said; project the context into a request first"
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! The way to the network: one client for all providers, made when the first request needs it.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use reqwest::redirect;
+
+use crate::retry::Retry;
+use crate::surroundings::Surroundings;
+
+const CONNECT: Duration = Duration::from_secs(20);
+const LOCAL: &str = "localhost,127.0.0.1,::1";
+
+/// Shared by all remote models.
+#[derive(Debug, Clone)]
+pub(crate) struct Net {
+    pub(crate) surroundings: Surroundings,
+    pub(crate) retry: Retry,
+    clients: Arc<Clients>,
+}
+
+/// Reading the machine's certificates takes time and memory, so a server without encryption gets by without them.
+#[derive(Debug, Default)]
+struct Clients {
+    encrypted: OnceLock<Result<reqwest::Client, String>>,
+    plain: OnceLock<Result<reqwest::Client, String>>,
+}
+
+impl Net {
+    pub(crate) fn new(surroundings: Surroundings, retry: Retry) -> Net {
+        Net { surroundings, retry, clients: Arc::default() }
+    }
+
+    pub(crate) fn client(&self, url: &str) -> Result<reqwest::Client, String> {
+        let is_plain = url.starts_with("http://");
+        let client = if is_plain { &self.clients.plain } else { &self.clients.encrypted };
+        client.get_or_init(|| build(&self.surroundings, is_plain)).clone()
+    }
+}
+
+fn build(surroundings: &Surroundings, is_plain: bool) -> Result<reqwest::Client, String> {
+    // An error means that somebody else of this process chose first, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("osier/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT)
+        .tcp_keepalive(Duration::from_secs(30))
+        // A redirect would carry the key to wherever it points.
+        .redirect(redirect::Policy::none())
+        .no_proxy();
+    if is_plain {
+        builder = builder.tls_certs_only([]);
+    }
+    for proxy in proxies(surroundings)? {
+        builder = builder.proxy(proxy);
+    }
+    builder.build().map_err(|error| said(&error))
+}
+
+/// The usual variables, looked up where the binary says, and never for this machine itself.
+fn proxies(surroundings: &Surroundings) -> Result<Vec<reqwest::Proxy>, String> {
+    let var = |name: &str| surroundings.var(name).or_else(|| surroundings.var(&name.to_lowercase()));
+    let except = format!("{LOCAL},{}", var("NO_PROXY").unwrap_or_default());
+    let everything = var("ALL_PROXY");
+    let https = var("HTTPS_PROXY").or_else(|| everything.clone()).map(reqwest::Proxy::https);
+    let http = var("HTTP_PROXY").or(everything).map(reqwest::Proxy::http);
+    let proxies = https.into_iter().chain(http);
+    proxies
+        .map(|proxy| match proxy {
+            Ok(proxy) => Ok(proxy.no_proxy(reqwest::NoProxy::from_string(&except))),
+            Err(_) => {
+                Err("a proxy variable (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) is not an address".to_owned())
+            }
+        })
+        .collect()
+}
+
+/// Beginnings of texts that only say that something went wrong somewhere.
+const SAYS_NOTHING: &[&str] = &[
+    "error sending request",
+    "client error",
+    "error decoding response body",
+    "request or response body error",
+];
+
+/// An error with its causes, as far as they tell something, and without addresses.
+pub(crate) fn said(error: &dyn std::error::Error) -> String {
+    let mut causes: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let text = error.to_string();
+        let tells = !SAYS_NOTHING.iter().any(|empty| text.starts_with(empty)) || error.source().is_none();
+        if tells && !causes.iter().any(|said| said.contains(&text)) {
+            causes.push(text);
+        }
+        next = error.source();
+    }
+    causes.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn net(proxy: Option<&'static str>) -> Net {
+        let surroundings =
+            Surroundings::new(move |name| proxy.filter(|_| name == "HTTPS_PROXY").map(str::to_owned));
+        Net::new(surroundings, Retry::default())
+    }
+
+    #[test]
+    fn clients_for_both_kinds_of_address_can_be_made() {
+        for url in ["https://api.example", "http://127.0.0.1"] {
+            assert!(net(None).client(url).is_ok(), "{url}");
+            assert!(net(Some("http://proxy.example:3128")).client(url).is_ok(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_proxy_that_is_no_address_is_told_without_its_secrets() {
+        let error = net(Some("http://me:hunter2@:::")).client("https://api.example").unwrap_err();
+        assert!(error.contains("HTTPS_PROXY") && !error.contains("hunter2"), "{error}");
+    }
+}

@@ -1,0 +1,182 @@
+//! The sentences the offline model says, in both languages.
+
+use serde_json::Value;
+
+use super::asked::Step;
+use super::language::Language;
+use crate::block::ToolCall;
+use crate::message::ToolResultMessage;
+
+const SHOWN_LINES: usize = 30;
+const SHOWN_CHARS: usize = 2_000;
+
+/// A call and what came of it.
+#[derive(Debug)]
+pub(super) struct Done<'a> {
+    pub(super) call: &'a ToolCall,
+    pub(super) result: Option<&'a ToolResultMessage>,
+}
+
+pub(super) fn what_i_am(language: Language) -> &'static str {
+    language.say(
+        "(This is Osier's offline model: built in, rules instead of a neural network. Choose a real one with `--model`; `osier models` lists them.)",
+        "（这是 Osier 内置的离线模型：只按规则行事，不是神经网络。用 `--model` 选择真正的模型，`osier models` 列出可用的。）",
+    )
+}
+
+pub(super) fn help(language: Language) -> String {
+    let does = language.say(
+        "I can follow simple requests with the real tools:\n\n\
+         - `read README.md`, `read lines 10-20 of src/main.rs`\n\
+         - `list src`, `find *.rs`, `search for TODO in src`\n\
+         - `run the tests`, `$ git status`\n\
+         - `write notes.txt with \"hello\"`, `replace \"a\" with \"b\" in notes.txt`\n\n\
+         Several steps can be joined with \"then\". I also answer from what was read before, and write summaries.",
+        "我可以用真正的工具完成简单的请求：\n\n\
+         - `读取 README.md`、`read lines 10-20 of src/main.rs`\n\
+         - `列出 src`、`找文件 *.rs`、`搜索 TODO`\n\
+         - `运行测试`、`$ git status`\n\
+         - `把 \"你好\" 写入 notes.txt`\n\n\
+         多个步骤用“然后”连接。我也能根据之前读到的内容回答，并写摘要。",
+    );
+    format!("{}\n\n{does}", what_i_am(language))
+}
+
+pub(super) fn is_greeting(text: &str) -> bool {
+    let word = text.trim().trim_end_matches(['!', '.', '！', '。', '?', '？']).to_lowercase();
+    [
+        "hi",
+        "hello",
+        "hey",
+        "help",
+        "who are you",
+        "what are you",
+        "what can you do",
+        "你好",
+        "您好",
+        "帮助",
+        "你是谁",
+        "你能做什么",
+    ]
+    .contains(&word.as_str())
+}
+
+pub(super) fn missing_tool(tool: &str, language: Language) -> String {
+    match language {
+        Language::English => format!("For that I would need the tool `{tool}`, which is not available here."),
+        Language::Chinese => format!("这需要工具 `{tool}`，而这里没有它。"),
+    }
+}
+
+pub(super) fn announced(group: &[Step], language: Language) -> String {
+    let one = |step: &Step| match (step, language) {
+        (Step::Read { path, .. }, Language::English) => format!("read `{path}`"),
+        (Step::Read { path, .. }, Language::Chinese) => format!("读取 `{path}`"),
+        (Step::List { path }, Language::English) => format!("list `{}`", path.as_deref().unwrap_or(".")),
+        (Step::List { path }, Language::Chinese) => format!("列出 `{}`", path.as_deref().unwrap_or(".")),
+        (Step::Search { word, .. }, Language::English) => format!("search for `{word}`"),
+        (Step::Search { word, .. }, Language::Chinese) => format!("搜索 `{word}`"),
+        (Step::Find { pattern }, Language::English) => format!("look for files like `{pattern}`"),
+        (Step::Find { pattern }, Language::Chinese) => format!("查找文件 `{pattern}`"),
+        (Step::Run { command }, Language::English) => format!("run `{command}`"),
+        (Step::Run { command }, Language::Chinese) => format!("运行 `{command}`"),
+        (Step::Tests, Language::English) => "run the tests".to_owned(),
+        (Step::Tests, Language::Chinese) => "运行测试".to_owned(),
+        (Step::Write { path, .. }, Language::English) => format!("write `{path}`"),
+        (Step::Write { path, .. }, Language::Chinese) => format!("写入 `{path}`"),
+        (Step::Replace { path, .. }, Language::English) => format!("change `{path}`"),
+        (Step::Replace { path, .. }, Language::Chinese) => format!("修改 `{path}`"),
+    };
+    let all: Vec<String> = group.iter().map(one).collect();
+    match language {
+        Language::English => format!("I will {}.", all.join(" and ")),
+        Language::Chinese => format!("我来{}。", all.join("，并")),
+    }
+}
+
+/// What the tools returned, one paragraph each.
+pub(super) fn from_results(done: &[Done<'_>], language: Language) -> String {
+    done.iter().map(|done| one_result(done, language)).collect::<Vec<_>>().join("\n\n")
+}
+
+fn one_result(done: &Done<'_>, language: Language) -> String {
+    let what = told(done.call);
+    let Some(result) = done.result else {
+        return match language {
+            Language::English => format!("There is no result of {what}."),
+            Language::Chinese => format!("{what} 没有结果。"),
+        };
+    };
+    let text = result.text();
+    let lines = text.lines().count();
+    let shown = excerpt(&text, done.call.name == "bash");
+    match (language, result.is_error) {
+        (Language::English, true) => format!("{what} did not work:\n\n{shown}"),
+        (Language::Chinese, true) => format!("{what} 没有成功：\n\n{shown}"),
+        (language, false) if is_write(&done.call.name) => match language {
+            Language::English => format!("Done: {what}."),
+            Language::Chinese => format!("完成：{what}。"),
+        },
+        (Language::English, false) if text.trim().is_empty() => format!("{what} returned nothing."),
+        (Language::Chinese, false) if text.trim().is_empty() => format!("{what} 没有输出。"),
+        (Language::English, false) => {
+            format!("{what} returned {lines} line{}:\n\n{shown}", if lines == 1 { "" } else { "s" })
+        }
+        (Language::Chinese, false) => format!("{what} 返回 {lines} 行：\n\n{shown}"),
+    }
+}
+
+fn is_write(tool: &str) -> bool {
+    matches!(tool, "write" | "edit")
+}
+
+/// A call in a few words.
+fn told(call: &ToolCall) -> String {
+    let first = ["command", "path", "pattern", "query"]
+        .iter()
+        .find_map(|key| call.arguments.get(*key))
+        .and_then(Value::as_str);
+    match first {
+        Some(first) => format!("`{} {}`", call.name, shortened(first, 80)),
+        None => format!("`{}`", call.name),
+    }
+}
+
+fn shortened(text: &str, longest: usize) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(longest) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line.to_owned(),
+    }
+}
+
+/// The beginning of a text, or its end, in a fence that it cannot break out of.
+fn excerpt(text: &str, from_the_end: bool) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    let skipped = lines.len().saturating_sub(SHOWN_LINES);
+    let shown = if from_the_end { &lines[skipped..] } else { &lines[..lines.len() - skipped] };
+    let mut body = String::new();
+    for line in shown {
+        if body.chars().count() + line.chars().count() > SHOWN_CHARS {
+            body += "…\n";
+            break;
+        }
+        body += line;
+        body.push('\n');
+    }
+    let more = if skipped > 0 { format!("(+{skipped})\n") } else { String::new() };
+    let longest_run = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest_run + 1));
+    if from_the_end {
+        format!("{fence}\n{more}{body}{fence}")
+    } else {
+        format!("{fence}\n{body}{more}{fence}")
+    }
+}
+
+/// Lines found in what was read or said before.
+pub(super) fn from_before(lines: &[(String, String)], language: Language) -> String {
+    let begin = language.say("From what came up before:", "根据之前的内容：");
+    let lines: Vec<String> = lines.iter().map(|(source, line)| format!("- {line} ({source})")).collect();
+    format!("{begin}\n\n{}", lines.join("\n"))
+}

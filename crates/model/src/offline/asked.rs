@@ -1,0 +1,351 @@
+//! What a user's text asks for, as far as it can be told without understanding it. A clause that fits no pattern asks
+//! for nothing: better to say so than to do something else.
+
+use super::clause::{Word, clauses, words};
+use super::language::is_han;
+use super::verbs::{BEFORE, CHINESE, CHINESE_FILLERS, ENGLISH, FILLERS, TESTS, Verb};
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Read { path: String, lines: Option<(u32, u32)> },
+    List { path: Option<String> },
+    Search { word: String, path: Option<String> },
+    Find { pattern: String },
+    Run { command: String },
+    Tests,
+    Write { path: String, content: String },
+    Replace { path: String, old: String, new: String },
+}
+
+/// The steps of a request, in order. Steps of one group can be done at once.
+pub(super) fn steps(text: &str) -> Vec<Vec<Step>> {
+    let mut groups: Vec<Vec<Step>> = Vec::new();
+    let mut waiting: Option<String> = None;
+    for clause in clauses(&without_system(text)) {
+        // The text of a file may follow on lines of its own.
+        let clause = match waiting.take() {
+            Some(begun) if clause.starts_with("```") => format!("{begun} {clause}"),
+            Some(begun) => {
+                groups.extend(group(&begun));
+                clause
+            }
+            None => clause,
+        };
+        let ends_open = ["with", "containing", "with:", "内容", "内容为", "内容是", "：", ":"]
+            .iter()
+            .any(|end| clause.ends_with(end));
+        if ends_open { waiting = Some(clause) } else { groups.extend(group(&clause)) }
+    }
+    groups.extend(waiting.and_then(|begun| group(&begun)));
+    groups
+}
+
+/// What we ourselves put into the user's message is nothing the user asked.
+fn without_system(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(begin) = rest.find("<system>") {
+        out.push_str(&rest[..begin]);
+        rest = rest[begin..].split_once("</system>").map_or("", |(_, after)| after);
+    }
+    out + rest
+}
+
+/// A clause may name several things: "read a and b".
+fn group(clause: &str) -> Option<Vec<Step>> {
+    let parts: Vec<&str> = clause.split(" and ").collect();
+    // "list src and run tests" is two requests; "read a and b" is one.
+    let divided = parts.iter().skip(1).any(|part| verb(part).is_some()) && !clause.contains(['`', '"', '“']);
+    let parts = if divided { parts } else { vec![clause] };
+    let steps: Vec<Step> = parts.into_iter().flat_map(step).collect();
+    (!steps.is_empty()).then_some(steps)
+}
+
+fn step(clause: &str) -> Vec<Step> {
+    if let Some(command) = clause.trim().strip_prefix('$') {
+        return run(command.trim());
+    }
+    if let Some(step) = chinese_middle(clause) {
+        return vec![step];
+    }
+    let Some((verb, rest)) = verb(clause) else { return Vec::new() };
+    match verb {
+        Verb::Read => read(&rest, false),
+        Verb::Look => read(&rest, true),
+        Verb::List => vec![Step::List { path: names(&rest).into_iter().next() }],
+        Verb::Search => search(&rest),
+        Verb::Find => find(&rest),
+        Verb::Run => run_words(&rest),
+        Verb::Write => write(&rest).into_iter().collect(),
+        Verb::Replace => replace(&rest).into_iter().collect(),
+    }
+}
+
+/// The verb a clause begins with, and what follows it.
+fn verb(clause: &str) -> Option<(Verb, String)> {
+    let mut rest = clause.trim();
+    loop {
+        let lower = rest.to_ascii_lowercase();
+        let polite = BEFORE.iter().find(|word| lower.starts_with(**word) && ends_word(&lower, word));
+        match polite {
+            Some(word) if rest.is_char_boundary(word.len()) => {
+                rest = rest[word.len()..].trim_start_matches([' ', ',', '，', ':']);
+            }
+            _ => break,
+        }
+    }
+    let lower = rest.to_ascii_lowercase();
+    let mut verbs = ENGLISH.iter().chain(CHINESE);
+    let (word, verb) = verbs.find(|(word, _)| {
+        lower.starts_with(word) && ends_word(&lower, word) && rest.is_char_boundary(word.len())
+    })?;
+    Some((*verb, rest[word.len()..].trim().to_owned()))
+}
+
+/// Whether a word ends where `word` does. Han characters are words by themselves.
+fn ends_word(text: &str, word: &str) -> bool {
+    let last_is_han = word.chars().next_back().is_some_and(is_han);
+    last_is_han
+        || text[word.len()..]
+            .chars()
+            .next()
+            .is_none_or(|c| !c.is_alphanumeric() && c != '-' && c != '_' && c != '.')
+}
+
+/// Names of files or folders: what is quoted, else what looks like a path, else the one word that is left.
+fn names(rest: &str) -> Vec<String> {
+    let words = words(&spaced(rest));
+    let quoted: Vec<String> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
+    if !quoted.is_empty() {
+        return quoted;
+    }
+    let paths: Vec<String> =
+        words.iter().map(|word| word.text.clone()).filter(|word| looks_like_a_path(word)).collect();
+    if !paths.is_empty() {
+        return paths;
+    }
+    let plain: Vec<String> = words
+        .into_iter()
+        .map(|word| word.text)
+        .filter(|word| !FILLERS.contains(&word.to_ascii_lowercase().as_str()))
+        .collect();
+    if plain.len() == 1 { plain } else { Vec::new() }
+}
+
+/// Takes Chinese filler words away, so that a name stands by itself.
+fn spaced(rest: &str) -> String {
+    let mut text = rest.to_owned();
+    loop {
+        let before = text.clone();
+        let trimmed = text.trim().trim_matches(['，', '。', '！', '？', '：', ',']);
+        let filler = CHINESE_FILLERS
+            .iter()
+            .find(|filler| trimmed.starts_with(**filler) && trimmed.len() > filler.len());
+        let trimmed = filler.map_or(trimmed, |filler| &trimmed[filler.len()..]);
+        let filler =
+            CHINESE_FILLERS.iter().find(|filler| trimmed.ends_with(**filler) && trimmed.len() > filler.len());
+        let trimmed = filler.map_or(trimmed, |filler| &trimmed[..trimmed.len() - filler.len()]);
+        if trimmed == before {
+            return before.replace(['和', '、'], " ");
+        }
+        text = trimmed.to_owned();
+    }
+}
+
+fn looks_like_a_path(word: &str) -> bool {
+    let has_extension = word.rsplit_once('.').is_some_and(|(name, extension)| {
+        !name.is_empty() && (1..=6).contains(&extension.len()) && extension.chars().all(char::is_alphanumeric)
+    });
+    word.contains('/') || has_extension || word.starts_with('.') || word.contains('*')
+}
+
+/// `may_be_folder`: a name without an ending is as likely a folder.
+fn read(rest: &str, may_be_folder: bool) -> Vec<Step> {
+    let lines = line_range(rest);
+    let speaks_of_folder = ["folder", "directory", "目录", "文件夹"].iter().any(|word| rest.contains(word));
+    let is_folder = |path: &str| {
+        path.ends_with('/')
+            || path == "."
+            || path == ".."
+            || speaks_of_folder
+            || may_be_folder && !path.contains('.')
+    };
+    // Any Chinese sentence could be a name; only one that looks like a file is taken for it.
+    let is_name = |path: &String| {
+        looks_like_a_path(path) || !path.chars().any(is_han) || rest.contains(['“', '"', '`', '「', '《'])
+    };
+    let step = |path: String| match path {
+        path if is_folder(&path) => Step::List { path: Some(path) },
+        path => Step::Read { path, lines },
+    };
+    names(rest).into_iter().filter(is_name).map(step).collect()
+}
+
+/// "lines 3 to 9", "第 3 到 9 行", "3-9 行".
+fn line_range(rest: &str) -> Option<(u32, u32)> {
+    let lower = rest.to_ascii_lowercase();
+    let place = lower.find("line").or_else(|| lower.find('第')).or_else(|| lower.find('行').map(|_| 0))?;
+    let numbers: Vec<u32> = lower[place..]
+        .split(|c: char| !c.is_ascii_digit())
+        .filter(|digits| !digits.is_empty())
+        .filter_map(|digits| digits.parse().ok())
+        .collect();
+    match numbers.as_slice() {
+        [from, to, ..] if from <= to && *from > 0 => Some((*from, *to)),
+        [only] if *only > 0 => Some((*only, *only)),
+        _ => None,
+    }
+}
+
+fn search(rest: &str) -> Vec<Step> {
+    let rest = spaced(rest);
+    let words = words(&rest);
+    let place = words
+        .iter()
+        .rposition(|word| !word.quoted && ["in", "inside", "under", "within"].contains(&word.text.as_str()));
+    let (what, place) = match place {
+        Some(at) if at > 0 && at + 1 < words.len() => words.split_at(at),
+        _ => (words.as_slice(), &[] as &[Word]),
+    };
+    let path = place
+        .iter()
+        .skip(1)
+        .find(|word| !FILLERS.contains(&word.text.as_str()))
+        .map(|word| word.text.clone());
+    let word = match what.iter().find(|word| word.quoted) {
+        Some(word) => word.text.clone(),
+        None => {
+            let is_filler = |word: &&Word| {
+                ["for", "the", "word", "text", "string", "a", "all"].contains(&word.text.as_str())
+            };
+            let last_is_filler = |word: &&Word| ["defined", "used", "called"].contains(&word.text.as_str());
+            let kept: Vec<&str> = what
+                .iter()
+                .skip_while(is_filler)
+                .filter(|word| !last_is_filler(word))
+                .map(|word| word.text.as_str())
+                .collect();
+            kept.join(" ")
+        }
+    };
+    if word.is_empty() { Vec::new() } else { vec![Step::Search { word, path }] }
+}
+
+fn find(rest: &str) -> Vec<Step> {
+    let name = |name: String| match name.contains(['*', '?', '.']) {
+        true => Step::Find { pattern: name },
+        false => Step::Find { pattern: format!("*{name}*") },
+    };
+    names(rest).into_iter().map(name).collect()
+}
+
+fn run_words(rest: &str) -> Vec<Step> {
+    let words = words(rest);
+    if let [Word { text, quoted: true }] = words.as_slice() {
+        return run(text);
+    }
+    if let Some(word) = words.iter().find(|word| word.quoted && rest.contains(&format!("`{}`", word.text))) {
+        return run(&word.text);
+    }
+    let plain = rest.trim().trim_end_matches(['。', '！', '，']).trim();
+    let plain = plain.strip_suffix('.').filter(|text| text.ends_with(char::is_alphabetic)).unwrap_or(plain);
+    if TESTS.contains(&plain.to_ascii_lowercase().as_str()) {
+        return vec![Step::Tests];
+    }
+    let plain = spaced(plain);
+    let first = plain.split_whitespace().next().unwrap_or_default();
+    let is_command =
+        first.is_ascii() && first.starts_with(|c: char| c.is_ascii_lowercase() || c == '.' || c == '/');
+    if is_command && !FILLERS.contains(&first) { run(&plain) } else { Vec::new() }
+}
+
+fn run(command: &str) -> Vec<Step> {
+    if command.is_empty() { Vec::new() } else { vec![Step::Run { command: command.to_owned() }] }
+}
+
+/// "FILE with TEXT", "TEXT to FILE", "FILE".
+fn write(rest: &str) -> Option<Step> {
+    const BEFORE_TEXT: &[&str] = &[
+        " with the following content",
+        " with the contents",
+        " with the content",
+        " with the text",
+        " with content",
+        " with text",
+        " containing",
+        " that says",
+        " saying",
+        " with",
+        "，内容为",
+        "，内容是",
+        "内容为",
+        "内容是",
+        " 内容",
+        "，内容",
+        "：",
+    ];
+    let lower = rest.to_ascii_lowercase();
+    for mark in BEFORE_TEXT {
+        if let Some(at) = lower.find(mark)
+            && let Some(path) = names(&rest[..at]).into_iter().next()
+        {
+            return Some(Step::Write { path, content: content(&rest[at + mark.len()..]) });
+        }
+    }
+    for mark in [" into ", " to ", " in ", " as "] {
+        if let Some(at) = lower.rfind(mark)
+            && let [path] = names(&rest[at + mark.len()..]).as_slice()
+        {
+            return Some(Step::Write { path: path.clone(), content: content(&rest[..at]) });
+        }
+    }
+    let [path] = names(rest).try_into().ok()?;
+    looks_like_a_path(&path).then_some(Step::Write { path, content: String::new() })
+}
+
+/// A text, out of its quotes if it is nothing but quoted.
+fn content(text: &str) -> String {
+    let text = text.trim().trim_start_matches([':', '：']).trim();
+    match words(text).as_slice() {
+        [Word { text: inner, quoted: true }] => inner.clone(),
+        _ => text.to_owned(),
+    }
+}
+
+/// "OLD with NEW in FILE", "OLD to NEW in FILE".
+fn replace(rest: &str) -> Option<Step> {
+    let (change, path) = rest.rsplit_once(" in ")?;
+    let path = names(path).into_iter().next()?;
+    let (old, new) = change.split_once(" with ").or_else(|| change.split_once(" to "))?;
+    Some(Step::Replace { path, old: content(old), new: content(new) })
+}
+
+/// "把 TEXT 写入 FILE", "把 FILE 里的 OLD 改成 NEW", "FILE 里有什么".
+fn chinese_middle(clause: &str) -> Option<Step> {
+    let after_politeness = BEFORE.iter().find_map(|word| clause.strip_prefix(word)).unwrap_or(clause);
+    for end in ["里有哪些文件", "里有什么文件", "下有哪些文件", "目录下有什么", "目录里有什么"]
+    {
+        if let Some(path) = after_politeness.trim_end_matches(['？', '?']).strip_suffix(end) {
+            return Some(Step::List { path: names(path).into_iter().next() });
+        }
+    }
+    let rest = after_politeness.strip_prefix('把').or_else(|| after_politeness.strip_prefix('将'))?;
+    for mark in ["写入到", "写入", "写到", "保存到", "写进"] {
+        if let Some((text, path)) = rest.split_once(mark) {
+            let path = names(path).into_iter().next()?;
+            return Some(Step::Write { path, content: content(text) });
+        }
+    }
+    for mark in ["替换成", "替换为", "改成", "改为"] {
+        if let Some((what, new)) = rest.split_once(mark) {
+            let (path, old) = what.split_once("里的").or_else(|| what.split_once("中的"))?;
+            return Some(Step::Replace {
+                path: names(path).into_iter().next()?,
+                old: content(old),
+                new: content(new),
+            });
+        }
+    }
+    None
+}

@@ -1,0 +1,75 @@
+//! A step as a call of the tool that does it, with the names of arguments that the tool itself gives.
+
+use serde_json::{Map, Value, json};
+
+use super::asked::Step;
+use crate::request::ToolSpec;
+
+/// The project's tests, whatever the project is written in.
+const TESTS: &str = "if [ -f Cargo.toml ]; then cargo test; elif [ -f package.json ]; then npm test; \
+    elif [ -f go.mod ]; then go test ./...; elif [ -f Makefile ]; then make test; else python3 -m pytest; fi";
+
+/// The name of the tool a step needs, and the arguments; an error names a tool that is missing.
+pub(super) fn call(step: &Step, tools: &[ToolSpec]) -> Result<(String, Map<String, Value>), &'static str> {
+    let name = match step {
+        Step::Read { .. } => "read",
+        Step::List { .. } => "ls",
+        Step::Search { .. } => "grep",
+        Step::Find { .. } => "find",
+        Step::Run { .. } | Step::Tests => "bash",
+        Step::Write { .. } => "write",
+        Step::Replace { .. } => "edit",
+    };
+    let tool = tools.iter().find(|tool| tool.name == name).ok_or(name)?;
+    let mut arguments = Map::new();
+    let mut set = |keys: &[&str], value: Value| {
+        arguments.insert(property(tool, keys).unwrap_or(keys[0]).to_owned(), value);
+    };
+    match step {
+        Step::Read { path, lines } => {
+            set(&["path", "file_path", "file"], json!(path));
+            if let Some((from, to)) = lines {
+                set(&["offset"], json!(from));
+                set(&["limit"], json!(to - from + 1));
+            }
+        }
+        Step::List { path } => {
+            if let Some(path) = path {
+                set(&["path", "directory"], json!(path));
+            }
+        }
+        Step::Search { word, path } => {
+            set(&["pattern", "query"], json!(word));
+            if let Some(path) = path {
+                set(&["path", "directory"], json!(path));
+            }
+            if property(tool, &["literal"]).is_some() {
+                set(&["literal"], json!(true));
+            }
+        }
+        Step::Find { pattern } => set(&["pattern", "glob"], json!(pattern)),
+        Step::Run { command } => set(&["command", "cmd"], json!(command)),
+        Step::Tests => set(&["command", "cmd"], json!(TESTS)),
+        Step::Write { path, content } => {
+            set(&["path", "file_path", "file"], json!(path));
+            set(&["content", "text"], json!(with_line_end(content)));
+        }
+        Step::Replace { path, old, new } => {
+            let is_snake = tool.parameters.to_string().contains("\"old_text\"");
+            let (old_key, new_key) = if is_snake { ("old_text", "new_text") } else { ("oldText", "newText") };
+            set(&["path", "file_path", "file"], json!(path));
+            set(&["edits"], json!([{ old_key: old, new_key: new }]));
+        }
+    }
+    Ok((name.to_owned(), arguments))
+}
+
+/// The first of these names that the tool knows.
+fn property<'a>(tool: &ToolSpec, keys: &[&'a str]) -> Option<&'a str> {
+    keys.iter().copied().find(|key| tool.parameters["properties"].get(key).is_some())
+}
+
+/// A text file ends with a line end.
+fn with_line_end(content: &str) -> String {
+    if content.is_empty() || content.ends_with('\n') { content.to_owned() } else { format!("{content}\n") }
+}

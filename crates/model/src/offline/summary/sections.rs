@@ -1,0 +1,333 @@
+//! The lines below each heading of a summary.
+
+use super::carried;
+use crate::offline::sentences::{alike, most_telling, sentences, terms};
+use crate::offline::transcript::{Event, Transcript};
+
+const MOST: usize = 8;
+const LONGEST: usize = 300;
+
+const RULES: &[&str] = &[
+    "must",
+    "never",
+    "always",
+    "don't",
+    "do not",
+    "prefer",
+    "only use",
+    "please use",
+    "should",
+    "make sure",
+    "without",
+    "avoid",
+    "no more than",
+    "at most",
+    "必须",
+    "不要",
+    "不能",
+    "请用",
+    "始终",
+    "务必",
+    "只能",
+    "禁止",
+    "尽量",
+];
+const DECISIONS: &[&str] = &[
+    "decided",
+    "instead of",
+    "because",
+    "chose",
+    "choose",
+    "we will use",
+    "i will use",
+    "rather than",
+    "so that",
+    "决定",
+    "因为",
+    "选择",
+    "改用",
+    "而不是",
+];
+const DONE: &[&str] = &[
+    "done",
+    "fixed",
+    "added",
+    "created",
+    "implemented",
+    "wrote",
+    "written",
+    "changed",
+    "removed",
+    "updated",
+    "passes",
+    "passed",
+    "works now",
+    "完成",
+    "已经",
+    "修复",
+    "添加",
+    "创建",
+    "实现",
+    "修改",
+    "通过",
+];
+const NEXT: &[&str] = &[
+    "next",
+    "then ",
+    "todo",
+    "remaining",
+    "still need",
+    "should now",
+    "will now",
+    "接下来",
+    "下一步",
+    "还需要",
+    "待办",
+];
+
+pub(super) fn lines(heading: &str, transcript: &Transcript) -> Vec<String> {
+    let name = heading.trim_start_matches('#').trim().to_lowercase();
+    let found = match name.as_str() {
+        "goal" | "original request" => bullets(goal(transcript)),
+        "constraints & preferences" => bullets(with_words(users(transcript), RULES)),
+        "done" | "early progress" | "progress so far" | "progress" => checked(done(transcript), "- [x] "),
+        "in progress" => checked(in_progress(transcript), "- [ ] "),
+        "blocked" => bullets(blocked(transcript)),
+        "key decisions" => bullets(with_words(assistants(transcript), DECISIONS)),
+        "next steps" => numbered(next_steps(transcript)),
+        _ => bullets(context(transcript)),
+    };
+    let carries = !matches!(name.as_str(), "next steps" | "in progress" | "blocked");
+    let earlier = if carries { carried(transcript, heading) } else { Vec::new() };
+    let all = merged(earlier, found);
+    if all.is_empty() { vec!["- (none)".to_owned()] } else { all }
+}
+
+/// A few words of the first request.
+pub(super) fn title(transcript: &Transcript) -> String {
+    let first = users(transcript).into_iter().next().unwrap_or_else(|| transcript.instructions.clone());
+    let line = first.lines().next().unwrap_or_default();
+    let words: Vec<&str> = line.split_whitespace().take(7).collect();
+    words.join(" ").chars().take(60).collect::<String>().trim_end_matches(['.', ',', '。', '，']).to_owned()
+}
+
+/// Lines of an earlier summary first, then what is new in the later ones.
+fn merged(earlier: Vec<String>, found: Vec<String>) -> Vec<String> {
+    let mut all = earlier;
+    for line in found {
+        if !all.iter().any(|known| known == &line || alike(known, &line)) {
+            all.push(line);
+        }
+    }
+    let skipped = all.len().saturating_sub(2 * MOST);
+    all.drain(..skipped);
+    all
+}
+
+fn users(transcript: &Transcript) -> Vec<String> {
+    texts(transcript, |event| match event {
+        Event::User(text) => Some(text),
+        _ => None,
+    })
+}
+
+fn assistants(transcript: &Transcript) -> Vec<String> {
+    texts(transcript, |event| match event {
+        Event::Assistant(text) => Some(text),
+        _ => None,
+    })
+}
+
+fn texts(transcript: &Transcript, pick: fn(&Event) -> Option<&String>) -> Vec<String> {
+    transcript
+        .events
+        .iter()
+        .filter_map(pick)
+        .map(|text| without_tags(text))
+        .filter(|text| !text.trim().is_empty())
+        .collect()
+}
+
+/// Marks that we drew into a message are nothing that was said.
+fn without_tags(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with("<system>")).collect::<Vec<_>>().join("\n")
+}
+
+fn goal(transcript: &Transcript) -> Vec<String> {
+    let asked = users(transcript);
+    let first = asked.first().map(|text| first_sentences(text, 2));
+    let last = asked.last().filter(|_| asked.len() > 1).map(|text| first_sentences(text, 1));
+    first.into_iter().chain(last).filter(|text| !text.is_empty()).collect()
+}
+
+/// The first sentences that say more than yes or thanks, if there are any.
+fn first_sentences(text: &str, most: usize) -> String {
+    let all = sentences(text);
+    let telling: Vec<String> = all.iter().filter(|sentence| terms(sentence).len() >= 3).cloned().collect();
+    let chosen = if telling.is_empty() { all } else { telling };
+    chosen.into_iter().take(most).collect::<Vec<_>>().join(" ")
+}
+
+/// The sentences that have one of these words.
+fn with_words(texts: Vec<String>, words: &[&str]) -> Vec<String> {
+    let all = texts.iter().flat_map(|text| sentences(text));
+    let telling: Vec<String> = all
+        .filter(|sentence| {
+            let lower = sentence.to_lowercase();
+            words.iter().any(|word| lower.contains(word)) && !sentence.contains("```")
+        })
+        .collect();
+    most_telling(&telling, MOST)
+}
+
+/// Changes that the tools made, and what the assistant said was done.
+fn done(transcript: &Transcript) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for (at, event) in transcript.events.iter().enumerate() {
+        let Event::Call { name, path, command } = event else { continue };
+        if result_of(transcript, at).is_some_and(|(_, failed)| failed) {
+            continue;
+        }
+        let line = match (name.as_str(), path, command) {
+            ("write", Some(path), _) => format!("wrote `{path}`"),
+            ("edit", Some(path), _) => format!("changed `{path}`"),
+            ("bash", _, Some(command)) => format!("ran `{}`", one_line(command)),
+            _ => continue,
+        };
+        if !out.contains(&line) {
+            out.push(line);
+        }
+    }
+    let skipped = out.len().saturating_sub(MOST);
+    out.drain(..skipped);
+    out.extend(with_words(assistants(transcript), DONE).into_iter().take(4));
+    out
+}
+
+/// The result of the call at a place: results follow in the order of the calls before them.
+fn result_of(transcript: &Transcript, call: usize) -> Option<(&str, bool)> {
+    let is_call = |event: &Event| matches!(event, Event::Call { .. });
+    let batch = transcript.events[..call].iter().rev().take_while(|event| is_call(event)).count();
+    let results = transcript.events[call + 1..].iter().skip_while(|event| is_call(event));
+    match results.take_while(|event| matches!(event, Event::Result { .. })).nth(batch) {
+        Some(Event::Result { text, failed }) => Some((text, *failed)),
+        _ => None,
+    }
+}
+
+/// The last request, unless it was answered.
+fn in_progress(transcript: &Transcript) -> Vec<String> {
+    let last_asked = transcript.events.iter().rposition(|event| matches!(event, Event::User(_)));
+    let answered =
+        matches!(transcript.events.last(), Some(Event::Assistant(text)) if !text.trim().is_empty());
+    match last_asked {
+        Some(at) if !answered => match &transcript.events[at] {
+            Event::User(text) => vec![first_sentences(&without_tags(text), 2)],
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// The last failures that nothing of the same kind succeeded after.
+fn blocked(transcript: &Transcript) -> Vec<String> {
+    let mut open: Vec<(String, String)> = Vec::new();
+    for (at, event) in transcript.events.iter().enumerate() {
+        let Event::Call { name, path, command } = event else { continue };
+        let what = command.clone().or_else(|| path.clone()).unwrap_or_else(|| name.clone());
+        match result_of(transcript, at) {
+            Some((text, true)) => {
+                open.retain(|(known, _)| *known != what);
+                open.push((what, telling_line(text)));
+            }
+            Some((_, false)) => open.retain(|(known, _)| *known != what),
+            None => {}
+        }
+    }
+    let skipped = open.len().saturating_sub(4);
+    open.into_iter().skip(skipped).map(|(what, line)| format!("`{}`: {line}", one_line(&what))).collect()
+}
+
+/// The line of an error that names it.
+fn telling_line(text: &str) -> String {
+    let lower = |line: &&str| line.to_lowercase();
+    let is_named = |line: &&str| {
+        ["error", "failed", "panicked", "denied", "not found"].iter().any(|word| lower(line).contains(word))
+    };
+    one_line(text.lines().find(is_named).or_else(|| text.lines().next()).unwrap_or_default())
+}
+
+/// The open request first, then what the assistant announced.
+fn next_steps(transcript: &Transcript) -> Vec<String> {
+    let open = in_progress(transcript).into_iter().map(|request| format!("Go on with: {request}"));
+    let last = assistants(transcript).pop().into_iter().collect();
+    let steps: Vec<String> = open.chain(with_words(last, NEXT)).take(5).collect();
+    if steps.is_empty() { vec!["Ask the user what comes next.".to_owned()] } else { steps }
+}
+
+/// Files, and the sentences that tell most and stand nowhere else in the summary.
+fn context(transcript: &Transcript) -> Vec<String> {
+    let mut out = files(transcript);
+    let told: Vec<String> = [
+        goal(transcript),
+        with_words(users(transcript), RULES),
+        with_words(assistants(transcript), DECISIONS),
+        done(transcript),
+        next_steps(transcript),
+    ]
+    .concat();
+    let said: Vec<String> = transcript
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::User(text) | Event::Assistant(text) => Some(without_tags(text)),
+            _ => None,
+        })
+        .flat_map(|text| sentences(&text))
+        .filter(|sentence| terms(sentence).len() >= 4 && !sentence.starts_with("```"))
+        .filter(|sentence| !told.iter().any(|told| told.contains(sentence.as_str())))
+        .collect();
+    out.extend(most_telling(&said, MOST));
+    out
+}
+
+fn files(transcript: &Transcript) -> Vec<String> {
+    let (mut read, mut changed) = (Vec::new(), Vec::new());
+    for (at, event) in transcript.events.iter().enumerate() {
+        let failed = result_of(transcript, at).is_some_and(|(_, failed)| failed);
+        if let Event::Call { name, path: Some(path), .. } = event
+            && !failed
+        {
+            let list = if matches!(name.as_str(), "write" | "edit") { &mut changed } else { &mut read };
+            if !list.contains(path) {
+                list.push(path.clone());
+            }
+        }
+    }
+    read.retain(|path| !changed.contains(path));
+    let line = |what: &str, files: Vec<String>| {
+        let names: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
+        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+    };
+    [line("Files changed", changed), line("Files read", read)].into_iter().flatten().collect()
+}
+
+fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+fn bullets(lines: Vec<String>) -> Vec<String> {
+    lines.iter().map(|line| format!("- {}", one_line(line))).collect()
+}
+
+fn checked(lines: Vec<String>, mark: &str) -> Vec<String> {
+    lines.iter().map(|line| format!("{mark}{}", one_line(line))).collect()
+}
+
+fn numbered(lines: Vec<String>) -> Vec<String> {
+    lines.iter().enumerate().map(|(at, line)| format!("{}. {}", at + 1, one_line(line))).collect()
+}

@@ -1,0 +1,189 @@
+//! A conversation to be summarised, as it lies in a request: written out in the user's message, or as messages.
+
+use serde_json::Value;
+
+use crate::message::{Message, joined};
+use crate::request::Request;
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Event {
+    User(String),
+    Assistant(String),
+    Call { name: String, path: Option<String>, command: Option<String> },
+    Result { text: String, failed: bool },
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Transcript {
+    pub(super) events: Vec<Event>,
+    /// A summary of what came before, to be carried on.
+    pub(super) previous: String,
+    /// Everything around the conversation: what kind of summary is wanted.
+    pub(super) instructions: String,
+}
+
+pub(super) fn transcript(request: &Request) -> Transcript {
+    let last = request.messages.iter().rev().find_map(|message| match message {
+        Message::User(user) => Some(joined(&user.content)),
+        _ => None,
+    });
+    let last = last.unwrap_or_default();
+    match between(&last, "conversation") {
+        Some((conversation, rest)) => {
+            let (previous, instructions) =
+                between(&rest, "previous-summary").unwrap_or((String::new(), rest));
+            Transcript { events: written(&conversation), previous, instructions }
+        }
+        None => {
+            let all_but_last = request.messages.len().saturating_sub(1);
+            Transcript {
+                events: said(&request.messages[..all_but_last]),
+                previous: String::new(),
+                instructions: last,
+            }
+        }
+    }
+}
+
+/// What stands between the tags of a name, and everything else.
+fn between(text: &str, name: &str) -> Option<(String, String)> {
+    let (before, rest) = text.split_once(&format!("<{name}>"))?;
+    let (inner, after) = rest.rsplit_once(&format!("</{name}>"))?;
+    Some((inner.trim().to_owned(), format!("{before}{after}")))
+}
+
+fn said(messages: &[Message]) -> Vec<Event> {
+    let mut events = Vec::new();
+    for message in messages {
+        match message {
+            Message::System(_) => {}
+            Message::User(user) => events.push(Event::User(joined(&user.content))),
+            Message::Assistant(said) => {
+                events.push(Event::Assistant(said.text()));
+                events.extend(said.calls().map(|call| {
+                    let text = |key: &str| call.arguments.get(key).and_then(Value::as_str).map(str::to_owned);
+                    Event::Call { name: call.name.clone(), path: text("path"), command: text("command") }
+                }));
+            }
+            Message::ToolResult(result) => {
+                events.push(Event::Result { text: result.text(), failed: result.is_error });
+            }
+        }
+    }
+    events
+}
+
+/// Reads paragraphs that begin with who said them: `[User]: …`.
+fn written(text: &str) -> Vec<Event> {
+    let mut paragraphs: Vec<(String, String)> = Vec::new();
+    for line in text.lines() {
+        match label(line) {
+            Some((who, rest)) => paragraphs.push((who.to_lowercase(), rest.trim().to_owned())),
+            None => match paragraphs.last_mut() {
+                Some((_, body)) => {
+                    body.push('\n');
+                    body.push_str(line);
+                }
+                None if line.trim().is_empty() => {}
+                None => paragraphs.push(("user".to_owned(), line.to_owned())),
+            },
+        }
+    }
+    paragraphs.into_iter().flat_map(|(who, body)| events(&who, body.trim())).collect()
+}
+
+fn label(line: &str) -> Option<(&str, &str)> {
+    let (who, rest) = line.strip_prefix('[')?.split_once("]:")?;
+    let is_name = who.len() <= 40 && who.chars().all(|c| c.is_alphanumeric() || c == ' ');
+    is_name.then_some((who, rest))
+}
+
+fn events(who: &str, body: &str) -> Vec<Event> {
+    match who {
+        "user" => vec![Event::User(body.to_owned())],
+        "assistant tool calls" | "tool calls" | "tool call" => calls(body),
+        "tool result" | "result" => vec![Event::Result { text: body.to_owned(), failed: looks_failed(body) }],
+        who if who.contains("thinking") => Vec::new(),
+        _ => vec![Event::Assistant(body.to_owned())],
+    }
+}
+
+/// Reads `read(path="a.rs"); bash(command="ls")`.
+fn calls(body: &str) -> Vec<Event> {
+    let mut calls = Vec::new();
+    let mut rest = body;
+    while let Some(open) = rest.find('(') {
+        let name = rest[..open].trim_matches([' ', ';', '\n', ',', '-', '*']).to_owned();
+        let close = closing(&rest[open..]).map_or(rest.len(), |at| open + at);
+        let arguments = &rest[open + 1..close.max(open + 1)];
+        if !name.is_empty() && !name.contains(' ') {
+            calls.push(Event::Call {
+                name,
+                path: argument(arguments, "path"),
+                command: argument(arguments, "command"),
+            });
+        }
+        rest = rest.get(close + 1..).unwrap_or_default();
+    }
+    calls
+}
+
+/// Where the bracket that opens a text is closed, strings aside.
+fn closing(text: &str) -> Option<usize> {
+    let (mut depth, mut in_string, mut escaped) = (0, false, false);
+    for (at, c) in text.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            '(' if !in_string => depth += 1,
+            ')' if !in_string => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn argument(arguments: &str, key: &str) -> Option<String> {
+    let at = arguments.find(&format!("{key}=\""))? + key.len() + 1;
+    let mut values = serde_json::Deserializer::from_str(&arguments[at..]).into_iter::<String>();
+    values.next()?.ok()
+}
+
+fn looks_failed(text: &str) -> bool {
+    let lower = text.to_lowercase();
+    let beginning: String = lower.chars().take(400).collect();
+    ["error:", "error[", "failed", "panicked", "not found", "no such file", "permission denied", "traceback"]
+        .iter()
+        .any(|word| beginning.contains(word))
+        || lower.contains("[exit code ") && !lower.contains("[exit code 0]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_written_conversation_is_read_back() {
+        let events = written(
+            "[User]: Fix it\nplease\n\n[Assistant thinking]: hm\n\n[Assistant]: I look.\n\n[Assistant tool calls]: read(path=\"a (1).rs\"); bash(command=\"echo \\\"hi\\\"\")\n\n[Tool result]: error[E0308]: mismatched",
+        );
+        assert_eq!(
+            events,
+            [
+                Event::User("Fix it\nplease".to_owned()),
+                Event::Assistant("I look.".to_owned()),
+                Event::Call { name: "read".to_owned(), path: Some("a (1).rs".to_owned()), command: None },
+                Event::Call { name: "bash".to_owned(), path: None, command: Some("echo \"hi\"".to_owned()) },
+                Event::Result { text: "error[E0308]: mismatched".to_owned(), failed: true },
+            ]
+        );
+    }
+}

@@ -1,0 +1,145 @@
+//! Who offers models: an address, a protocol, and where its key is.
+
+use std::fmt;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::compat::CompatSpec;
+use crate::key::KeySource;
+use crate::request::Api;
+
+/// See the module.
+#[derive(Clone)]
+pub struct Provider {
+    pub id: String,
+    pub name: String,
+    pub api: Api,
+    pub base_url: String,
+    pub key: KeySource,
+    /// Sent with every request. The values may be secrets.
+    pub headers: Vec<(String, SecretString)>,
+    /// What models it has is its own business: names that the registry does not know are passed on.
+    pub any_model: bool,
+    pub compat: CompatSpec,
+    pub patience: Patience,
+}
+
+/// How long to wait for a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// Until it begins to answer. A small machine takes minutes to read a long prompt.
+    pub answer: Duration,
+    /// Between two pieces of an answer.
+    pub silence: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Patience {
+        Patience { answer: Duration::from_secs(600), silence: Duration::from_secs(300) }
+    }
+}
+
+impl Provider {
+    /// A server without key at an address.
+    pub fn new(id: impl Into<String>, api: Api, base_url: impl Into<String>) -> Provider {
+        let id = id.into();
+        Provider {
+            name: id.clone(),
+            id,
+            api,
+            base_url: base_url.into(),
+            key: KeySource::None,
+            headers: Vec::new(),
+            any_model: true,
+            compat: CompatSpec::default(),
+            patience: Patience::default(),
+        }
+    }
+
+    /// The address of a path below the base URL. Whether the base ends with `/v1` is a matter of taste.
+    pub(crate) fn url(&self, path: &str) -> String {
+        let base = self.base_url.trim_end_matches('/');
+        let path = match (base.ends_with("/v1"), path.strip_prefix("/v1/")) {
+            (true, Some(rest)) => format!("/{rest}"),
+            _ => path.to_owned(),
+        };
+        format!("{base}{path}")
+    }
+
+    /// Whether it runs on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        let host = self.base_url.split("://").nth(1).unwrap_or(&self.base_url);
+        ["localhost", "127.", "[::1]", "0.0.0.0"].iter().any(|local| host.starts_with(local))
+    }
+
+    pub(crate) fn header_secrets(&self) -> impl Iterator<Item = &SecretString> {
+        self.headers.iter().map(|(_, value)| value)
+    }
+}
+
+/// Header values are not shown, nor is what an address may hold besides a host.
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Provider")
+            .field("id", &self.id)
+            .field("api", &self.api)
+            .field("base_url", &without_userinfo(&self.base_url))
+            .field("key", &self.key)
+            .field("headers", &headers)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Compares header values too, in the clear but in memory only.
+impl PartialEq for Provider {
+    fn eq(&self, other: &Provider) -> bool {
+        let headers = |provider: &Provider| {
+            provider
+                .headers
+                .iter()
+                .map(|(name, value)| (name.clone(), value.expose_secret().to_owned()))
+                .collect::<Vec<_>>()
+        };
+        (&self.id, self.api, &self.base_url, &self.key) == (&other.id, other.api, &other.base_url, &other.key)
+            && headers(self) == headers(other)
+    }
+}
+
+/// An address as it may be shown.
+pub(crate) fn without_userinfo(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let host = rest[..end].rsplit('@').next().unwrap_or_default();
+    let path = rest[end..].split(['?', '#']).next().unwrap_or_default();
+    if scheme.is_empty() { format!("{host}{path}") } else { format!("{scheme}://{host}{path}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_not_said_twice() {
+        let url = |base: &str, path: &str| Provider::new("p", Api::AnthropicMessages, base).url(path);
+        assert_eq!(url("https://api.anthropic.com", "/v1/messages"), "https://api.anthropic.com/v1/messages");
+        assert_eq!(url("http://127.0.0.1:8099/v1/", "/v1/messages"), "http://127.0.0.1:8099/v1/messages");
+        assert_eq!(
+            url("http://127.0.0.1:8099/v1", "/chat/completions"),
+            "http://127.0.0.1:8099/v1/chat/completions"
+        );
+    }
+
+    #[test]
+    fn a_provider_shows_no_secret() {
+        let mut provider =
+            Provider::new("p", Api::OpenaiCompletions, "https://me:hunter2@host/v1?key=hunter2");
+        provider.headers.push(("x-token".to_owned(), SecretString::from("hunter2")));
+        let shown = format!("{provider:?}");
+        assert!(
+            !shown.contains("hunter2") && shown.contains("https://host/v1") && shown.contains("x-token"),
+            "{shown}"
+        );
+    }
+}

@@ -1,0 +1,256 @@
+//! Which models there are, who offers them, and which can be used now. The built-in list first, the user's on top.
+//!
+//! Pure data: keys are only looked for, never fetched, and no server is asked.
+
+mod lookup;
+mod spec;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use self::lookup::LookupError;
+pub use self::spec::{ModelSpec, OneOrMany, ProviderSpec, ThinkingSpec};
+use crate::compat::Compat;
+use crate::provider::Provider;
+use crate::request::ModelInfo;
+use crate::surroundings::Surroundings;
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    providers: BTreeMap<String, Arc<Provider>>,
+    models: Vec<Arc<ModelInfo>>,
+    problems: Vec<String>,
+}
+
+impl Registry {
+    /// What Osier knows by itself.
+    pub fn built_in() -> Registry {
+        Registry::new(BTreeMap::new())
+    }
+
+    /// The built-in list with what the user says in `[providers]` on top of it.
+    pub fn new(user: BTreeMap<String, ProviderSpec>) -> Registry {
+        let mut specs = built_in_specs();
+        let mut problems = Vec::new();
+        for (id, spec) in user {
+            problems.extend(spec.problems(&id));
+            let known = specs.remove(&id).unwrap_or_default();
+            specs.insert(id, known.with(spec));
+        }
+        Registry::build(specs, problems)
+    }
+
+    fn build(specs: BTreeMap<String, ProviderSpec>, problems: Vec<String>) -> Registry {
+        let mut registry = Registry { problems, ..Registry::default() };
+        for (id, spec) in specs {
+            match spec.provider(&id) {
+                Ok(provider) => {
+                    let models = spec.models.iter().map(|model| Arc::new(model.info(&provider)));
+                    registry.models.extend(models);
+                    registry.providers.insert(id, Arc::new(provider));
+                }
+                Err(problem) => registry.problems.push(problem),
+            }
+        }
+        registry
+    }
+
+    /// What is wrong with the user's settings, for people. The rest of them is in force.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    pub fn provider(&self, id: &str) -> Option<&Arc<Provider>> {
+        self.providers.get(id)
+    }
+
+    pub fn providers(&self) -> impl Iterator<Item = &Arc<Provider>> {
+        self.providers.values()
+    }
+
+    /// Every listed model, by provider.
+    pub fn models(&self) -> &[Arc<ModelInfo>] {
+        &self.models
+    }
+
+    /// The listed models whose provider has what it needs.
+    pub fn usable(&self, surroundings: &Surroundings) -> Vec<Arc<ModelInfo>> {
+        self.models.iter().filter(|model| self.is_ready(model, surroundings).is_ok()).cloned().collect()
+    }
+
+    /// Whether a model can be asked; the hint says what is missing.
+    pub fn is_ready(&self, model: &ModelInfo, surroundings: &Surroundings) -> Result<(), String> {
+        match self.providers.get(&model.provider) {
+            Some(provider) => provider.key.is_ready(surroundings),
+            None => Err(format!("no provider {}", model.provider)),
+        }
+    }
+
+    /// Finds a model by `provider/id`, by its id, or by the end of its id.
+    pub fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError> {
+        lookup::find(self, name)
+    }
+
+    /// A model that no list has, as much like its nearest sibling as can be told.
+    pub(crate) fn assumed(&self, provider: &Provider, id: &str) -> ModelInfo {
+        let shared = |model: &&Arc<ModelInfo>| {
+            model.id.bytes().zip(id.bytes()).take_while(|(theirs, ours)| theirs == ours).count()
+        };
+        let siblings = self.models.iter().filter(|model| model.provider == provider.id);
+        match siblings.filter(|model| shared(model) >= 5).max_by_key(shared) {
+            Some(sibling) => ModelInfo {
+                id: id.to_owned(),
+                name: id.to_owned(),
+                price: crate::usage::Price::default(),
+                ..ModelInfo::clone(sibling)
+            },
+            None => ModelSpec { id: id.to_owned(), ..ModelSpec::default() }.info(provider),
+        }
+    }
+}
+
+fn built_in_specs() -> BTreeMap<String, ProviderSpec> {
+    #[derive(serde::Deserialize)]
+    struct File {
+        providers: BTreeMap<String, ProviderSpec>,
+    }
+    let file: File = toml::from_str(include_str!("../models.toml")).expect("a test reads the built-in list");
+    file.providers
+}
+
+impl Provider {
+    fn compat_for(&self, model: &ModelSpec) -> Compat {
+        Compat::of(model.api.unwrap_or(self.api)).with(&self.compat).with(&model.compat)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::KeySource;
+    use crate::request::Api;
+    use crate::thinking::ThinkingLevel;
+    use expect_test::expect;
+
+    fn registry(config: &str) -> Registry {
+        #[derive(serde::Deserialize)]
+        struct File {
+            providers: BTreeMap<String, ProviderSpec>,
+        }
+        Registry::new(toml::from_str::<File>(config).unwrap().providers)
+    }
+
+    #[test]
+    fn the_built_in_list_is_sound() {
+        let registry = Registry::built_in();
+        assert!(registry.problems().is_empty(), "{:?}", registry.problems());
+        for model in registry.models() {
+            assert!(model.max_output <= model.context_window, "{}", model.full_name());
+            assert!(model.price.output >= model.price.input, "{}", model.full_name());
+            assert!(
+                !model.thinking.can_think() || !model.thinking.levels.is_empty(),
+                "{}",
+                model.full_name()
+            );
+            assert_eq!(*registry.find(&model.full_name()).unwrap(), **model);
+        }
+    }
+
+    #[test]
+    fn a_server_of_ones_own() {
+        let registry = registry(
+            r#"
+            [providers.local]
+            api = "openai-completions"
+            base_url = "http://127.0.0.1:8080/v1"
+            api_key_env = "LOCAL_KEY"
+            [[providers.local.models]]
+            id = "smollm2"
+            context_window = 8192
+            "#,
+        );
+        assert!(registry.problems().is_empty());
+        let model = registry.find("local/smollm2").unwrap();
+        assert_eq!((model.api, model.context_window, model.max_output), (Api::OpenaiCompletions, 8192, 4096));
+        assert_eq!(registry.provider("local").unwrap().key, KeySource::Env(vec!["LOCAL_KEY".to_owned()]));
+        assert_eq!(registry.is_ready(&model, &Surroundings::none()), Err("set LOCAL_KEY".to_owned()));
+        let with_key = Surroundings::new(|name| (name == "LOCAL_KEY").then(|| "x".to_owned()));
+        let usable: Vec<String> = registry.usable(&with_key).iter().map(|model| model.full_name()).collect();
+        assert_eq!(usable, ["local/smollm2", "offline/offline"]);
+    }
+
+    #[test]
+    fn a_user_corrects_and_adds_to_what_is_built_in() {
+        let registry = registry(
+            r#"
+            [providers.anthropic]
+            base_url = "https://proxy.example"
+            api_key_command = "pass anthropic"
+            headers = { "x-team" = "osier" }
+            [[providers.anthropic.models]]
+            id = "claude-opus-5-5"
+            context_window = 200_000
+            [[providers.anthropic.models]]
+            id = "claude-next"
+            thinking = true
+            compat = { cache_control = false }
+            "#,
+        );
+        let provider = registry.provider("anthropic").unwrap();
+        assert_eq!(
+            (provider.base_url.as_str(), provider.api),
+            ("https://proxy.example", Api::AnthropicMessages)
+        );
+        assert_eq!(provider.key, KeySource::Command("pass anthropic".to_owned()));
+        let known = registry.find("anthropic/claude-opus-5-5").unwrap();
+        assert_eq!((known.context_window, known.max_output, known.price.input), (200_000, 128_000, 4.0));
+        let new = registry.find("claude-next").unwrap();
+        assert!(new.thinking.can_think() && !new.compat.cache_control);
+        assert_eq!(new.thinking.nearest(ThinkingLevel::Max), ThinkingLevel::High);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_the_nearest_key_and_do_no_harm_to_the_rest() {
+        let registry = registry(
+            r#"
+            [providers.local]
+            api = "openai-completions"
+            base_ulr = "http://127.0.0.1:8080/v1"
+            [providers.other]
+            base_url = "http://127.0.0.1:8081/v1"
+            api_key_env = "A"
+            api_key_file = "~/k"
+            [[providers.other.models]]
+            id = "m"
+            context = 1
+            [providers.none]
+            api = "offline"
+            "#,
+        );
+        let problems = registry.problems().join("\n");
+        expect![[r#"
+            providers.local: unknown key `base_ulr`; did you mean `base_url`?
+            providers.other: unknown key `context` of model m; did you mean `context_window`?
+            providers.local: `base_url` is missing
+            providers.none: `base_url` is missing
+            providers.other: only one of `api_key_env`, `api_key_command` and `api_key_file` can be set"#]]
+        .assert_eq(&problems);
+        assert!(registry.find("anthropic/claude-opus-5-5").is_ok());
+    }
+
+    #[test]
+    fn a_model_no_list_has_is_like_its_sibling_at_an_unknown_price() {
+        let registry = Registry::built_in();
+        let new = registry.find("anthropic/claude-opus-6").unwrap();
+        assert_eq!((new.id.as_str(), new.context_window, new.price.input), ("claude-opus-6", 1_000_000, 0.0));
+        assert!(new.compat.cache_control && new.images);
+        let local = registry.find("ollama/qwen3:8b").unwrap();
+        assert_eq!((local.id.as_str(), local.context_window), ("qwen3:8b", 32_768));
+        let routed = registry.find("openrouter/anthropic/claude-opus-5.5").unwrap();
+        assert_eq!(
+            (routed.provider.as_str(), routed.id.as_str()),
+            ("openrouter", "anthropic/claude-opus-5.5")
+        );
+    }
+}

@@ -1,0 +1,261 @@
+//! Providers and models as people write them down. Everything may be missing; what is missing is filled in later.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+use serde::Deserialize;
+
+use crate::compat::{Compat, CompatSpec};
+use crate::key::KeySource;
+use crate::provider::{Patience, Provider};
+use crate::request::{Api, ModelInfo};
+use crate::thinking::{Ability, Style, ThinkingLevel};
+use crate::usage::Price;
+
+/// `[providers.NAME]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ProviderSpec {
+    pub name: Option<String>,
+    pub api: Option<Api>,
+    pub base_url: Option<String>,
+    pub api_key_env: Option<OneOrMany>,
+    pub api_key_command: Option<String>,
+    pub api_key_file: Option<PathBuf>,
+    pub headers: BTreeMap<String, SecretString>,
+    /// Whether models that are not listed may be asked for. They may, unless said otherwise.
+    pub any_model: Option<bool>,
+    pub compat: CompatSpec,
+    /// Seconds to wait for the beginning of an answer, and between its pieces.
+    pub answer_timeout: Option<u64>,
+    pub silence_timeout: Option<u64>,
+    pub models: Vec<ModelSpec>,
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, toml::Value>,
+}
+
+/// `[[providers.NAME.models]]`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ModelSpec {
+    pub id: String,
+    pub name: Option<String>,
+    /// If it differs from its provider's.
+    pub api: Option<Api>,
+    pub context_window: Option<u64>,
+    pub max_output: Option<u64>,
+    pub price: Option<Price>,
+    pub tools: Option<bool>,
+    pub images: Option<bool>,
+    pub thinking: Option<ThinkingSpec>,
+    pub compat: CompatSpec,
+    #[serde(flatten)]
+    pub unknown: BTreeMap<String, toml::Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// `true`, or how exactly.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum ThinkingSpec {
+    Plain(bool),
+    Exact(Ability),
+}
+
+const PROVIDER_KEYS: &[&str] = &[
+    "name",
+    "api",
+    "base_url",
+    "api_key_env",
+    "api_key_command",
+    "api_key_file",
+    "headers",
+    "any_model",
+    "compat",
+    "answer_timeout",
+    "silence_timeout",
+    "models",
+];
+const MODEL_KEYS: &[&str] =
+    &["id", "name", "api", "context_window", "max_output", "price", "tools", "images", "thinking", "compat"];
+
+impl ProviderSpec {
+    /// This with what `over` says on top. Models of the same id are one model.
+    pub(super) fn with(mut self, over: ProviderSpec) -> ProviderSpec {
+        let names_a_key =
+            over.api_key_env.is_some() || over.api_key_command.is_some() || over.api_key_file.is_some();
+        if names_a_key {
+            self.api_key_env = over.api_key_env;
+            self.api_key_command = over.api_key_command;
+            self.api_key_file = over.api_key_file;
+        }
+        self.headers.extend(over.headers);
+        for model in over.models {
+            match self.models.iter_mut().find(|known| known.id == model.id) {
+                Some(known) => *known = std::mem::take(known).with(model),
+                None => self.models.push(model),
+            }
+        }
+        ProviderSpec {
+            name: over.name.or(self.name),
+            api: over.api.or(self.api),
+            base_url: over.base_url.or(self.base_url),
+            any_model: over.any_model.or(self.any_model),
+            compat: merged(self.compat, over.compat),
+            answer_timeout: over.answer_timeout.or(self.answer_timeout),
+            silence_timeout: over.silence_timeout.or(self.silence_timeout),
+            unknown: BTreeMap::new(),
+            ..self
+        }
+    }
+
+    /// Keys nobody knows.
+    pub(super) fn problems(&self, id: &str) -> Vec<String> {
+        let of_provider = self.unknown.keys().map(|key| unknown_key(id, key, "", PROVIDER_KEYS));
+        let of_models = self.models.iter().flat_map(|model| {
+            let whose = format!(" of model {}", model.id);
+            model.unknown.keys().map(move |key| unknown_key(id, key, &whose, MODEL_KEYS))
+        });
+        of_provider.chain(of_models).collect()
+    }
+
+    pub(super) fn provider(&self, id: &str) -> Result<Provider, String> {
+        let problem = |what: &str| Err(format!("providers.{id}: {what}"));
+        let is_offline = self.api == Some(Api::Offline) && id == "offline";
+        let base_url = self.base_url.clone().unwrap_or_default();
+        if base_url.trim().is_empty() && !is_offline {
+            return problem("`base_url` is missing");
+        }
+        let keys = [self.api_key_env.is_some(), self.api_key_command.is_some(), self.api_key_file.is_some()];
+        if keys.into_iter().filter(|given| *given).count() > 1 {
+            return problem("only one of `api_key_env`, `api_key_command` and `api_key_file` can be set");
+        }
+        if self.models.iter().any(|model| model.id.trim().is_empty()) {
+            return problem("a model has no `id`");
+        }
+        let usual = Patience::default();
+        let seconds = |given: Option<u64>, usual: Duration| given.map_or(usual, Duration::from_secs);
+        Ok(Provider {
+            id: id.to_owned(),
+            name: self.name.clone().unwrap_or_else(|| id.to_owned()),
+            api: self.api.unwrap_or(Api::OpenaiCompletions),
+            base_url,
+            key: self.key(),
+            headers: self.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+            any_model: self.any_model.unwrap_or(!is_offline),
+            compat: self.compat,
+            patience: Patience {
+                answer: seconds(self.answer_timeout, usual.answer),
+                silence: seconds(self.silence_timeout, usual.silence),
+            },
+        })
+    }
+
+    fn key(&self) -> KeySource {
+        match (&self.api_key_env, &self.api_key_command, &self.api_key_file) {
+            (Some(OneOrMany::One(name)), ..) => KeySource::Env(vec![name.clone()]),
+            (Some(OneOrMany::Many(names)), ..) => KeySource::Env(names.clone()),
+            (_, Some(command), _) => KeySource::Command(command.clone()),
+            (.., Some(file)) => KeySource::File(file.clone()),
+            (None, None, None) => KeySource::None,
+        }
+    }
+}
+
+impl ModelSpec {
+    fn with(self, over: ModelSpec) -> ModelSpec {
+        ModelSpec {
+            id: over.id,
+            name: over.name.or(self.name),
+            api: over.api.or(self.api),
+            context_window: over.context_window.or(self.context_window),
+            max_output: over.max_output.or(self.max_output),
+            price: over.price.or(self.price),
+            tools: over.tools.or(self.tools),
+            images: over.images.or(self.images),
+            thinking: over.thinking.or(self.thinking),
+            compat: merged(self.compat, over.compat),
+            unknown: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn info(&self, provider: &Provider) -> ModelInfo {
+        let api = self.api.unwrap_or(provider.api);
+        let usual_window = if provider.is_local() { 32_768 } else { 128_000 };
+        let context_window = self.context_window.unwrap_or(usual_window).max(1);
+        ModelInfo {
+            provider: provider.id.clone(),
+            id: self.id.clone(),
+            name: self.name.clone().unwrap_or_else(|| self.id.clone()),
+            api,
+            context_window,
+            max_output: self.max_output.unwrap_or_else(|| 16_384.min(context_window / 2)).min(context_window),
+            price: self.price.clone().unwrap_or_default(),
+            tools: self.tools.unwrap_or(true),
+            images: self.images.unwrap_or(false),
+            thinking: self.thinking.as_ref().map(|thinking| thinking.ability(api)).unwrap_or_default(),
+            compat: provider.compat_for(self),
+        }
+    }
+}
+
+impl ThinkingSpec {
+    fn ability(&self, api: Api) -> Ability {
+        match self {
+            ThinkingSpec::Exact(ability) => ability.clone(),
+            ThinkingSpec::Plain(false) => Ability::default(),
+            ThinkingSpec::Plain(true) => Ability {
+                style: if api == Api::AnthropicMessages { Style::Budget } else { Style::Effort },
+                levels: vec![ThinkingLevel::Low, ThinkingLevel::Medium, ThinkingLevel::High],
+                off: Some("omit".to_owned()),
+            },
+        }
+    }
+}
+
+impl Compat {
+    /// What can be taken for granted of anybody who speaks a protocol.
+    pub(super) fn of(api: Api) -> Compat {
+        let usual = Compat::default();
+        match api {
+            Api::AnthropicMessages => Compat { cache_control: true, tool_result_images: true, ..usual },
+            Api::OpenaiResponses => Compat { tool_result_images: true, prompt_cache_key: true, ..usual },
+            Api::OpenaiCompletions | Api::GoogleGenerativeAi | Api::Offline | Api::Scripted => usual,
+        }
+    }
+}
+
+fn merged(below: CompatSpec, over: CompatSpec) -> CompatSpec {
+    CompatSpec {
+        developer_role: over.developer_role.or(below.developer_role),
+        max_tokens_field: over.max_tokens_field.or(below.max_tokens_field),
+        stream_options: over.stream_options.or(below.stream_options),
+        reasoning: over.reasoning.or(below.reasoning),
+        reasoning_back: over.reasoning_back.or(below.reasoning_back),
+        store: over.store.or(below.store),
+        prompt_cache_key: over.prompt_cache_key.or(below.prompt_cache_key),
+        cache_control: over.cache_control.or(below.cache_control),
+        tool_result_images: over.tool_result_images.or(below.tool_result_images),
+        null_content: over.null_content.or(below.null_content),
+        bound_thinking: over.bound_thinking.or(below.bound_thinking),
+    }
+}
+
+fn unknown_key(provider: &str, key: &str, whose: &str, known: &[&str]) -> String {
+    let near = known
+        .iter()
+        .map(|known| (strsim::jaro_winkler(key, known), known))
+        .max_by(|a, b| a.0.total_cmp(&b.0));
+    let hint = near
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .map_or_else(String::new, |(_, near)| format!("; did you mean `{near}`?"));
+    format!("providers.{provider}: unknown key `{key}`{whose}{hint}")
+}

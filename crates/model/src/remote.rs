@@ -1,0 +1,238 @@
+//! A model behind a socket: sends a request, reads the stream, tries again while nothing was said, and stops at once
+//! when asked to. Knows nothing of any protocol; see `api`.
+
+mod exchange;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::stream;
+use secrecy::SecretString;
+use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use self::exchange::Exchange;
+pub(crate) use self::exchange::headers;
+use crate::discover::discover;
+use crate::draft::Draft;
+use crate::failure::Failure;
+use crate::key::scrubbed;
+use crate::message::StopReason;
+use crate::net::Net;
+use crate::port::{Delta, Deltas, Model};
+use crate::provider::Provider;
+use crate::registry::Registry;
+use crate::request::{ModelInfo, Request};
+
+/// See the module.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    provider: Arc<Provider>,
+    net: Net,
+    /// Fetched once; forgotten when the server refuses it.
+    key: Arc<Mutex<Option<SecretString>>>,
+}
+
+impl Remote {
+    pub(crate) fn new(provider: Arc<Provider>, net: Net) -> Remote {
+        Remote { provider, net, key: Arc::default() }
+    }
+
+    async fn key(&self) -> Result<Option<SecretString>, Failure> {
+        let mut known = self.key.lock().await;
+        if known.is_none() {
+            *known = self
+                .provider
+                .key
+                .fetch(&self.net.surroundings)
+                .await
+                .map_err(|hint| self.not_configured(hint))?;
+        }
+        Ok(known.clone())
+    }
+
+    fn not_configured(&self, hint: String) -> Failure {
+        Failure::NotConfigured { provider: self.provider.id.clone(), hint }
+    }
+
+    /// The failure as it may be shown: no text from outside may hold the key that was used, or any other secret.
+    async fn cleaned(&self, failure: Failure, used: Option<&SecretString>) -> Failure {
+        let secrets: Vec<&SecretString> = used.into_iter().chain(self.provider.header_secrets()).collect();
+        let failure = failure.map_said(|said| scrubbed(said, &secrets));
+        if matches!(failure, Failure::Unauthorized { .. }) {
+            *self.key.lock().await = None;
+        }
+        failure
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").field("provider", &self.provider).finish_non_exhaustive()
+    }
+}
+
+impl Model for Remote {
+    fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas {
+        let draft = self.blank(&request);
+        let run = Run {
+            remote: self.clone(),
+            request: Arc::new(request),
+            cancel,
+            key: None,
+            tried: 0,
+            draft,
+            held: Vec::new(),
+            ready: VecDeque::new(),
+            has_content: false,
+            state: State::Asking,
+        };
+        Box::pin(stream::unfold(run, |mut run| async move { run.next().await.map(|delta| (delta, run)) }))
+    }
+}
+
+impl Remote {
+    /// The models its server says it has.
+    pub(crate) async fn discover(&self, registry: &Registry) -> Result<Vec<ModelInfo>, Failure> {
+        let key = self.key().await?;
+        match discover(registry, &self.provider, &self.net, key.as_ref()).await {
+            Ok(models) => Ok(models),
+            Err(failure) => Err(self.cleaned(failure, key.as_ref()).await),
+        }
+    }
+
+    fn blank(&self, request: &Request) -> Draft {
+        Draft::new(&request.model, self.net.surroundings.now())
+    }
+}
+
+/// One reply on its way.
+struct Run {
+    remote: Remote,
+    request: Arc<Request>,
+    cancel: CancellationToken,
+    /// The key this try was made with.
+    key: Option<SecretString>,
+    tried: u32,
+    /// The fold of what was handed out.
+    draft: Draft,
+    /// What came before any content. Until then a failure can be tried again without saying anything twice.
+    held: Vec<Delta>,
+    ready: VecDeque<Delta>,
+    has_content: bool,
+    state: State,
+}
+
+enum State {
+    Asking,
+    Reading(Box<Exchange>),
+    Waiting(Duration),
+    /// Over, once everything ready is handed out.
+    Closing(Result<StopReason, Failure>),
+    Ended,
+}
+
+impl Run {
+    async fn next(&mut self) -> Option<Delta> {
+        loop {
+            if matches!(self.state, State::Ended) {
+                return None;
+            }
+            if self.cancel.is_cancelled() {
+                return Some(self.end(Err(Failure::Cancelled)));
+            }
+            if let Some(delta) = self.ready.pop_front() {
+                self.draft.apply(&delta);
+                return Some(delta);
+            }
+            if let State::Closing(ending) = &self.state {
+                let ending = ending.clone();
+                return Some(self.end(ending));
+            }
+            let cancel = self.cancel.clone();
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => {}
+                () = self.step() => {}
+            }
+        }
+    }
+
+    /// Does the next thing there is to wait for. Cancel safe as far as it matters: a run that is cancelled only ends.
+    async fn step(&mut self) {
+        match std::mem::replace(&mut self.state, State::Asking) {
+            State::Asking => match self.ask().await {
+                Ok(exchange) => self.state = State::Reading(Box::new(exchange)),
+                Err(failure) => self.failed(failure).await,
+            },
+            State::Waiting(delay) => tokio::time::sleep(delay).await,
+            State::Reading(mut exchange) => {
+                let mut deltas = Vec::new();
+                let result = exchange.read(&mut deltas).await;
+                self.take(deltas);
+                match result {
+                    Ok(None) => self.state = State::Reading(exchange),
+                    Ok(Some(stop)) => self.over(Ok(stop)),
+                    Err(failure) => self.failed(failure).await,
+                }
+            }
+            closing => self.state = closing,
+        }
+    }
+
+    async fn ask(&mut self) -> Result<Exchange, Failure> {
+        self.tried += 1;
+        self.key = self.remote.key().await?;
+        Exchange::open(&self.remote.provider, &self.remote.net, self.key.as_ref(), &self.request).await
+    }
+
+    /// Decides whether a failure is the end or can be tried again.
+    async fn failed(&mut self, failure: Failure) {
+        let failure = self.remote.cleaned(failure, self.key.as_ref()).await;
+        let again = self.remote.net.retry.delay(self.tried, &failure, dice());
+        match again.filter(|_| !self.has_content) {
+            Some(delay) => {
+                self.held.clear();
+                self.draft = self.remote.blank(&self.request);
+                self.ready.push_back(Delta::Retrying { attempt: self.tried, delay, why: failure });
+                self.state = State::Waiting(delay);
+            }
+            None => self.over(Err(failure)),
+        }
+    }
+
+    /// Nothing more will come.
+    fn over(&mut self, result: Result<StopReason, Failure>) {
+        self.ready.extend(self.held.drain(..));
+        self.state = State::Closing(result);
+    }
+
+    fn take(&mut self, deltas: Vec<Delta>) {
+        for mut delta in deltas {
+            if let Delta::Usage(usage) = &mut delta {
+                usage.cost = self.request.model.price.cost(usage);
+            }
+            self.has_content |= delta.is_content();
+            if self.has_content {
+                self.ready.extend(self.held.drain(..));
+                self.ready.push_back(delta);
+            } else {
+                self.held.push(delta);
+            }
+        }
+    }
+
+    fn end(&mut self, ending: Result<StopReason, Failure>) -> Delta {
+        self.state = State::Ended;
+        self.ready.clear();
+        self.draft.clone().end(ending, self.request.max_tokens)
+    }
+}
+
+/// A number between 0 and 1.
+fn dice() -> f64 {
+    let random = getrandom::u32().unwrap_or(u32::MAX / 2);
+    f64::from(random) / f64::from(u32::MAX)
+}

@@ -1,0 +1,252 @@
+//! One try: a request posted, and its answer read until it ends.
+
+use std::time::Duration;
+
+use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use secrecy::{ExposeSecret, SecretString};
+use tokio::time::timeout;
+
+use crate::api::{self, Answer, Flow, Reader, refusal};
+use crate::failure::Failure;
+use crate::message::StopReason;
+use crate::net::{Net, said};
+use crate::port::Delta;
+use crate::provider::Provider;
+use crate::request::{Api, Request};
+use crate::retry::retry_after;
+use crate::sse::{Decoder, Event};
+
+/// How much of an error is read, and for how long.
+const LONGEST_ERROR: usize = 256 << 10;
+const ERROR_PATIENCE: Duration = Duration::from_secs(10);
+/// A reply given at once instead of in a stream.
+const LONGEST_WHOLE: usize = 64 << 20;
+
+/// See the module.
+pub(super) struct Exchange {
+    provider: String,
+    silence: Duration,
+    response: Response,
+    decoder: Decoder,
+    reader: Box<dyn Reader>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Events,
+    Json,
+}
+
+impl Exchange {
+    /// Posts the request and waits for the beginning of an answer that is a success.
+    pub(super) async fn open(
+        provider: &Provider,
+        net: &Net,
+        key: Option<&SecretString>,
+        request: &Request,
+    ) -> Result<Exchange, Failure> {
+        let not_configured = |hint: String| Failure::NotConfigured { provider: provider.id.clone(), hint };
+        let (Some(call), Some(reader)) = (api::call(request), api::reader(request)) else {
+            return Err(not_configured(format!("{} has no wire protocol", request.model.full_name())));
+        };
+        let headers = headers(provider, key, request.model.api, &call.headers).map_err(not_configured)?;
+        let body = call.body.to_string();
+        let was_long = body.len() as u64 / 4 > request.model.context_window / 2;
+        let client = net.client(&provider.base_url).map_err(|error| network(provider, error))?;
+        let sending = client.post(provider.url(&call.path)).headers(headers).body(body).send();
+        let response = match timeout(provider.patience.answer, sending).await {
+            Err(_) => {
+                return Err(network(
+                    provider,
+                    format!("no answer within {} s", provider.patience.answer.as_secs()),
+                ));
+            }
+            Ok(Err(error)) if error.is_builder() => {
+                return Err(not_configured(format!(
+                    "`base_url` is no address: {}",
+                    said(&error.without_url())
+                )));
+            }
+            Ok(Err(error)) => return Err(unreachable(provider, &error.without_url())),
+            Ok(Ok(response)) => response,
+        };
+        if !response.status().is_success() {
+            return Err(refused(provider, net, request, response, was_long).await);
+        }
+        let kind =
+            kind(&response).map_err(|said| Failure::Malformed { provider: provider.id.clone(), said })?;
+        Ok(Exchange {
+            provider: provider.id.clone(),
+            silence: provider.patience.silence,
+            response,
+            decoder: Decoder::default(),
+            reader,
+            kind,
+        })
+    }
+
+    /// Reads the next piece. `Some` is the end of the reply.
+    pub(super) async fn read(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
+        if self.kind == Kind::Json {
+            return self.read_whole(out).await;
+        }
+        let Some(bytes) = self.chunk().await? else {
+            return self.over(out);
+        };
+        let mut events = Vec::new();
+        let fits = self.decoder.push(&bytes, &mut events);
+        for event in &events {
+            if self.reader.event(event, out)? == Flow::Done {
+                return self.end(out);
+            }
+        }
+        fits.map_err(|_| self.malformed("an event without end"))?;
+        Ok(None)
+    }
+
+    async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        match timeout(self.silence, self.response.chunk()).await {
+            Err(_) => Err(self.cut(format!("nothing came for {} s", self.silence.as_secs()))),
+            Ok(Err(error)) => Err(self.cut(said(&error.without_url()))),
+            Ok(Ok(bytes)) => Ok(bytes.map(Vec::from)),
+        }
+    }
+
+    /// The server hung up. What it left unfinished counts if it can be read.
+    fn over(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
+        if let Some(event) = std::mem::take(&mut self.decoder).finish() {
+            match self.reader.event(&event, out) {
+                Err(Failure::Malformed { .. }) => return Err(self.cut(String::new())),
+                result => result.map(drop)?,
+            }
+        }
+        self.end(out)
+    }
+
+    /// For servers that answer a request for a stream with one object.
+    async fn read_whole(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
+        let mut body = Vec::new();
+        while let Some(bytes) = self.chunk().await? {
+            body.extend_from_slice(&bytes);
+            if body.len() > LONGEST_WHOLE {
+                return Err(self.malformed("a reply without end"));
+            }
+        }
+        let event = Event { name: String::new(), data: String::from_utf8_lossy(&body).into_owned() };
+        self.reader.event(&event, out)?;
+        self.end(out)
+    }
+
+    fn end(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
+        let mut last = Vec::new();
+        match self.reader.end(&mut last) {
+            Some(stop) => {
+                out.append(&mut last);
+                Ok(Some(stop))
+            }
+            None => Err(self.cut(String::new())),
+        }
+    }
+
+    fn cut(&self, said: String) -> Failure {
+        Failure::Cut { provider: self.provider.clone(), said }
+    }
+
+    fn malformed(&self, said: &str) -> Failure {
+        Failure::Malformed { provider: self.provider.clone(), said: said.to_owned() }
+    }
+}
+
+/// What is sent with every request to a provider.
+pub(crate) fn headers(
+    provider: &Provider,
+    key: Option<&SecretString>,
+    api: Api,
+    more: &[(&'static str, String)],
+) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert("accept", HeaderValue::from_static("text/event-stream, application/json"));
+    if api == Api::AnthropicMessages {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    }
+    for (name, value) in more {
+        let value = HeaderValue::from_str(value).map_err(|_| format!("the header {name} cannot be sent"))?;
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    if let Some(key) = key {
+        let (name, before) = api::key_header(api);
+        let mut value = HeaderValue::from_str(&format!("{before}{}", key.expose_secret())).map_err(|_| {
+            "the key holds characters that no key has; is it the whole key and nothing else?".to_owned()
+        })?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    for (name, value) in &provider.headers {
+        let name: HeaderName = name.parse().map_err(|_| format!("{name:?} is no name for a header"))?;
+        let mut value = HeaderValue::from_str(value.expose_secret())
+            .map_err(|_| format!("the header {name} cannot be sent"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn network(provider: &Provider, said: String) -> Failure {
+    Failure::Network { provider: provider.id.clone(), said }
+}
+
+/// Trying again does not start a server of one's own, but may find a network that was gone for a moment.
+fn unreachable(provider: &Provider, error: &reqwest::Error) -> Failure {
+    if error.is_connect() && provider.is_local() {
+        let place = crate::provider::without_userinfo(&provider.base_url);
+        let hint = format!("nothing answers at {place} ({}); is the server running?", said(error));
+        return Failure::NotConfigured { provider: provider.id.clone(), hint };
+    }
+    let hint = if error.is_connect() { "; is this machine online?" } else { "" };
+    network(provider, said(error) + hint)
+}
+
+fn kind(response: &Response) -> Result<Kind, String> {
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    match kind {
+        kind if kind.contains("application/json") => Ok(Kind::Json),
+        kind if kind.contains("text/html") => {
+            Err("a web page instead of an answer; check `base_url`".to_owned())
+        }
+        _ => Ok(Kind::Events),
+    }
+}
+
+async fn refused(
+    provider: &Provider,
+    net: &Net,
+    request: &Request,
+    mut response: Response,
+    was_long: bool,
+) -> Failure {
+    let status = response.status().as_u16();
+    let header =
+        |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let wait = retry_after(
+        header("retry-after").as_deref(),
+        header("retry-after-ms").as_deref(),
+        net.surroundings.now(),
+    );
+    let mut body = Vec::new();
+    let reading = async {
+        while body.len() < LONGEST_ERROR
+            && let Ok(Some(bytes)) = response.chunk().await
+        {
+            body.extend_from_slice(&bytes);
+        }
+    };
+    // What came until then says enough.
+    let _ = timeout(ERROR_PATIENCE, reading).await;
+    let mut answer = Answer::over_http(&provider.id, &request.model.id, status, &body);
+    answer.retry_after = wait.or(answer.retry_after);
+    answer.was_long = was_long;
+    refusal(&answer)
+}

@@ -1,0 +1,118 @@
+//! When to try again, and how long to wait before. Pure: the caller brings the dice and does the waiting.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use crate::failure::Failure;
+
+/// How persistent to be with failures that pass.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Retry {
+    /// Tries in all.
+    pub tries: u32,
+    /// The wait before the second try; it doubles with each further one.
+    pub first: Duration,
+    pub longest: Duration,
+    /// A server that asks for a longer wait is told to the user instead.
+    pub most_patience: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry {
+            tries: 4,
+            first: Duration::from_secs(2),
+            longest: Duration::from_secs(30),
+            most_patience: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Retry {
+    /// One try, no more.
+    pub fn never() -> Retry {
+        Retry { tries: 1, ..Retry::default() }
+    }
+
+    /// How long to wait after `tried` tries, the last of which failed; `None` to give up. `dice` is between 0 and 1
+    /// and spreads clients that failed together.
+    pub fn delay(&self, tried: u32, failure: &Failure, dice: f64) -> Option<Duration> {
+        if tried >= self.tries || !failure.is_transient() {
+            return None;
+        }
+        match failure.retry_after() {
+            Some(asked) if asked > self.most_patience => None,
+            // A little more than asked, so that not everybody comes back in the same moment.
+            Some(asked) => Some(asked + self.first.mul_f64(0.25 * dice)),
+            None => {
+                let doubled = self.first.saturating_mul(1 << (tried - 1).min(16)).min(self.longest);
+                Some(doubled.mul_f64(0.5 + 0.5 * dice))
+            }
+        }
+    }
+}
+
+/// Reads `Retry-After` (seconds, or a date) and `retry-after-ms`. `now` is in milliseconds since 1970.
+pub(crate) fn retry_after(seconds_or_date: Option<&str>, millis: Option<&str>, now: i64) -> Option<Duration> {
+    if let Some(millis) = millis.and_then(|text| text.trim().parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(millis / 1000.0).ok();
+    }
+    let text = seconds_or_date?.trim();
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date: Timestamp = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(text).ok()?;
+    Some(Duration::from_millis(u64::try_from(date.as_millisecond() - now).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn overloaded(retry_after: Option<u64>) -> Failure {
+        let retry_after = retry_after.map(Duration::from_secs);
+        Failure::Overloaded { provider: "p".to_owned(), retry_after, said: String::new() }
+    }
+
+    #[test]
+    fn waits_double_are_spread_and_end() {
+        let waits = |dice| {
+            let retry = Retry { tries: 7, ..Retry::default() };
+            (1..=7)
+                .map(|tried| retry.delay(tried, &overloaded(None), dice).map(|wait| wait.as_secs_f64()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(waits(1.0), [Some(2.0), Some(4.0), Some(8.0), Some(16.0), Some(30.0), Some(30.0), None]);
+        assert_eq!(waits(0.0), [Some(1.0), Some(2.0), Some(4.0), Some(8.0), Some(15.0), Some(15.0), None]);
+    }
+
+    #[test]
+    fn what_the_server_asks_for_counts_up_to_our_patience() {
+        let retry = Retry::default();
+        assert_eq!(retry.delay(1, &overloaded(Some(7)), 0.0), Some(Duration::from_secs(7)));
+        assert!(retry.delay(1, &overloaded(Some(7)), 1.0).unwrap() > Duration::from_secs(7));
+        assert_eq!(retry.delay(1, &overloaded(Some(3600)), 0.0), None);
+    }
+
+    #[test]
+    fn what_cannot_pass_is_not_tried_again() {
+        for failure in [Failure::Cancelled, Failure::Refused { said: String::new() }] {
+            assert_eq!(Retry::default().delay(1, &failure, 0.5), None);
+        }
+        assert_eq!(Retry::never().delay(1, &overloaded(None), 0.5), None);
+    }
+
+    #[test]
+    fn a_wait_is_a_number_or_a_date() {
+        let now = 784_111_777_000;
+        let read = |text| retry_after(Some(text), None, now).map(|wait| wait.as_secs_f64());
+        assert_eq!(read("7"), Some(7.0));
+        assert_eq!(read(" 0.5 "), Some(0.5));
+        assert_eq!(read("Sun, 06 Nov 1994 08:50:07 GMT"), Some(30.0));
+        assert_eq!(read("Sun, 06 Nov 1994 08:00:00 GMT"), Some(0.0));
+        assert_eq!(read("soon"), None);
+        assert_eq!(read("-3"), None);
+        assert_eq!(retry_after(Some("7"), Some("1500"), now), Some(Duration::from_millis(1500)));
+    }
+}

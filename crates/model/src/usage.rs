@@ -1,0 +1,139 @@
+//! What a reply took: tokens, and what they cost.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one reply. `input` counts what was neither read from nor written to a prompt cache.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+    pub total_tokens: u64,
+    /// The part of `cache_write` that is kept for an hour, which some providers sell at another price.
+    #[serde(rename = "cacheWrite1h", skip_serializing_if = "is_zero")]
+    pub cache_write_1h: u64,
+    /// The part of `output` that was thinking.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub reasoning: u64,
+    pub cost: Cost,
+}
+
+/// Dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Cost {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+    pub total: f64,
+}
+
+fn is_zero(tokens: &u64) -> bool {
+    *tokens == 0
+}
+
+impl Usage {
+    /// Sets the total to the sum of the parts.
+    pub fn totalled(mut self) -> Usage {
+        self.total_tokens = self.read().saturating_add(self.output);
+        self
+    }
+
+    /// Everything the model had to read.
+    pub fn read(&self) -> u64 {
+        self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
+    }
+}
+
+/// Dollars per million tokens.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+    /// What holds for the whole request once the prompt is longer than a tier's `above`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<Tier>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Tier {
+    pub above: u64,
+    pub input: f64,
+    pub output: f64,
+    pub cache_read: f64,
+    pub cache_write: f64,
+}
+
+/// An hour of cache costs twice the price of input, five minutes five quarters of it.
+const HOUR_OVER_SHORT: f64 = 2.0 / 1.25;
+
+impl Price {
+    /// The cost of a reply. What has no price costs nothing.
+    pub fn cost(&self, usage: &Usage) -> Cost {
+        let plain = Tier {
+            above: 0,
+            input: self.input,
+            output: self.output,
+            cache_read: self.cache_read,
+            cache_write: self.cache_write,
+        };
+        let tiers = self.tiers.iter().filter(|tier| usage.read() > tier.above).max_by_key(|tier| tier.above);
+        let rate = tiers.copied().unwrap_or(plain);
+        let dollars = |tokens: u64, price: f64| tokens as f64 * price / 1_000_000.0;
+        let hour = usage.cache_write_1h.min(usage.cache_write);
+        let mut cost = Cost {
+            input: dollars(usage.input, rate.input),
+            output: dollars(usage.output, rate.output),
+            cache_read: dollars(usage.cache_read, rate.cache_read),
+            cache_write: dollars(usage.cache_write - hour, rate.cache_write)
+                + dollars(hour, rate.cache_write * HOUR_OVER_SHORT),
+            total: 0.0,
+        };
+        cost.total = cost.input + cost.output + cost.cache_read + cost.cache_write;
+        cost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_token_has_its_price() {
+        let price = Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75, tiers: vec![] };
+        let usage = Usage {
+            input: 1_000_000,
+            output: 100_000,
+            cache_read: 2_000_000,
+            cache_write: 400_000,
+            cache_write_1h: 200_000,
+            ..Usage::default()
+        };
+        let cost = price.cost(&usage);
+        assert_eq!((cost.input, cost.output, cost.cache_read), (3.0, 1.5, 0.6));
+        assert!((cost.cache_write - (0.75 + 1.2)).abs() < 1e-12, "{cost:?}");
+        assert!((cost.total - 7.05).abs() < 1e-12, "{cost:?}");
+    }
+
+    #[test]
+    fn a_long_prompt_is_paid_at_the_tier_it_reaches() {
+        let tier = |above, input| Tier { above, input, ..Tier::default() };
+        let price = Price { input: 1.0, tiers: vec![tier(200, 2.0), tier(1_000, 4.0)], ..Price::default() };
+        let cost = |input| price.cost(&Usage { input, ..Usage::default() }).input * 1e6 / input as f64;
+        assert_eq!([cost(200), cost(201), cost(5_000)].map(f64::round), [1.0, 2.0, 4.0]);
+    }
+
+    #[test]
+    fn files_of_old_versions_without_a_total_can_be_read() {
+        let usage: Usage =
+            serde_json::from_str(r#"{"input":5,"output":6,"cacheRead":0,"cacheWrite":0}"#).unwrap();
+        assert_eq!((usage.total_tokens, usage.totalled().total_tokens), (0, 11));
+    }
+}

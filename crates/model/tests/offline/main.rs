@@ -1,0 +1,69 @@
+//! The offline model as a user meets it: what is asked, and what it says and does.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod requests;
+mod summaries;
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use osier_model::offline::Offline;
+use osier_model::{
+    AssistantMessage, Block, CancellationToken, Delta, Message, Model, ModelInfo, Registry, Request,
+    Surroundings, ToolSpec,
+};
+use serde_json::json;
+
+fn info() -> ModelInfo {
+    ModelInfo::clone(&Registry::built_in().find("offline").unwrap())
+}
+
+/// The tools of Osier, as far as they matter here.
+fn tools() -> Vec<ToolSpec> {
+    let tool = |name: &str, properties: &[&str]| ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: json!({ "type": "object", "properties": properties.iter().map(|key| ((*key).to_owned(), json!({}))).collect::<serde_json::Map<_, _>>() }),
+    };
+    vec![
+        tool("read", &["path", "offset", "limit"]),
+        tool("write", &["path", "content"]),
+        tool("edit", &["path", "edits"]),
+        tool("bash", &["command", "timeout"]),
+        tool("grep", &["pattern", "path", "literal"]),
+        tool("find", &["pattern", "path"]),
+        tool("ls", &["path"]),
+    ]
+}
+
+fn request(messages: Vec<Message>) -> Request {
+    Request {
+        tools: tools(),
+        system: "You are Osier.".to_owned(),
+        ..Request::new(Arc::new(info()), messages)
+    }
+}
+
+async fn deltas(request: Request) -> Vec<Delta> {
+    let model = Offline::new(Surroundings::none().with_clock(|| 0));
+    model.stream(request, CancellationToken::new()).collect().await
+}
+
+async fn message(request: Request) -> AssistantMessage {
+    match deltas(request).await.pop() {
+        Some(Delta::Done(message)) => *message,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Text and calls, one per line.
+fn drawn(message: &AssistantMessage) -> String {
+    let line = |block: &Block| match block {
+        Block::Text(text) => text.text.clone(),
+        Block::ToolCall(call) => {
+            format!("-> {} {}", call.name, serde_json::Value::from(call.arguments.clone()))
+        }
+        other => format!("{other:?}"),
+    };
+    message.content.iter().map(line).collect::<Vec<_>>().join("\n") + "\n"
+}

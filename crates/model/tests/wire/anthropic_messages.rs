@@ -1,0 +1,163 @@
+//! Streams of Anthropic's Messages API.
+
+use expect_test::expect;
+use osier_model::Api::AnthropicMessages;
+
+use crate::server::{Reply, Server};
+use crate::support::{ask, deltas, drawn, message, models, play};
+
+const ALL: &str = include_str!("streams/anthropic.sse");
+
+#[tokio::test]
+async fn every_kind_of_content_keeps_its_place() {
+    expect![[r#"
+        start msg_01XFD m
+        usage in 12 out 1 read 2000 write 100 thought 0 cost 0.0003390
+        0 thinking
+        0   Let me |see…
+        0 end signed EqQBCgIYAQ==
+        1 thinking
+        1 end signed EmwKAhgB redacted
+        2 text
+        2   I read| both 文件.
+        2 end
+        3 call read toolu_01
+        3   {"path": "a|.rs"}
+        3 end
+        4 call ls toolu_02
+        4 end
+        usage in 12 out 89 read 2000 write 100 thought 0 cost 0.0005150
+        done ToolUse
+    "#]]
+    .assert_eq(&play(AnthropicMessages, ALL).await);
+}
+
+#[tokio::test]
+async fn the_message_can_be_stored_as_pi_stores_it() {
+    let server = Server::playing([Reply::events(ALL)]).await;
+    let models = models(&server.url, AnthropicMessages);
+    let deltas = deltas(&models, ask(&models)).await;
+    expect![[r#"
+        {
+          "content": [
+            {
+              "type": "thinking",
+              "thinking": "Let me see…",
+              "thinkingSignature": "EqQBCgIYAQ=="
+            },
+            {
+              "type": "thinking",
+              "thinking": "",
+              "thinkingSignature": "EmwKAhgB",
+              "redacted": true
+            },
+            {
+              "type": "text",
+              "text": "I read both 文件."
+            },
+            {
+              "type": "toolCall",
+              "id": "toolu_01",
+              "name": "read",
+              "arguments": {
+                "path": "a.rs"
+              }
+            },
+            {
+              "type": "toolCall",
+              "id": "toolu_02",
+              "name": "ls",
+              "arguments": {}
+            }
+          ],
+          "api": "anthropic-messages",
+          "provider": "p",
+          "model": "m",
+          "usage": {
+            "input": 12,
+            "output": 89,
+            "cacheRead": 2000,
+            "cacheWrite": 100,
+            "totalTokens": 2201,
+            "cost": {
+              "input": 0.000012,
+              "output": 0.000178,
+              "cacheRead": 0.0002,
+              "cacheWrite": 0.000125,
+              "total": 0.000515
+            }
+          },
+          "stopReason": "toolUse",
+          "timestamp": 1700000000000,
+          "responseId": "msg_01XFD"
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(message(&deltas)).unwrap());
+}
+
+#[tokio::test]
+async fn a_server_may_give_arguments_with_the_start_and_forget_the_last_event() {
+    let stream = r#"data: {"type":"message_start","message":{"id":"x","usage":{"input_tokens":3}}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"","name":"ls","input":{"path":"."}}}
+
+data: {"type":"content_block_stop","index":0}
+
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}
+"#;
+    expect![[r#"
+        start x -
+        usage in 3 out 0 read 0 write 0 thought 0 cost 0.0000030
+        0 call ls call_1
+        0   {"path":"."}
+        0 end
+        done ToolUse
+    "#]]
+    .assert_eq(&play(AnthropicMessages, stream).await);
+}
+
+#[tokio::test]
+async fn a_refusal_and_an_overload_in_the_stream_are_failures() {
+    let refusal = r#"data: {"type":"message_start","message":{}}
+
+data: {"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"explanation":"Policy."}}}
+
+"#;
+    expect![[r#"
+        start - -
+        failed Error: the model declined to answer. Policy.
+    "#]]
+    .assert_eq(&play(AnthropicMessages, refusal).await);
+    let overload = r#"data: {"type":"message_start","message":{}}
+
+event: error
+data: {"type":"error","error":{"details":null,"type":"overloaded_error","message":"Overloaded"}}
+
+"#;
+    expect![[r#"
+        retrying after try 1: p has too much to do; try again later, or choose another model. Overloaded
+        start - -
+        failed Error: p has too much to do; try again later, or choose another model. Overloaded
+    "#]]
+    .assert_eq(&play(AnthropicMessages, overload).await);
+}
+
+#[tokio::test]
+async fn the_end_of_the_window_is_the_end_of_the_answer() {
+    let stream =
+        ALL.replace("\"stop_reason\":\"tool_use\"", "\"stop_reason\":\"model_context_window_exceeded\"");
+    let drawn = play(AnthropicMessages, &stream).await;
+    assert!(drawn.ends_with("done Length\n"), "{drawn}");
+}
+
+#[tokio::test]
+async fn after_something_was_said_an_overload_is_not_tried_again() {
+    let stream = ALL.split_once("event: message_delta").unwrap().0.to_owned()
+        + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
+    let server = Server::playing([Reply::events(&stream)]).await;
+    let models = models(&server.url, AnthropicMessages);
+    let deltas = deltas(&models, ask(&models)).await;
+    assert!(drawn(&deltas).ends_with(
+        "failed Error: p has too much to do; try again later, or choose another model. Overloaded\n"
+    ));
+    assert_eq!((server.received().len(), message(&deltas).calls().count()), (1, 2));
+}

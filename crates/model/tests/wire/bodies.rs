@@ -1,0 +1,266 @@
+//! What is sent, word for word.
+
+use std::sync::Arc;
+
+use expect_test::{ExpectFile, expect, expect_file};
+use osier_model::{Api, Cache, Message, ModelInfo, Registry, Request, ThinkingLevel, body_of};
+use serde_json::{Value, json};
+
+use crate::server::{Reply, Server};
+use crate::support::{APIS, deltas, everything, models, tools};
+
+fn listed(name: &str) -> Arc<ModelInfo> {
+    Registry::built_in().find(name).unwrap()
+}
+
+fn full(model: Arc<ModelInfo>) -> Request {
+    let messages = everything(&model);
+    Request {
+        system: "You are Osier.".to_owned(),
+        tools: tools(),
+        thinking: ThinkingLevel::Medium,
+        max_tokens: Some(1000),
+        session: Some("0197-session".to_owned()),
+        ..Request::new(model, messages)
+    }
+}
+
+fn check(request: &Request, body: ExpectFile) {
+    body.assert_eq(&(serde_json::to_string_pretty(&body_of(request).unwrap()).unwrap() + "\n"));
+}
+
+#[test]
+fn anthropic() {
+    check(&full(listed("anthropic/claude-opus-5-5")), expect_file!["bodies/anthropic.json"]);
+}
+
+#[test]
+fn completions_of_openai() {
+    let mut model = ModelInfo::clone(&listed("openai/gpt-5.5"));
+    model.api = Api::OpenaiCompletions;
+    check(&full(Arc::new(model)), expect_file!["bodies/completions-of-openai.json"]);
+}
+
+#[test]
+fn completions_of_a_server_nobody_knows() {
+    let mut model = ModelInfo::new("local", "m", Api::OpenaiCompletions);
+    model.images = true;
+    check(&full(Arc::new(model)), expect_file!["bodies/completions-of-a-server-nobody-knows.json"]);
+}
+
+#[test]
+fn responses() {
+    check(&full(listed("openai/gpt-5.5")), expect_file!["bodies/responses.json"]);
+}
+
+#[test]
+fn google() {
+    check(&full(listed("google/gemini-3.8-flash")), expect_file!["bodies/google.json"]);
+}
+
+#[test]
+fn a_conversation_that_changed_its_model_stays_valid() {
+    for name in ["anthropic/claude-opus-5-5", "openai/gpt-5.5", "google/gemini-3.8-flash", "ollama/qwen3"] {
+        for other in APIS {
+            let model = listed(name);
+            let foreign = ModelInfo::new("elsewhere", "other", other);
+            let request = Request { messages: everything(&foreign), ..full(model) };
+            let body = body_of(&request).unwrap().to_string();
+            for trace in [
+                "c2lnbmF0dXJl",
+                "dGhvdWdodA==",
+                "I should look",
+                "rs_1",
+                "fc_1",
+                "gAAA",
+                "\"thinking\":\"",
+                "call 2!",
+            ] {
+                assert!(!body.contains(trace), "{name} after {other:?}: {trace} in {body}");
+            }
+        }
+    }
+}
+
+#[test]
+fn gemini_gets_a_stand_in_for_the_signature_of_a_foreign_call_and_older_ones_none() {
+    let foreign = ModelInfo::new("elsewhere", "other", Api::AnthropicMessages);
+    let calls = |name: &str| {
+        let request = Request { messages: everything(&foreign), ..full(listed(name)) };
+        body_of(&request).unwrap()["contents"][1]["parts"].clone()
+    };
+    let new = calls("google/gemini-3.8-flash");
+    assert_eq!(new[1]["thoughtSignature"], "skip_thought_signature_validator");
+    assert!(new[2].get("thoughtSignature").is_none());
+    assert!(calls("google/gemini-2.5-flash")[1].get("thoughtSignature").is_none());
+}
+
+/// How a level of thinking is said.
+fn said(name: &str, level: ThinkingLevel) -> Value {
+    let request = Request { thinking: level, ..Request::new(listed(name), vec![Message::user("hi")]) };
+    let body = body_of(&request).unwrap();
+    let mut said = json!({});
+    for key in
+        ["thinking", "output_config", "reasoning", "reasoning_effort", "generationConfig", "max_tokens"]
+    {
+        if let Some(value) = body.get(key) {
+            said[key] = value.clone();
+        }
+    }
+    said
+}
+
+#[test]
+fn levels_of_thinking_are_said_in_each_models_words() {
+    let table: String = [
+        "anthropic/claude-opus-5-5",
+        "anthropic/claude-sonnet-5-5",
+        "anthropic/claude-haiku-4-5",
+        "openai/gpt-5.5",
+        "openai/gpt-6-astra",
+        "google/gemini-3.8-flash",
+        "google/gemini-2.5-flash",
+    ]
+    .iter()
+    .flat_map(|name| {
+        ThinkingLevel::ALL.map(|level| format!("{name} {}: {}\n", level.name(), said(name, level)))
+    })
+    .collect();
+    expect![[r#"
+        anthropic/claude-opus-5-5 off: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"low"},"max_tokens":64000}
+        anthropic/claude-opus-5-5 minimal: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"low"},"max_tokens":64000}
+        anthropic/claude-opus-5-5 low: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"low"},"max_tokens":64000}
+        anthropic/claude-opus-5-5 medium: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"medium"},"max_tokens":64000}
+        anthropic/claude-opus-5-5 high: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"high"},"max_tokens":64000}
+        anthropic/claude-opus-5-5 xhigh: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"xhigh"},"max_tokens":64000}
+        anthropic/claude-opus-5-5 max: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"max"},"max_tokens":64000}
+        anthropic/claude-sonnet-5-5 off: {"thinking":{"type":"between_tools"},"max_tokens":64000}
+        anthropic/claude-sonnet-5-5 minimal: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"low"},"max_tokens":64000}
+        anthropic/claude-sonnet-5-5 low: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"low"},"max_tokens":64000}
+        anthropic/claude-sonnet-5-5 medium: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"medium"},"max_tokens":64000}
+        anthropic/claude-sonnet-5-5 high: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"high"},"max_tokens":64000}
+        anthropic/claude-sonnet-5-5 xhigh: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"xhigh"},"max_tokens":64000}
+        anthropic/claude-sonnet-5-5 max: {"thinking":{"type":"adaptive","display":"summarized","block_binding":{"prefix_mismatch_behavior":"drop_block"}},"output_config":{"effort":"max"},"max_tokens":64000}
+        anthropic/claude-haiku-4-5 off: {"max_tokens":32000}
+        anthropic/claude-haiku-4-5 minimal: {"thinking":{"type":"enabled","budget_tokens":1024},"max_tokens":33024}
+        anthropic/claude-haiku-4-5 low: {"thinking":{"type":"enabled","budget_tokens":2048},"max_tokens":34048}
+        anthropic/claude-haiku-4-5 medium: {"thinking":{"type":"enabled","budget_tokens":8192},"max_tokens":40192}
+        anthropic/claude-haiku-4-5 high: {"thinking":{"type":"enabled","budget_tokens":16384},"max_tokens":48384}
+        anthropic/claude-haiku-4-5 xhigh: {"thinking":{"type":"enabled","budget_tokens":32768},"max_tokens":64000}
+        anthropic/claude-haiku-4-5 max: {"thinking":{"type":"enabled","budget_tokens":32768},"max_tokens":64000}
+        openai/gpt-5.5 off: {"reasoning":{"effort":"none"}}
+        openai/gpt-5.5 minimal: {"reasoning":{"effort":"low","summary":"auto"}}
+        openai/gpt-5.5 low: {"reasoning":{"effort":"low","summary":"auto"}}
+        openai/gpt-5.5 medium: {"reasoning":{"effort":"medium","summary":"auto"}}
+        openai/gpt-5.5 high: {"reasoning":{"effort":"high","summary":"auto"}}
+        openai/gpt-5.5 xhigh: {"reasoning":{"effort":"xhigh","summary":"auto"}}
+        openai/gpt-5.5 max: {"reasoning":{"effort":"xhigh","summary":"auto"}}
+        openai/gpt-6-astra off: {"reasoning":{"effort":"low","summary":"auto"}}
+        openai/gpt-6-astra minimal: {"reasoning":{"effort":"low","summary":"auto"}}
+        openai/gpt-6-astra low: {"reasoning":{"effort":"low","summary":"auto"}}
+        openai/gpt-6-astra medium: {"reasoning":{"effort":"medium","summary":"auto"}}
+        openai/gpt-6-astra high: {"reasoning":{"effort":"high","summary":"auto"}}
+        openai/gpt-6-astra xhigh: {"reasoning":{"effort":"xhigh","summary":"auto"}}
+        openai/gpt-6-astra max: {"reasoning":{"effort":"max","summary":"auto"}}
+        google/gemini-3.8-flash off: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}}}
+        google/gemini-3.8-flash minimal: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}}}
+        google/gemini-3.8-flash low: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"LOW"}}}
+        google/gemini-3.8-flash medium: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"MEDIUM"}}}
+        google/gemini-3.8-flash high: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}}}
+        google/gemini-3.8-flash xhigh: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}}}
+        google/gemini-3.8-flash max: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}}}
+        google/gemini-2.5-flash off: {"generationConfig":{"thinkingConfig":{"thinkingBudget":0}}}
+        google/gemini-2.5-flash minimal: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":1024}}}
+        google/gemini-2.5-flash low: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":2048}}}
+        google/gemini-2.5-flash medium: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":8192}}}
+        google/gemini-2.5-flash high: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":16384}}}
+        google/gemini-2.5-flash xhigh: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":24576}}}
+        google/gemini-2.5-flash max: {"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingBudget":24576}}}
+    "#]].assert_eq(&table);
+}
+
+#[test]
+fn compatible_servers_are_asked_to_think_in_their_own_ways() {
+    let say = |switch: &str, level| {
+        let config = format!(
+            "[p]\nbase_url = \"http://x\"\nmodels = [{{ id = \"m\", thinking = true, compat = {{ reasoning = \"{switch}\" }} }}]"
+        );
+        let registry = Registry::new(toml::from_str(&config).unwrap());
+        let request = Request {
+            thinking: level,
+            ..Request::new(registry.find("p/m").unwrap(), vec![Message::user("hi")])
+        };
+        let mut body = body_of(&request).unwrap();
+        for key in ["model", "stream", "stream_options", "messages"] {
+            body.as_object_mut().unwrap().remove(key);
+        }
+        body.to_string()
+    };
+    let table: String = ["none", "effort", "openrouter", "enable_thinking", "chat_template"]
+        .iter()
+        .map(|switch| {
+            format!("{switch}: {} {}\n", say(switch, ThinkingLevel::Off), say(switch, ThinkingLevel::High))
+        })
+        .collect();
+    expect![[r#"
+        none: {} {}
+        effort: {} {"reasoning_effort":"high"}
+        openrouter: {} {"reasoning":{"effort":"high"}}
+        enable_thinking: {"enable_thinking":false} {"enable_thinking":true}
+        chat_template: {"chat_template_kwargs":{"enable_thinking":false}} {"chat_template_kwargs":{"enable_thinking":true}}
+    "#]].assert_eq(&table);
+}
+
+#[test]
+fn caches_can_be_asked_for_longer_or_not_at_all() {
+    let markers = |cache| {
+        let request = Request { cache, ..full(listed("anthropic/claude-opus-5-5")) };
+        let body = body_of(&request).unwrap().to_string();
+        (body.matches("cache_control").count(), body.matches("\"ttl\":\"1h\"").count())
+    };
+    assert_eq!((markers(Cache::Short), markers(Cache::Long), markers(Cache::Off)), ((4, 0), (4, 4), (0, 0)));
+    let key = |cache| {
+        body_of(&Request { cache, ..full(listed("openai/gpt-5.5")) }).unwrap()["prompt_cache_key"].clone()
+    };
+    assert_eq!((key(Cache::Short), key(Cache::Off)), (json!("0197-session"), Value::Null));
+}
+
+#[test]
+fn bound_thoughts_are_left_out_where_thinking_is_off() {
+    let thoughts = |name: &str| {
+        let request = Request { thinking: ThinkingLevel::Off, ..full(listed(name)) };
+        body_of(&request).unwrap()["messages"].to_string().matches("I should look.").count()
+    };
+    assert_eq!((thoughts("anthropic/claude-sonnet-5-5"), thoughts("anthropic/claude-haiku-4-5")), (0, 1));
+}
+
+#[test]
+fn anthropic_is_shown_tools_that_are_no_longer_there_if_they_were_called() {
+    let request = Request { tools: Vec::new(), ..full(listed("anthropic/claude-opus-5-5")) };
+    let names: Vec<Value> = body_of(&request).unwrap()["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].clone())
+        .collect();
+    assert_eq!(names, ["read", "bash"]);
+}
+
+#[tokio::test]
+async fn the_body_goes_to_the_right_place_as_it_is() {
+    for (api, path) in APIS.into_iter().zip([
+        "/v1/messages",
+        "/chat/completions",
+        "/responses",
+        "/models/m:streamGenerateContent?alt=sse",
+    ]) {
+        let server = Server::playing([Reply::error(400, "")]).await;
+        let models = models(&server.url, api);
+        let model = models.registry().find("p/m").unwrap();
+        let request = full(model);
+        deltas(&models, request.clone()).await;
+        let received = &server.received()[0];
+        assert_eq!((received.path.as_str(), &received.body), (path, &body_of(&request).unwrap()));
+        assert_eq!(received.header("content-type"), Some("application/json"));
+    }
+}

@@ -1,0 +1,206 @@
+//! Streams of Chat Completions, from OpenAI and from the servers that imitate it.
+
+use expect_test::expect;
+use osier_model::Api::OpenaiCompletions;
+
+use crate::server::{Reply, Server};
+use crate::support::{ask, deltas, drawn, models, play};
+
+const ALL: &str = include_str!("streams/openai-completions.sse");
+
+fn stream(chunks: &[&str]) -> String {
+    chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect()
+}
+
+#[tokio::test]
+async fn openai_text_and_calls_whose_pieces_are_mixed() {
+    expect![[r#"
+        start chatcmpl-9 m-2026
+        0 text
+        0   Two |files 😀.
+        0 end
+        1 call read call_a
+        1   {"pa
+        2 call read call_b
+        2   {"path"
+        1   th":"a"}
+        2   :"b"}
+        usage in 200 out 50 read 800 write 0 thought 20 cost 0.0003800
+        1 end
+        2 end
+        done ToolUse
+    "#]]
+    .assert_eq(&play(OpenaiCompletions, ALL).await);
+}
+
+#[tokio::test]
+async fn llama_cpp_a_token_at_a_time() {
+    let chunks = [
+        r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"role":"assistant","content":null}}],"created":1,"id":"chatcmpl-x","model":"m","system_fingerprint":"b1","object":"chat.completion.chunk"}"#,
+        r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"tool_calls":[{"index":0,"id":"V2cj","type":"function","function":{"name":"read_file","arguments":"{"}}]}}],"id":"chatcmpl-x","model":"m"}"#,
+        r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"path\":\"a\""}}]}}],"id":"chatcmpl-x","model":"m"}"#,
+        r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}],"id":"chatcmpl-x","model":"m"}"#,
+        r#"{"choices":[{"finish_reason":"tool_calls","index":0,"delta":{}}],"id":"chatcmpl-x","model":"m"}"#,
+        r#"{"choices":[],"id":"chatcmpl-x","model":"m","usage":{"completion_tokens":34,"prompt_tokens":318,"total_tokens":352,"prompt_tokens_details":{"cached_tokens":0}},"timings":{"prompt_n":318}}"#,
+        "[DONE]",
+    ];
+    expect![[r#"
+        start chatcmpl-x m
+        0 call read_file V2cj
+        0   {|"path":"a"|}
+        usage in 318 out 34 read 0 write 0 thought 0 cost 0.0003860
+        0 end
+        done ToolUse
+    "#]]
+    .assert_eq(&play(OpenaiCompletions, &stream(&chunks)).await);
+}
+
+#[tokio::test]
+async fn ollama_whole_calls_without_numbers_and_the_wrong_reason() {
+    let chunks = [
+        r#"{"id":"chatcmpl-1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"Which file?"},"finish_reason":null}]}"#,
+        r#"{"id":"chatcmpl-1","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"","tool_calls":[{"id":"","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":null}]}"#,
+        r#"{"id":"chatcmpl-1","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"","tool_calls":[{"id":"","type":"function","function":{"name":"ls","arguments":{"path":"."}}}]},"finish_reason":null}]}"#,
+        r#"{"id":"chatcmpl-1","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ];
+    expect![[r#"
+        start chatcmpl-1 m
+        0 thinking
+        0   Which file?
+        0 end signed reasoning
+        1 call read call_1
+        1   {"path":"a"}
+        2 call ls call_2
+        2   {"path":"."}
+        1 end
+        2 end
+        done ToolUse
+    "#]]
+    .assert_eq(&play(OpenaiCompletions, &stream(&chunks)).await);
+}
+
+#[tokio::test]
+async fn vllm_thoughts_first_and_every_call_numbered_zero() {
+    let chunks = [
+        r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm, "}}]}"#,
+        r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"reasoning_content":"two."}}]}"#,
+        r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"content":"Both:"}}]}"#,
+        r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"chatcmpl-tool-1","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]}}]}"#,
+        r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"chatcmpl-tool-2","type":"function","function":{"name":"read","arguments":"{\"path\":"}}]}}]}"#,
+        r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"b\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":5,"completion_tokens":6}}"#,
+        "[DONE]",
+    ];
+    expect![[r#"
+        start c m
+        0 thinking
+        0   Hm, |two.
+        0 end signed reasoning_content
+        1 text
+        1   Both:
+        1 end
+        2 call read chatcmpl-tool-1
+        2   {"path":"a"}
+        3 call read chatcmpl-tool-2
+        3   {"path":
+        usage in 5 out 6 read 0 write 0 thought 0 cost 0.0000170
+        3   "b"}
+        2 end
+        3 end
+        done ToolUse
+    "#]]
+    .assert_eq(&play(OpenaiCompletions, &stream(&chunks)).await);
+}
+
+#[tokio::test]
+async fn openrouter_comments_both_fields_of_thought_and_encrypted_details() {
+    let body = ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n".to_owned()
+        + &stream(&[
+            r#"{"id":"gen-1","provider":"X","model":"vendor/m","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"Hm.","reasoning_details":[{"type":"reasoning.text","text":"Hm."}]},"finish_reason":null}]}"#,
+            r#"{"id":"gen-1","model":"vendor/m","choices":[{"index":0,"delta":{"content":"","tool_calls":[{"index":0,"id":"tool_1","type":"function","function":{"name":"ls","arguments":""}}],"reasoning_details":[{"type":"reasoning.encrypted","id":"tool_1","data":"ENC"}]}}]}"#,
+            r#"{"id":"gen-1","model":"vendor/m","choices":[{"index":0,"delta":{"content":""},"finish_reason":"tool_calls","native_finish_reason":"STOP"}]}"#,
+            r#"{"id":"gen-1","model":"vendor/m","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":{"prompt_tokens":100,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30}}}"#,
+            "[DONE]",
+        ]);
+    expect![[r#"
+        start gen-1 vendor/m
+        0 thinking
+        0   Hm.
+        0 end signed reasoning
+        1 call ls tool_1
+        usage in 10 out 4 read 60 write 30 thought 0 cost 0.0000615
+        1 end signed {"type":"reasoning.encrypted","id":"tool_1","data":"ENC"}
+        done ToolUse
+    "#]]
+    .assert_eq(&play(OpenaiCompletions, &body).await);
+}
+
+#[tokio::test]
+async fn an_error_in_the_middle_of_openrouters_stream() {
+    let chunks = [
+        r#"{"id":"gen-1","model":"m","choices":[{"index":0,"delta":{"content":"Half"},"finish_reason":null}]}"#,
+        r#"{"id":"gen-1","model":"m","error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
+    ];
+    expect![[r#"
+        start gen-1 m
+        0 text
+        0   Half
+        failed Error: p failed with status 502. Provider disconnected
+    "#]]
+    .assert_eq(&play(OpenaiCompletions, &stream(&chunks)).await);
+}
+
+#[tokio::test]
+async fn lm_studio_and_a_server_that_does_not_stream_at_all() {
+    let whole = r#"{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Whole.","tool_calls":[{"id":"t","type":"function","function":{"name":"ls","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#;
+    let server =
+        Server::playing([Reply::events(whole).header("content-type", "application/json; charset=utf-8")])
+            .await;
+    let models = models(&server.url, OpenaiCompletions);
+    expect![[r#"
+        start c m
+        usage in 9 out 3 read 0 write 0 thought 0 cost 0.0000150
+        0 text
+        0   Whole.
+        0 end
+        1 call ls t
+        1   {}
+        1 end
+        done ToolUse
+    "#]]
+    .assert_eq(&drawn(&deltas(&models, ask(&models)).await));
+}
+
+#[tokio::test]
+async fn a_call_cut_off_by_the_limit_is_kept_but_not_run() {
+    let chunks = [
+        r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"write","arguments":"{\"path\":\"a.rs\",\"text\":\"fn ma"}}]}}]}"#,
+        r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#,
+        "[DONE]",
+    ];
+    let server = Server::playing([Reply::events(&stream(&chunks))]).await;
+    let models = models(&server.url, OpenaiCompletions);
+    let deltas = deltas(&models, ask(&models)).await;
+    let message = crate::support::message(&deltas);
+    assert_eq!(message.calls_to_run().count(), 0);
+    let stored = serde_json::to_value(&message.content).unwrap();
+    assert_eq!(stored[0]["arguments"], serde_json::json!({ "path": "a.rs", "text": "fn ma" }));
+}
+
+#[tokio::test]
+async fn a_filter_an_empty_body_and_a_web_page_are_told_apart() {
+    let filter =
+        stream(&[r#"{"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#]);
+    assert!(
+        play(OpenaiCompletions, &filter)
+            .await
+            .ends_with("the model declined to answer. The provider's filter stopped it.\n")
+    );
+    let empty = play(OpenaiCompletions, "").await;
+    assert!(empty.ends_with("failed Error: p broke off in the middle of the reply\n"), "{empty}");
+    let server =
+        Server::playing([Reply::events("<html>login</html>").header("content-type", "text/html")]).await;
+    let models = models(&server.url, OpenaiCompletions);
+    let page = drawn(&deltas(&models, ask(&models)).await);
+    assert!(page.ends_with("a web page instead of an answer; check `base_url`\n"), "{page}");
+}

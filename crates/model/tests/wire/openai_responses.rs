@@ -1,0 +1,80 @@
+//! Streams of OpenAI's Responses API.
+
+use expect_test::expect;
+use osier_model::Api::OpenaiResponses;
+
+use crate::support::play;
+
+const ALL: &str = include_str!("streams/openai-responses.sse");
+
+#[tokio::test]
+async fn thoughts_text_and_calls_whose_pieces_are_mixed() {
+    expect![[r#"
+        start resp_1 m-2026
+        0 thinking
+        0   **Looking**|⏎⏎Deciding.
+        0 end signed {"id":"rs_1","type":"reasoning","summary":[{"type":"summary_text","text":"**Looking**"},{"type":"summary_text","text":"Deciding."}],"encrypted_content":"gAAAAABo"}
+        1 text
+        1   I |läse.
+        1 end signed {"v":1,"id":"msg_1","phase":"commentary"}
+        2 call read call_a|fc_1
+        3 call bash call_b|fc_2
+        2   {"path":
+        3   {"command":"ls"}
+        2   "a"}
+        2 end
+        3 end
+        usage in 400 out 70 read 600 write 0 thought 30 cost 0.0006000
+        done ToolUse
+    "#]].assert_eq(&play(OpenaiResponses, ALL).await);
+}
+
+#[tokio::test]
+async fn a_server_that_sends_items_whole_and_without_places() {
+    let stream = r#"data: {"type":"response.created","response":{"id":"r","model":"m"}}
+
+data: {"type":"response.output_item.added","item":{"id":"m1","type":"message"}}
+
+data: {"type":"response.output_text.delta","item_id":"m1","delta":"Hello"}
+
+data: {"type":"response.output_item.done","item":{"id":"m1","type":"message","content":[{"type":"output_text","text":"Hello"}]}}
+
+data: {"type":"response.output_item.done","item":{"type":"function_call","call_id":"c1","name":"ls","arguments":"{\"path\":\".\"}"}}
+
+data: {"type":"response.completed","response":{"id":"r","status":"completed","usage":{"input_tokens":7,"output_tokens":2}}}
+
+"#;
+    expect![[r#"
+        start r m
+        0 text
+        0   Hello
+        0 end signed {"v":1,"id":"m1"}
+        1 call ls c1
+        1   {"path":"."}
+        1 end
+        usage in 7 out 2 read 0 write 0 thought 0 cost 0.0000110
+        done ToolUse
+    "#]]
+    .assert_eq(&play(OpenaiResponses, stream).await);
+}
+
+#[tokio::test]
+async fn the_limit_a_failure_and_an_error_event() {
+    let limited = ALL.replace(
+        "\"status\":\"completed\",\"model\"",
+        "\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"},\"model\"",
+    );
+    let drawn = play(OpenaiResponses, &limited).await;
+    assert!(drawn.ends_with("done Length\n"), "{drawn}");
+    let failed = "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\"}}\n\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"status\":\"failed\",\"error\":{\"code\":\"server_error\",\"message\":\"Sorry.\"}}}\n\n";
+    expect![[r#"
+        retrying after try 1: p failed with status 500. Sorry.
+        start r -
+        failed Error: p failed with status 500. Sorry.
+    "#]]
+    .assert_eq(&play(OpenaiResponses, failed).await);
+    let error = "event: error\ndata: {\"type\":\"error\",\"code\":\"context_length_exceeded\",\"message\":\"Your input exceeds the context window of this model.\"}\n\n";
+    expect![[r#"
+        failed Error: the conversation is too long for the model; compact it, or choose a model with a larger window. Your input exceeds the context window of this model.
+    "#]].assert_eq(&play(OpenaiResponses, error).await);
+}

@@ -1,0 +1,110 @@
+//! A longer conversation begins with the shorter one, byte for byte, in every protocol: prompt caches and bound thoughts
+//! live on it. Anthropic's cache markers move along the end; they are no part of what is cached.
+
+use std::sync::Arc;
+
+use osier_model::{Api, Message, ModelInfo, Request, body_of};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::{APIS, tools};
+
+/// The list that a conversation is in each protocol.
+fn messages(request: &Request) -> Vec<Value> {
+    let mut body = body_of(request).unwrap();
+    let key = match request.model.api {
+        Api::OpenaiResponses => "input",
+        Api::GoogleGenerativeAi => "contents",
+        _ => "messages",
+    };
+    let mut list = body[key].take().as_array().unwrap().clone();
+    list.iter_mut().for_each(unmark);
+    list
+}
+
+fn unmark(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("cache_control");
+            fields.values_mut().for_each(unmark);
+        }
+        Value::Array(list) => list.iter_mut().for_each(unmark),
+        _ => {}
+    }
+}
+
+/// What the assistant says and calls, who it is, and whether results are images.
+type Step = (Vec<u8>, u8, bool);
+type Turn = (String, Vec<Step>);
+
+/// A turn: the user's text, and steps of the assistant that call tools, the last of which does not.
+fn turn() -> impl Strategy<Value = Turn> {
+    ("[a-z ]{0,8}", prop::collection::vec((prop::collection::vec(0u8..5, 0..4), 0u8..4, any::<bool>()), 1..4))
+}
+
+/// The messages of a random conversation, and after which of them a model would be asked.
+fn conversation(turns: &[Turn], speakers: &[ModelInfo]) -> (Vec<Message>, Vec<usize>) {
+    let mut out: Vec<Value> = Vec::new();
+    let mut asked = Vec::new();
+    let mut call = 0;
+    for (text, steps) in turns {
+        out.push(json!({ "role": "user", "content": [
+            { "type": "text", "text": text }, { "type": "text", "text": format!("<system>Checkpoint {}</system>", out.len()) },
+        ]}));
+        asked.push(out.len());
+        for (number, (blocks, speaker, with_image)) in steps.iter().enumerate() {
+            let by = &speakers[*speaker as usize % speakers.len()];
+            let mut calls = Vec::new();
+            let content: Vec<Value> = blocks.iter().map(|kind| match kind {
+                0 => json!({ "type": "thinking", "thinking": "hm", "thinkingSignature": "{\"type\":\"reasoning\"}" }),
+                1 => json!({ "type": "thinking", "thinking": "cut off" }),
+                2 => json!({ "type": "text", "text": " " }),
+                3 => json!({ "type": "text", "text": "said" }),
+                _ => {
+                    call += 1;
+                    calls.push(format!("id {call}"));
+                    json!({ "type": "toolCall", "id": format!("id {call}"), "name": "read", "arguments": { "path": "a" } })
+                }
+            }).collect();
+            let is_last = number + 1 == steps.len();
+            out.push(json!({ "role": "assistant", "content": content, "api": by.api.name(), "provider": by.provider, "model": by.id }));
+            for id in &calls {
+                let image = json!({ "type": "image", "data": "AA==", "mimeType": "image/png" });
+                let content =
+                    if *with_image { json!([image]) } else { json!([{ "type": "text", "text": "ok" }]) };
+                out.push(
+                    json!({ "role": "toolResult", "toolCallId": id, "toolName": "read", "content": content }),
+                );
+            }
+            if !calls.is_empty() && !is_last {
+                asked.push(out.len());
+            }
+        }
+    }
+    (serde_json::from_value(Value::Array(out)).unwrap(), asked)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn every_request_begins_with_the_one_before(turns in prop::collection::vec(turn(), 1..5), images in any::<bool>()) {
+        let speakers = APIS.map(|api| ModelInfo { images, ..ModelInfo::new("p", "m", api) });
+        let (conversation, asked) = conversation(&turns, &speakers);
+        for model in &speakers {
+            let mut model = model.clone();
+            model.compat.cache_control = true;
+            let model = Arc::new(model);
+            let mut before: Vec<Value> = Vec::new();
+            for upto in &asked {
+                let request = Request {
+                    system: "prompt".to_owned(),
+                    tools: tools(),
+                    ..Request::new(model.clone(), conversation[..*upto].to_vec())
+                };
+                let now = messages(&request);
+                prop_assert!(now.starts_with(&before), "{:?}\n{:#?}\n{:#?}", model.api, before, now);
+                before = now;
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A key goes into one header, and nowhere else.
+
+use osier_model::Api;
+use osier_model::Model;
+
+use crate::server::{Reply, Server};
+use crate::support::{APIS, KEY, ask, deltas, models, models_with};
+
+#[tokio::test]
+async fn each_protocol_has_its_header_for_the_key() {
+    for api in APIS {
+        let server = Server::playing([Reply::error(400, "")]).await;
+        let models = models(&server.url, api);
+        deltas(&models, ask(&models)).await;
+        let received = &server.received()[0];
+        let expected = match api {
+            Api::AnthropicMessages => ("x-api-key", KEY.to_owned()),
+            Api::GoogleGenerativeAi => ("x-goog-api-key", KEY.to_owned()),
+            _ => ("authorization", format!("Bearer {KEY}")),
+        };
+        assert_eq!(received.header(expected.0), Some(expected.1.as_str()), "{api:?}");
+        let others =
+            received.headers.iter().filter(|(name, value)| name != expected.0 && value.contains(KEY)).count();
+        assert_eq!(others, 0);
+        assert!(!received.path.contains(KEY) && !received.body.to_string().contains(KEY));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_the_key_does_not_get_it_into_our_texts() {
+    let header = "headers = { \"x-proxy-token\" = \"token-98765\" }";
+    for status in [400, 401, 500] {
+        let body =
+            format!(r#"{{"error":{{"message":"Incorrect API key provided: {KEY} and token-98765"}}}}"#);
+        let in_stream = format!("data: {{\"error\":{{\"message\":\"bad {KEY} token-98765\"}}}}\n\n");
+        for reply in [
+            Reply::error(status, &body),
+            Reply::events(&in_stream),
+            Reply::events(&format!("data: {KEY}\n\n")),
+        ] {
+            let server = Server::playing([reply]).await;
+            let models = models_with(&server.url, Api::OpenaiCompletions, header);
+            let deltas = deltas(&models, ask(&models)).await;
+            let everything = format!(
+                "{deltas:?} {models:?} {}",
+                serde_json::to_string(crate::support::message(&deltas)).unwrap()
+            );
+            assert!(everything.contains("[key]"), "{everything}");
+            assert!(!everything.contains(KEY) && !everything.contains("token-98765"), "{everything}");
+            assert_eq!(server.received()[0].header("x-proxy-token"), Some("token-98765"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_from_a_command_is_fetched_once_and_again_after_it_was_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let command = format!("echo x >> {}; echo key-$(wc -l < {} | tr -d ' ')", log.display(), log.display());
+    let server = Server::playing([Reply::error(400, ""), Reply::error(401, ""), Reply::error(400, "")]).await;
+    let spec: std::collections::BTreeMap<String, osier_model::ProviderSpec> =
+        toml::from_str(&format!("[p]\napi = \"openai-completions\"\nbase_url = \"{}\"\napi_key_command = \"{command}\"\nmodels = [{{ id = \"m\" }}]", server.url)).unwrap();
+    let registry = std::sync::Arc::new(osier_model::Registry::new(spec));
+    let models = osier_model::Models::new(registry, osier_model::Surroundings::none());
+    for _ in 0..3 {
+        let stream = models.stream(ask(&models), osier_model::CancellationToken::new());
+        futures_util::StreamExt::collect::<Vec<_>>(stream).await;
+    }
+    let used: Vec<String> =
+        server.received().iter().map(|request| request.header("authorization").unwrap().to_owned()).collect();
+    assert_eq!(used, ["Bearer key-1", "Bearer key-1", "Bearer key-2"]);
+}
+
+#[tokio::test]
+async fn a_server_is_asked_for_its_models_with_the_key_and_refuses_without_showing_it() {
+    for api in APIS {
+        let list = r#"{"data":[{"id":"m"},{"id":"new","context_length":4096}]}"#;
+        let refusal = format!(r#"{{"error":{{"message":"no such key: {KEY}"}}}}"#);
+        let server = Server::playing([Reply::error(200, list), Reply::error(401, &refusal)]).await;
+        let models = models(&server.url, api);
+        let found: Vec<(String, u64)> = models
+            .discover("p")
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|model| (model.id, model.context_window))
+            .collect();
+        assert_eq!(found, [("m".to_owned(), 8192), ("new".to_owned(), 4096)], "{api:?}");
+        let failure = models.discover("p").await.unwrap_err();
+        assert!(failure.kind() == "unauthorized" && !failure.message().contains(KEY), "{failure:?}");
+        assert!(server.received()[0].headers.iter().any(|(_, value)| value.contains(KEY)));
+    }
+}
+
+#[tokio::test]
+async fn requests_refused_together_all_keep_the_key_to_themselves() {
+    let body = format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#);
+    let server = Server::playing([Reply::error(401, &body)]).await;
+    let models = models(&server.url, Api::AnthropicMessages);
+    let four = [(); 4].map(|()| deltas(&models, ask(&models)));
+    for deltas in futures_util::future::join_all(four).await {
+        assert!(!format!("{deltas:?}").contains(KEY) && format!("{deltas:?}").contains("[key]"));
+    }
+}

@@ -1,0 +1,216 @@
+//! A server that plays what it is told, byte by byte: any split, any pause, any death. Each connection serves one
+//! request, and what was asked is kept.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What one request is answered with.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    actions: Vec<Action>,
+}
+
+#[derive(Debug, Clone)]
+enum Action {
+    /// One chunk of the body, sent at once.
+    Send(Vec<u8>),
+    Pause(Duration),
+    /// Hangs up without ending the body.
+    Cut,
+    /// Says nothing until the client hangs up.
+    Hang,
+}
+
+impl Reply {
+    /// A stream of events, sent in one piece.
+    pub(crate) fn events(body: &str) -> Reply {
+        Reply::stream().send(body)
+    }
+
+    /// A stream that is still empty.
+    pub(crate) fn stream() -> Reply {
+        Reply { status: 200, ..Reply::default() }.header("content-type", "text/event-stream")
+    }
+
+    pub(crate) fn error(status: u16, body: &str) -> Reply {
+        Reply { status, ..Reply::default() }.header("content-type", "application/json").send(body)
+    }
+
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Reply {
+        self.headers.retain(|(known, _)| known != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn send(mut self, bytes: impl AsRef<[u8]>) -> Reply {
+        self.actions.push(Action::Send(bytes.as_ref().to_vec()));
+        self
+    }
+
+    /// Sends the same bytes in chunks of this size.
+    pub(crate) fn in_chunks_of(mut self, size: usize) -> Reply {
+        let split = |action: Action| match action {
+            Action::Send(bytes) => bytes.chunks(size).map(|chunk| Action::Send(chunk.to_vec())).collect(),
+            other => vec![other],
+        };
+        self.actions = self.actions.into_iter().flat_map(split).collect();
+        self
+    }
+
+    /// A pause after each chunk.
+    pub(crate) fn trickling(mut self, pause: Duration) -> Reply {
+        self.actions = self.actions.into_iter().flat_map(|action| [action, Action::Pause(pause)]).collect();
+        self
+    }
+
+    pub(crate) fn cut(mut self) -> Reply {
+        self.actions.push(Action::Cut);
+        self
+    }
+
+    pub(crate) fn hang(mut self) -> Reply {
+        self.actions.push(Action::Hang);
+        self
+    }
+}
+
+/// What a client asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Received {
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Value,
+}
+
+impl Received {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) url: String,
+    received: Arc<Mutex<Vec<Received>>>,
+    asked: Arc<tokio::sync::Notify>,
+    hung_up: Arc<tokio::sync::Notify>,
+}
+
+impl Server {
+    /// Plays one reply per connection, in order; the last one again and again.
+    pub(crate) async fn playing(replies: impl IntoIterator<Item = Reply>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let (asked, hung_up) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+        let replies: Vec<Reply> = replies.into_iter().collect();
+        let (kept, heard, gone) = (received.clone(), asked.clone(), hung_up.clone());
+        tokio::spawn(async move {
+            for number in 0.. {
+                let Ok((socket, _)) = listener.accept().await else { return };
+                socket.set_nodelay(true).unwrap();
+                let reply = replies[number.min(replies.len() - 1)].clone();
+                let (kept, heard, gone) = (kept.clone(), heard.clone(), gone.clone());
+                tokio::spawn(async move {
+                    // A client that hangs up in the middle is part of the play.
+                    let _ = serve(socket, reply, &kept, &heard, &gone).await;
+                });
+            }
+        });
+        Server { url, received, asked, hung_up }
+    }
+
+    pub(crate) fn received(&self) -> Vec<Received> {
+        self.received.lock().unwrap().clone()
+    }
+
+    /// Waits until a request has arrived.
+    pub(crate) async fn was_asked(&self) {
+        self.asked.notified().await;
+    }
+
+    /// Waits until a client gave up on a reply that hangs.
+    pub(crate) async fn client_hung_up(&self) {
+        tokio::time::timeout(Duration::from_secs(10), self.hung_up.notified())
+            .await
+            .expect("the client stays on the line");
+    }
+}
+
+async fn serve(
+    mut socket: TcpStream,
+    reply: Reply,
+    kept: &Mutex<Vec<Received>>,
+    heard: &tokio::sync::Notify,
+    gone: &tokio::sync::Notify,
+) -> std::io::Result<()> {
+    let received = read_request(&mut socket).await?;
+    kept.lock().unwrap().push(received);
+    heard.notify_one();
+    let mut head =
+        format!("HTTP/1.1 {} Played\r\ntransfer-encoding: chunked\r\nconnection: close\r\n", reply.status);
+    for (name, value) in &reply.headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    socket.write_all(format!("{head}\r\n").as_bytes()).await?;
+    for action in reply.actions {
+        match action {
+            Action::Send(bytes) if bytes.is_empty() => {}
+            Action::Send(bytes) => {
+                let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();
+                chunk.extend_from_slice(&bytes);
+                chunk.extend_from_slice(b"\r\n");
+                socket.write_all(&chunk).await?;
+                socket.flush().await?;
+            }
+            Action::Pause(duration) => tokio::time::sleep(duration).await,
+            Action::Cut => return socket.shutdown().await,
+            Action::Hang => {
+                let mut byte = [0];
+                let _ = socket.read(&mut byte).await;
+                gone.notify_one();
+                return Ok(());
+            }
+        }
+    }
+    socket.write_all(b"0\r\n\r\n").await?;
+    socket.shutdown().await
+}
+
+async fn read_request(socket: &mut TcpStream) -> std::io::Result<Received> {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 16 << 10];
+    let head_end = loop {
+        let read = socket.read(&mut buffer).await?;
+        bytes.extend_from_slice(&buffer[..read]);
+        if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if read == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+    };
+    let head = String::from_utf8_lossy(&bytes[..head_end]).into_owned();
+    let mut lines = head.lines();
+    let path = lines.next().unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
+    let header =
+        |line: &str| line.split_once(": ").map(|(name, value)| (name.to_lowercase(), value.to_owned()));
+    let headers: Vec<(String, String)> = lines.filter_map(header).collect();
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .map_or(0, |(_, value)| value.parse().unwrap());
+    while bytes.len() < head_end + length {
+        let read = socket.read(&mut buffer).await?;
+        bytes.extend_from_slice(&buffer[..read]);
+    }
+    let body = serde_json::from_slice(&bytes[head_end..]).unwrap_or(Value::Null);
+    Ok(Received { path, headers, body })
+}

@@ -1,0 +1,196 @@
+//! Asks a played server over a real socket, and draws what comes back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use osier_model::{
+    Api, AssistantMessage, CancellationToken, Delta, Draft, Failure, Message, Model, ModelInfo, Models,
+    ProviderSpec, Registry, Request, Retry, Surroundings, ToolSpec,
+};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+
+pub(crate) const KEY: &str = "sk-very-secret-0123456789";
+
+/// The protocols, and a name each model of theirs goes by here.
+pub(crate) const APIS: [Api; 4] =
+    [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi];
+
+/// Models whose one provider, `p`, is at `url`.
+pub(crate) fn models(url: &str, api: Api) -> Models {
+    models_with(url, api, "silence_timeout = 5")
+}
+
+pub(crate) fn models_with(url: &str, api: Api, more: &str) -> Models {
+    let config = format!(
+        "[p]\napi = \"{}\"\nbase_url = \"{url}\"\napi_key_env = \"P_KEY\"\n{more}\n[[p.models]]\nid = \"m\"\ncontext_window = 8192\nimages = true\nprice = {{ input = 1, output = 2, cache_read = 0.1, cache_write = 1.25 }}",
+        api.name()
+    );
+    let providers: BTreeMap<String, ProviderSpec> = toml::from_str(&config).unwrap();
+    let registry = Registry::new(providers);
+    assert!(registry.problems().is_empty(), "{:?}", registry.problems());
+    let surroundings =
+        Surroundings::new(|name| (name == "P_KEY").then(|| KEY.to_owned())).with_clock(|| 1_700_000_000_000);
+    Models::new(Arc::new(registry), surroundings).with_retry(quick())
+}
+
+/// Tries twice and waits hardly at all.
+pub(crate) fn quick() -> Retry {
+    Retry { tries: 2, first: Duration::from_millis(4), ..Retry::default() }
+}
+
+pub(crate) fn model(models: &Models) -> ModelInfo {
+    ModelInfo::clone(&models.registry().find("p/m").unwrap())
+}
+
+pub(crate) fn ask(models: &Models) -> Request {
+    Request::new(Arc::new(model(models)), vec![Message::user("hi")])
+}
+
+pub(crate) async fn deltas(models: &Models, request: Request) -> Vec<Delta> {
+    let deltas: Vec<Delta> = models.stream(request.clone(), CancellationToken::new()).collect().await;
+    check_the_rules(&deltas, &request);
+    deltas
+}
+
+/// Plays one stream and draws the deltas it becomes.
+pub(crate) async fn play(api: Api, body: &str) -> String {
+    let server = Server::playing([crate::server::Reply::events(body)]).await;
+    let models = models(&server.url, api);
+    let deltas = deltas(&models, ask(&models)).await;
+    drawn(&deltas)
+}
+
+/// What holds for every reply: one end, blocks in order, and the message is the fold of its deltas.
+pub(crate) fn check_the_rules(deltas: &[Delta], request: &Request) {
+    assert_eq!(deltas.iter().filter(|delta| delta.is_end()).count(), 1, "{deltas:?}");
+    assert!(deltas.last().unwrap().is_end(), "{deltas:?}");
+    let mut draft = Draft::new(&request.model, 1_700_000_000_000);
+    deltas.iter().for_each(|delta| draft.apply(delta));
+    let ended = message(deltas);
+    let folded = draft.so_far();
+    assert_eq!((&folded.content, folded.usage, &folded.extra), (&ended.content, ended.usage, &ended.extra));
+    let starts = deltas.iter().filter(|delta| matches!(delta, Delta::Start { .. })).count();
+    assert!(starts <= 1, "{deltas:?}");
+}
+
+pub(crate) fn message(deltas: &[Delta]) -> &AssistantMessage {
+    match deltas.last() {
+        Some(Delta::Done(message) | Delta::Failed(_, message)) => message,
+        other => panic!("no end: {other:?}"),
+    }
+}
+
+pub(crate) fn failure(deltas: &[Delta]) -> &Failure {
+    match deltas.last() {
+        Some(Delta::Failed(failure, _)) => failure,
+        other => panic!("no failure: {other:?}"),
+    }
+}
+
+/// One line per delta; pieces of one block on one line, divided by bars.
+pub(crate) fn drawn(deltas: &[Delta]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut in_pieces = false;
+    for delta in deltas {
+        let piece = match delta {
+            Delta::Text { text, .. } | Delta::Thinking { text, .. } => Some(text),
+            Delta::ToolCallArguments { json, .. } => Some(json),
+            _ => None,
+        };
+        if let Some(piece) = piece {
+            let block = block(delta);
+            match lines.last_mut() {
+                Some(last) if in_pieces && last.starts_with(&format!("{block} ")) => {
+                    *last += &format!("|{piece}");
+                }
+                _ => lines.push(format!("{block}   {piece}")),
+            }
+            in_pieces = true;
+            continue;
+        }
+        in_pieces = false;
+        lines.push(line(delta));
+    }
+    lines.join("\n").replace("\n\n", "⏎⏎") + "\n"
+}
+
+fn block(delta: &Delta) -> usize {
+    match delta {
+        Delta::Text { block, .. }
+        | Delta::Thinking { block, .. }
+        | Delta::ToolCallArguments { block, .. } => *block,
+        _ => 0,
+    }
+}
+
+fn line(delta: &Delta) -> String {
+    let signed = |signature: &Option<String>| {
+        signature.as_ref().map_or_else(String::new, |text| format!(" signed {text}"))
+    };
+    match delta {
+        Delta::Retrying { attempt, why, .. } => format!("retrying after try {attempt}: {}", why.message()),
+        Delta::Start { response_id, response_model } => {
+            format!(
+                "start {} {}",
+                response_id.as_deref().unwrap_or("-"),
+                response_model.as_deref().unwrap_or("-")
+            )
+        }
+        Delta::TextStart { block } => format!("{block} text"),
+        Delta::ThinkingStart { block } => format!("{block} thinking"),
+        Delta::ToolCallStart { block, id, name } => format!("{block} call {name} {id}"),
+        Delta::TextEnd { block, signature } | Delta::ToolCallEnd { block, signature } => {
+            format!("{block} end{}", signed(signature))
+        }
+        Delta::ThinkingEnd { block, signature, redacted } => {
+            format!("{block} end{}{}", signed(signature), if *redacted { " redacted" } else { "" })
+        }
+        Delta::Usage(usage) => format!(
+            "usage in {} out {} read {} write {} thought {} cost {:.7}",
+            usage.input, usage.output, usage.cache_read, usage.cache_write, usage.reasoning, usage.cost.total
+        ),
+        Delta::Done(message) => format!("done {:?}", message.stop_reason),
+        Delta::Failed(failure, message) => format!("failed {:?}: {}", message.stop_reason, failure.message()),
+        Delta::Text { .. } | Delta::Thinking { .. } | Delta::ToolCallArguments { .. } => {
+            unreachable!("drawn in pieces")
+        }
+    }
+}
+
+pub(crate) fn tools() -> Vec<ToolSpec> {
+    let tool = |name: &str, property: &str| ToolSpec {
+        name: name.to_owned(),
+        description: format!("The {name} tool."),
+        parameters: json!({ "type": "object", "properties": { property: { "type": "string" } }, "required": [property] }),
+    };
+    vec![tool("read", "path"), tool("bash", "command")]
+}
+
+/// A conversation that has everything in it, the assistant's part said by `by`.
+pub(crate) fn everything(by: &ModelInfo) -> Vec<Message> {
+    let said = |content: Value, stop: &str| json!({ "role": "assistant", "content": content, "api": by.api.name(), "provider": by.provider, "model": by.id, "stopReason": stop });
+    let thought = match by.api {
+        Api::OpenaiResponses => r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}"#,
+        Api::OpenaiCompletions => "reasoning_content",
+        _ => "c2lnbmF0dXJl",
+    };
+    let image = json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" });
+    let messages = json!([
+        { "role": "user", "content": [{ "type": "text", "text": "What is in a.png?" }, image] },
+        said(json!([
+            { "type": "thinking", "thinking": "I should look.", "thinkingSignature": thought },
+            { "type": "text", "text": "I look." },
+            { "type": "toolCall", "id": "call_1|fc_1", "name": "read", "arguments": { "path": "a.png" }, "thoughtSignature": "dGhvdWdodA==" },
+            { "type": "toolCall", "id": "call 2!", "name": "bash", "arguments": { "command": "ls" } },
+        ]), "toolUse"),
+        { "role": "toolResult", "toolCallId": "call_1|fc_1", "toolName": "read", "content": [{ "type": "text", "text": "a picture" }, image] },
+        { "role": "toolResult", "toolCallId": "call 2!", "toolName": "bash", "content": [{ "type": "text", "text": "no such command" }], "isError": true },
+        said(json!([{ "type": "text", "text": "A cat.", "textSignature": "{\"v\":1,\"id\":\"msg_2\",\"phase\":\"final_answer\"}" }]), "stop"),
+        { "role": "user", "content": "Thanks 谢谢" },
+    ]);
+    serde_json::from_value(messages).unwrap()
+}

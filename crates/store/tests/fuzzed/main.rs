@@ -1,0 +1,33 @@
+//! What a fuzzer tries for hours, tried for a moment: see `fuzz/README.md`.
+
+mod bodies;
+
+use osier_testkit::random_logs;
+use proptest::prelude::*;
+
+fn changes() -> impl Strategy<Value = Vec<u8>> {
+    // What an index says of itself lies in its first hundred bytes; records begin behind the first block.
+    let place = prop_oneof![0u16..100, 4096u16..12_400];
+    let change = (place, any::<[u8; 2]>()).prop_map(|(at, bytes)| [at.to_le_bytes(), bytes].concat());
+    let changes = proptest::collection::vec(change, 0..6);
+    (any::<u8>(), changes).prop_map(|(sealed, changes)| [vec![sealed], changes.concat()].concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_below_a_header_are_a_log(log in random_logs(true, 0..30), cut in 0usize..200, noise in any::<[u8; 3]>()) {
+        let mut bytes = log.lines.join(&b'\n');
+        bytes.truncate(bytes.len().saturating_sub(cut));
+        if let Some(place) = bytes.len().checked_sub(40) {
+            bytes[place..place + 3].copy_from_slice(&noise);
+        }
+        bodies::log(&bytes);
+    }
+
+    #[test]
+    fn any_index_costs_at_most_time(data in changes()) {
+        bodies::index(&data);
+    }
+}

@@ -1,0 +1,70 @@
+//! The first words of a session, those in deleted branches left out.
+
+use rustc_hash::FxHashSet;
+
+use crate::heads::{Heads, Seq};
+
+/// How many beginnings of a conversation are kept in mind. More than one only helps if branches are deleted.
+const MOST: usize = 8;
+
+/// See the module. Each entry costs the same, however deep it lies and whatever is deleted.
+#[derive(Debug, Clone, Default)]
+pub(super) struct First {
+    beginnings: Vec<Beginning>,
+    /// By entry, whether a beginning is at or above it.
+    below: Vec<bool>,
+    deleted: FxHashSet<Seq>,
+}
+
+/// A message above which no user said anything.
+#[derive(Debug, Clone)]
+struct Beginning {
+    words: String,
+    path: FxHashSet<Seq>,
+    /// How many deleted branches it lies in.
+    hidden: usize,
+}
+
+impl First {
+    /// Takes an entry in. `words` is what a user says with it, if it is one who speaks.
+    pub(super) fn take(&mut self, seq: Seq, heads: &Heads, words: Option<impl FnOnce() -> String>) {
+        let above = heads.get(seq).parent;
+        let mut below = above.is_some_and(|seq| self.below.get(seq.index()).copied().unwrap_or(false));
+        if let Some(words) = words.filter(|_| !below && self.beginnings.len() < MOST) {
+            let words = words();
+            below = !words.is_empty();
+            if below {
+                let path = path_of(seq, heads);
+                let hidden = path.iter().filter(|seq| self.deleted.contains(seq)).count();
+                self.beginnings.push(Beginning { words, path, hidden });
+            }
+        }
+        if self.below.len() <= seq.index() {
+            self.below.resize(seq.index() + 1, false);
+        }
+        self.below[seq.index()] = below;
+    }
+
+    pub(super) fn delete(&mut self, branch: Seq) {
+        if self.deleted.insert(branch) {
+            self.on_path(branch).for_each(|beginning| beginning.hidden += 1);
+        }
+    }
+
+    pub(super) fn restore(&mut self, branch: Seq) {
+        if self.deleted.remove(&branch) {
+            self.on_path(branch).for_each(|beginning| beginning.hidden -= 1);
+        }
+    }
+
+    fn on_path(&mut self, seq: Seq) -> impl Iterator<Item = &mut Beginning> {
+        self.beginnings.iter_mut().filter(move |beginning| beginning.path.contains(&seq))
+    }
+
+    pub(super) fn words(&self) -> &str {
+        self.beginnings
+            .iter()
+            .find(|beginning| beginning.hidden == 0)
+            .map_or("", |beginning| &beginning.words)
+    }
+}

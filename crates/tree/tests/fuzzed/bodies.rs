@@ -1,0 +1,101 @@
+//! What must hold for any bytes. `fuzz/` calls these with what a fuzzer thinks of, the tests beside with random bytes.
+
+use osier_tree::entry::{Entry, Read, read, read_entry};
+use osier_tree::migrate::migrate;
+use osier_tree::projection::outline::{Options, Outline};
+use osier_tree::projection::preview::{Previews, search_text};
+use osier_tree::{Head, Header, Seq, SessionTree};
+
+fn lines(data: &[u8]) -> Vec<&[u8]> {
+    data.split(|byte| *byte == b'\n').collect()
+}
+
+fn entries(data: &[u8]) -> Vec<Entry<'_>> {
+    lines(data).into_iter().filter_map(|line| read_entry(line).ok()).collect()
+}
+
+/// A line is an entry only if it is a JSON object, whoever reads it.
+pub(crate) fn line(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        // Broken text is read with marks in place of what is broken, and must not stop anybody.
+        drop(read(data));
+        return;
+    };
+    // JavaScript reads numbers of any size and strings with half a character; so do we.
+    let theirs = serde_json::from_str::<&serde_json::value::RawValue>(text).map(|raw| raw.get().trim_start());
+    match read(data) {
+        Read::Entry(_) | Read::Header(_) => assert!(theirs.is_ok_and(|raw| raw.starts_with('{')), "{text:?}"),
+        Read::Blank => assert!(text.trim().is_empty(), "{text:?}"),
+        Read::Odd(osier_tree::Odd::NotJson) => assert!(theirs.is_err() || text.contains('\n'), "{text:?}"),
+        Read::Odd(_) => assert!(theirs.is_ok(), "{text:?}"),
+    }
+}
+
+/// Any log folds, alike however it is read, into a tree that can be walked.
+pub(crate) fn fold(data: &[u8]) {
+    let entries = entries(data);
+    let mut tree = SessionTree::default();
+    for entry in &entries {
+        tree.append(entry, 0, entry.line.len() as u32);
+    }
+    let mut at_once = SessionTree::default();
+    at_once.extend(entries.iter().map(|entry| (entry.clone(), 0, entry.line.len() as u32)));
+    let heads = |tree: &SessionTree| -> Vec<Head> { tree.heads().iter().map(|(_, head)| *head).collect() };
+    assert_eq!(heads(&tree), heads(&at_once), "line by line or at once");
+    let restored = SessionTree::restore(heads(&tree), |seq| entries.get(seq.index()).cloned());
+    assert_eq!(heads(&tree), heads(&restored), "from its heads");
+    assert_eq!(tree.leaf(), restored.leaf());
+    for (seq, head) in tree.heads().iter() {
+        let path = tree.path(Some(seq));
+        assert_eq!((path.len(), path.last()), (head.depth as usize + 1, Some(&seq)));
+        tree.context_entries(Some(seq));
+        tree.checkpoints(Some(seq));
+    }
+    let mut previews = Previews::new(None);
+    for entry in &entries {
+        previews.preview(entry);
+    }
+    let texts = |seq: Seq| search_text(&entries[seq.index()]).into();
+    Outline::new(&tree, tree.leaf(), &Options::default(), &texts);
+    collect(&tree, &entries);
+}
+
+fn collect(tree: &SessionTree, entries: &[Entry<'_>]) {
+    let lines: Vec<Vec<u8>> = entries.iter().map(|entry| entry.line.to_vec()).collect();
+    let mut count = 0;
+    let mint = || {
+        count += 1;
+        format!("minted{count}")
+    };
+    let plan = tree.plan_gc();
+    let kept = tree.gc(&plan, &lines, 0, mint).expect("all lines are there");
+    assert!(kept.iter().all(|line| read_entry(line).is_ok()), "a line that stays is an entry");
+    assert!(kept.len() >= lines.len() - plan.removed());
+}
+
+/// Any old log becomes one of this version, in which every object is an entry below the one before.
+pub(crate) fn migration(data: &[u8]) {
+    let lines = lines(data);
+    for version in [1, 2] {
+        let header = Header { version, ..Header::new("old", 0, "/") };
+        let new = migrate(&header, &lines);
+        assert_eq!(new.len(), lines.len());
+        let mut previous = None;
+        for (old, new) in lines.iter().zip(&new) {
+            assert!(!new.contains(&b'\n'), "one line stays one line");
+            match (read(old), read(new)) {
+                (Read::Blank | Read::Odd(osier_tree::Odd::NotJson | osier_tree::Odd::NotAnObject), _) => {
+                    assert_eq!(old, new);
+                }
+                (_, Read::Entry(entry)) if version == 1 => {
+                    assert_eq!(entry.parent.as_deref(), previous.as_deref());
+                    previous = Some(entry.id.into_owned());
+                }
+                (_, Read::Odd(_)) if version == 1 => panic!("an object has an id now"),
+                _ => {}
+            }
+        }
+        let borrowed: Vec<&[u8]> = new.iter().map(Vec::as_slice).collect();
+        assert_eq!(migrate(&Header { version: 3, ..header }, &borrowed), new, "and stays so");
+    }
+}

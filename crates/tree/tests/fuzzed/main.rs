@@ -1,0 +1,84 @@
+//! What a fuzzer tries for hours, tried for a moment: see `fuzz/README.md`.
+
+mod bodies;
+
+use osier_testkit::random_logs;
+use proptest::prelude::*;
+
+/// Pieces of which lines are made, so that random bytes come near to something.
+const PIECES: [&str; 28] = [
+    "\n",
+    "\n",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "null",
+    "1e400",
+    "-0.5",
+    "\"type\":\"message\"",
+    "\"id\":\"aaaaaaaa\"",
+    "\"id\":\"b\"",
+    "\"parentId\":\"aaaaaaaa\"",
+    "\"parentId\":\"b\"",
+    "\"parentId\":null",
+    "\"message\":{\"role\":\"user\",\"content\":\"x\"}",
+    "\"message\":{\"role\":\"hookMessage\"}",
+    "\"type\":\"session\"",
+    "\"type\":\"compaction\",\"firstKeptEntryIndex\":1",
+    "\"firstKeptEntryId\":\"b\"",
+    "\r",
+    " ",
+    "\u{e9}",
+    "\\ud800",
+];
+
+fn pieces() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        8 => (0..PIECES.len()).prop_map(|at| PIECES[at].as_bytes().to_vec()),
+        1 => any::<u8>().prop_map(|byte| vec![byte]),
+    ];
+    proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+/// Logs of which some bytes were changed.
+fn mutated() -> impl Strategy<Value = Vec<u8>> {
+    let changes = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
+    (random_logs(true, 1..30), changes).prop_map(|(log, changes)| {
+        let mut bytes = log.lines.join(&b'\n');
+        for (at, byte) in changes.into_iter().filter(|_| !log.lines.is_empty()) {
+            if !bytes.is_empty() {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+        }
+        bytes
+    })
+}
+
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![pieces(), mutated()]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_line_is_read_as_json_is(data in pieces()) {
+        bodies::line(&data);
+    }
+
+    #[test]
+    fn any_log_folds(data in bytes()) {
+        bodies::fold(&data);
+    }
+
+    #[test]
+    fn any_old_log_migrates(data in bytes()) {
+        bodies::migration(&data);
+    }
+}

@@ -1,0 +1,161 @@
+//! Logs of pi's versions 1 and 2: what pi makes of them, up to ids, and the same every time.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use osier_testkit::random_logs;
+use osier_tree::Header;
+use osier_tree::entry::{Read, read, read_entry};
+use osier_tree::migrate::migrate;
+use osier_tree::scan::Raw;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn fixture(name: &str) -> Vec<Vec<u8>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/pi").join(name);
+    let file = std::fs::read(&path).unwrap();
+    file.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+fn migrated(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let header = Header::read(Raw::parse(&lines[0]).unwrap()).unwrap();
+    let lines: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
+    migrate(&header, &lines)
+}
+
+/// A log of version 1 below a header.
+fn of_version_1(lines: &[Value]) -> Vec<Vec<u8>> {
+    let header = json!({ "type": "session", "id": "old", "cwd": "/x" });
+    std::iter::once(&header).chain(lines).map(|line| line.to_string().into_bytes()).collect()
+}
+
+fn values(lines: &[Vec<u8>]) -> Vec<Value> {
+    lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
+}
+
+/// Ids written as the number of their line, so that logs with other ids can be compared.
+fn with_numbers(lines: &[Vec<u8>]) -> Vec<Value> {
+    let mut values = values(lines);
+    let ids: Vec<Value> = values.iter().map(|line| line["id"].clone()).collect();
+    let number = |id: &Value| ids.iter().position(|other| other == id).map_or(Value::Null, |at| json!(at));
+    for value in &mut values[1..] {
+        for key in ["id", "parentId", "firstKeptEntryId"] {
+            if let Some(id) = value.get_mut(key) {
+                *id = number(id);
+            }
+        }
+    }
+    values
+}
+
+#[test]
+fn a_log_of_version_1_becomes_what_pi_makes_of_it() {
+    let ours = with_numbers(&migrated(&fixture("v1-linear.jsonl")));
+    for pi in ["v3-0.58.3-v1-migrated.jsonl", "v3-1.5.0-v1-migrated.jsonl"] {
+        assert_eq!(ours, with_numbers(&fixture(pi)), "{pi}");
+    }
+}
+
+#[test]
+fn new_members_come_last_and_the_others_keep_their_bytes() {
+    let old = fixture("v1-linear.jsonl");
+    let new = migrated(&old);
+    let prefix = |line: &[u8]| line[..line.len() - 1].to_vec();
+    for at in [1, 2, 3, 5, 6, 8, 9] {
+        assert!(new[at].starts_with(&prefix(&old[at])), "{}", String::from_utf8_lossy(&new[at]));
+    }
+    assert!(new[0].starts_with(&prefix(&old[0])) && new[0].ends_with(br#","version":3}"#));
+}
+
+#[test]
+fn of_version_2_only_the_role_of_hooks_changes() {
+    let old = fixture("v3-1.5.0-v1-migrated.jsonl");
+    let text = |line: &[u8]| String::from_utf8(line.to_vec()).unwrap();
+    let version_2: Vec<Vec<u8>> = old
+        .iter()
+        .map(|line| {
+            text(line)
+                .replace("\"version\":3", "\"version\":2")
+                .replace("\"role\":\"custom\"", "\"role\":\"hookMessage\"")
+        })
+        .map(String::into_bytes)
+        .collect();
+    assert_eq!(migrated(&version_2), old);
+}
+
+#[test]
+fn a_compaction_keeps_from_the_line_it_counted_to() {
+    let kept = |index: Value| {
+        let compaction = json!({ "type": "compaction", "summary": "s", "firstKeptEntryIndex": index });
+        let message = json!({ "type": "message", "message": { "role": "user", "content": "x" } });
+        let mut lines = of_version_1(&[message.clone(), message.clone(), compaction, message]);
+        // Lines that pi cannot read, and `null`, are not counted.
+        lines.insert(2, b"null".to_vec());
+        lines.insert(2, b"{\"type\":\"mess".to_vec());
+        let new = migrated(&lines);
+        let compaction: Value = serde_json::from_slice(&new[5]).unwrap();
+        let id = compaction.get("firstKeptEntryId").cloned();
+        let place = id
+            .map(|id| new.iter().position(|line| read_entry(line).is_ok_and(|entry| json!(entry.id) == id)));
+        (place, compaction.get("firstKeptEntryIndex").cloned())
+    };
+    assert_eq!(kept(json!(1)), (Some(Some(1)), None));
+    assert_eq!(kept(json!(2)), (Some(Some(4)), None));
+    assert_eq!(kept(json!(3)), (Some(Some(5)), None), "itself");
+    for nothing in [json!(0), json!(4), json!(9), json!(-1), json!(1.5), json!(1e300)] {
+        assert_eq!(kept(nothing.clone()), (None, None), "{nothing}");
+    }
+    assert_eq!(kept(json!("1")), (None, Some(json!("1"))), "not a number, hence not a count");
+}
+
+/// A log of version 1 made of a newer one by taking out what it did not have.
+fn older(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let old = lines.iter().map(|line| match serde_json::from_slice::<Value>(line) {
+        Ok(Value::Object(mut object)) => {
+            object.retain(|key, _| !matches!(key.as_str(), "id" | "parentId"));
+            Value::Object(object).to_string().into_bytes()
+        }
+        _ => line.clone(),
+    });
+    of_version_1(&[]).into_iter().chain(old).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_object_becomes_an_entry_below_the_one_before(log in random_logs(true, 0..60)) {
+        let old = older(&log.lines);
+        let new = migrated(&old);
+        prop_assert_eq!(new.len(), old.len());
+        let mut previous = None;
+        let mut ids = BTreeSet::new();
+        for (old, new) in old.iter().zip(&new).skip(1) {
+            match read(new) {
+                Read::Entry(entry) => {
+                    prop_assert_eq!(entry.parent.as_deref(), previous.as_deref());
+                    prop_assert!(entry.id.len() == 8 && entry.id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+                    prop_assert!(ids.insert(entry.id.to_string()), "{} twice", entry.id);
+                    previous = Some(entry.id.into_owned());
+                }
+                Read::Header(_) => {}
+                Read::Odd(_) | Read::Blank => prop_assert_eq!(old, new),
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_appended_to_an_old_log_changes_nothing_before_it(log in random_logs(true, 0..60), cut in 0usize..60) {
+        let old = older(&log.lines);
+        let cut = 1 + cut.min(old.len() - 1);
+        prop_assert_eq!(&migrated(&old)[..cut], &migrated(&old[..cut])[..]);
+    }
+
+    #[test]
+    fn a_migrated_log_is_one_of_this_version(log in random_logs(true, 0..60)) {
+        let new = migrated(&older(&log.lines));
+        prop_assert_eq!(Header::read(Raw::parse(&new[0]).unwrap()).unwrap().version, 3);
+        prop_assert_eq!(migrated(&new), new);
+    }
+}

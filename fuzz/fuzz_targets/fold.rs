@@ -1,0 +1,9 @@
+//! Folds any bytes as a log.
+
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses one of them")]
+#[path = "../../crates/tree/tests/fuzzed/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::fold(data));

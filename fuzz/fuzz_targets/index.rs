@@ -1,0 +1,9 @@
+//! Reads any bytes as an index.
+
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses one of them")]
+#[path = "../../crates/store/tests/fuzzed/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::index(data));

@@ -1,0 +1,9 @@
+//! Reads any bytes as a line.
+
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses one of them")]
+#[path = "../../crates/tree/tests/fuzzed/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::line(data));

@@ -1,0 +1,9 @@
+//! Opens any bytes as a session file.
+
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses one of them")]
+#[path = "../../crates/store/tests/fuzzed/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::log(data));

@@ -1,0 +1,9 @@
+//! Migrates any bytes as an old log.
+
+#![no_main]
+
+#[allow(dead_code, reason = "each target uses one of them")]
+#[path = "../../crates/tree/tests/fuzzed/bodies.rs"]
+mod bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bodies::migration(data));
