@@ -133,7 +133,7 @@ mod tests {
                 "toolsAdded": [{ "name": "write", "description": "d" }], "toolsRemoved": [{ "name": "bash" }], "timestamp": 2,
             })
         );
-        assert_eq!(replayed(&[whole.clone()]), first);
+        assert_eq!(replayed(std::slice::from_ref(&whole)), first);
         assert_eq!(replayed(&[whole, change]), second);
         assert_eq!(second.patch(&second, 3), None);
     }

@@ -1,5 +1,7 @@
 //! Whole turns: a scripted model, real tools in a real folder, a real session in memory.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::sync::Arc;
 
 use osier_agent::{Agent, Answer, Asker, Finished, Question, Refuser, Settings};

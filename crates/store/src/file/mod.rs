@@ -241,7 +241,7 @@ impl Drop for FileStore {
         for log in logs.values() {
             let mut log = locked(log);
             log.save_index();
-            self.keep_card(&mut log);
+            self.keep_card(&log);
         }
     }
 }

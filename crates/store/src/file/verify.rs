@@ -132,7 +132,7 @@ impl Finding {
                 }
                 Read::Odd(odd) => self.odd(at + 1, odd, true),
                 Read::Header(_) if headers > 0 => {
-                    self.note(at + 1, false, "another header; only the first counts")
+                    self.note(at + 1, false, "another header; only the first counts");
                 }
                 Read::Header(_) => headers += 1,
                 Read::Blank => self.note(at + 1, false, "an empty line"),
@@ -149,7 +149,7 @@ impl Finding {
         for (seq, head) in tree.heads().iter() {
             let id = tree.id(seq);
             let mut note = |damage, what: &str| {
-                self.note(self.places[seq.index()], damage, format!("{} {id} {what}", word(head.kind)))
+                self.note(self.places[seq.index()], damage, format!("{} {id} {what}", word(head.kind)));
             };
             if head.has(flag::SUPERSEDED) {
                 note(true, "is repeated below; the last one counts");

@@ -68,3 +68,10 @@ impl First {
             .map_or("", |beginning| &beginning.words)
     }
 }
+
+/// An entry and all above it. While a log is being read its parents may still run in a circle.
+fn path_of(seq: Seq, heads: &Heads) -> FxHashSet<Seq> {
+    let mut path = FxHashSet::default();
+    heads.up(Some(seq)).take_while(|seq| path.insert(*seq)).for_each(drop);
+    path
+}
