@@ -81,12 +81,12 @@ async fn a_write_cut_short_at_any_byte_is_an_error_and_can_be_repeated() {
         let made = store.create(&header("one"), &chain(1)).await.unwrap();
         let (version, path) = (made.version, made.file.unwrap());
         NEXT.set(Next::Short(len));
-        let failed = store.append("one", version, &[line.clone()]).await;
+        let failed = store.append("one", version, std::slice::from_ref(&line)).await;
         assert!(is_full(&failed), "{len} bytes: {failed:?}");
         assert_eq!(store.open("one").await.unwrap().version, version, "{len} bytes: memory stays as it was");
         assert_eq!(lines_of(&store, "one").await, chain(1));
 
-        let again = store.append("one", version, &[line.clone()]).await;
+        let again = store.append("one", version, std::slice::from_ref(&line)).await;
         if len == line.len() {
             // All but the line feed: the line is there, and whoever looks finds it.
             let Err(StoreError::Conflict { now }) = again else { panic!("{again:?}") };
