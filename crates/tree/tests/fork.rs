@@ -1,5 +1,7 @@
 //! What a fork takes along.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use osier_tree::entry::read_entry;
 use osier_tree::{Kind, SessionTree};
 
