@@ -76,7 +76,8 @@ export function describe(pi, sm, elsewhere = []) {
 		labels,
 		name: sm.getSessionName() ?? null,
 		context: sm.buildSessionContext(),
-		at: elsewhere.map((id) => ({
+		// Asked for an id that damage took away pi answers for its last entry; Osier says that there is none.
+		at: elsewhere.filter((id) => sm.getEntry(id) !== undefined).map((id) => ({
 			id,
 			path: sm.getBranch(id).map((entry) => entry.id),
 			context: pi.buildSessionContext(entries, id),

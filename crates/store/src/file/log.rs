@@ -43,6 +43,7 @@ pub(super) struct Log {
     wrong: u64,
     pub(super) header: Header,
     state: State,
+    trust: Trust,
     index_path: Option<PathBuf>,
     /// What the index file on disk covers.
     indexed: Option<Cover>,
@@ -55,12 +56,20 @@ pub(super) struct Log {
 
 #[derive(Debug)]
 enum State {
-    /// Nothing is in memory; heads are read from the index. `told` when some were.
-    Indexed {
-        index: Index,
-        told: bool,
-    },
+    /// Nothing is in memory; heads are read from the index.
+    Indexed(Index),
     Folded(Heads),
+}
+
+/// Where the heads of a log come from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Trust {
+    /// From its lines.
+    Seen,
+    /// From an index, which may be wrong.
+    Claimed,
+    /// From an index, and somebody was told what it says.
+    Told,
 }
 
 /// How far a file is read.
@@ -122,6 +131,7 @@ impl Log {
             wrong: 0,
             header,
             state: State::Folded(Heads::default()),
+            trust: Trust::Seen,
             index_path: None,
             indexed: None,
             reached: Reached::default(),
@@ -161,13 +171,14 @@ impl Log {
             return Ok(());
         }
         self.state = match grown || !cover.in_order {
-            false => State::Indexed { index, told: false },
+            false => State::Indexed(index),
             // These heads are all needed, or only together show that they make sense.
             true => match lines::restore(&index, &self.file) {
                 Ok(heads) => State::Folded(heads),
                 Err(_) => return Ok(()),
             },
         };
+        self.trust = Trust::Claimed;
         self.indexed = Some(cover);
         self.reached = Reached {
             covered: cover.size,
@@ -195,9 +206,8 @@ impl Log {
     }
 
     fn distrust(&mut self, wrong: Wrong) -> Result<(), StoreError> {
-        let told = matches!(self.state, State::Indexed { told: true, .. });
         // What came from undamaged blocks was right, unless somebody forged them.
-        self.begin_again(told && wrong == Wrong::Lies)
+        self.begin_again(self.trust == Trust::Told && wrong == Wrong::Lies)
     }
 
     fn size(&self) -> Result<u64, StoreError> {
@@ -237,7 +247,7 @@ impl Log {
 
     pub(super) fn version(&self) -> Version {
         let entries = match &self.state {
-            State::Indexed { index, .. } => index.cover.entries as usize,
+            State::Indexed(index) => index.cover.entries as usize,
             State::Folded(heads) => heads.len(),
         };
         Version { generation: self.base.wrapping_add(self.wrong), entries }
@@ -258,7 +268,7 @@ impl Log {
 
     /// All heads in memory, read from the index if they are not there yet.
     pub(super) fn folded(&mut self) -> Result<&mut Heads, StoreError> {
-        if let State::Indexed { index, .. } = &self.state {
+        if let State::Indexed(index) = &self.state {
             match lines::restore(index, &self.file) {
                 Ok(heads) => self.state = State::Folded(heads),
                 Err(wrong) => self.distrust(wrong)?,
@@ -266,7 +276,7 @@ impl Log {
         }
         match &mut self.state {
             State::Folded(heads) => Ok(heads),
-            State::Indexed { .. } => unreachable!("what is read without an index is folded"),
+            State::Indexed(_) => unreachable!("what is read without an index is folded"),
         }
     }
 
@@ -365,14 +375,17 @@ impl Log {
     }
 
     pub(super) fn heads(&mut self, after: usize, limit: usize) -> Result<Vec<Head>, StoreError> {
-        if let State::Indexed { index, told } = &mut self.state {
+        if let State::Indexed(index) = &self.state {
             match index.heads(after, limit) {
                 Ok(heads) => {
-                    *told = true;
+                    self.trust = Trust::Told;
                     return Ok(heads);
                 }
                 Err(wrong) => self.distrust(wrong)?,
             }
+        }
+        if self.trust == Trust::Claimed {
+            self.trust = Trust::Told;
         }
         Ok(self.folded()?.from(after).take(limit).map(|(_, head)| *head).collect())
     }

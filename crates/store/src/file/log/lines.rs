@@ -8,7 +8,7 @@ use osier_tree::entry::{flag, read_entry};
 use osier_tree::heads::IdKey;
 use osier_tree::{Head, Heads, Kind, Seq};
 
-use super::{Log, State};
+use super::{Log, State, Trust};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::file::index::{Index, Wrong};
@@ -27,20 +27,15 @@ impl Log {
         if let Some(seq) = wanted.iter().find(|seq| seq.index() >= entries) {
             return Err(StoreError::NoSuchEntry { seq: seq.index() });
         }
-        if let State::Indexed { index, told } = &mut self.state {
-            match proved_lines(index, &self.file, wanted, batch) {
-                Ok(()) => {
-                    *told = true;
-                    return Ok(());
-                }
-                Err(wrong) => {
-                    self.distrust(wrong)?;
-                    return self.lines(wanted, batch);
-                }
+        match self.fetch_proved(wanted, batch) {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(wrong)) => {
+                self.distrust(wrong)?;
+                return self.lines(wanted, batch);
             }
+            None => {}
         }
-        self.folded()?;
-        let State::Folded(all) = &self.state else { unreachable!("it was folded just now") };
+        let State::Folded(all) = &self.state else { unreachable!("lines by an index are proved") };
         if let Some(lines) = &self.migrated {
             for seq in wanted {
                 if batch.is_full() {
@@ -61,9 +56,22 @@ impl Log {
         }
         fetch(&self.file, &heads, batch).map_err(StoreError::io("read", &self.path))
     }
+
+    /// Fetches lines by heads that came from an index. `None` if they did not.
+    fn fetch_proved(&self, wanted: &[Seq], batch: &mut Batch) -> Option<Result<(), Wrong>> {
+        match &self.state {
+            State::Indexed(index) => Some(proved_lines(index, &self.file, wanted, batch)),
+            State::Folded(heads) if self.trust != Trust::Seen => {
+                let mut get = |seq: Seq| Ok(*heads.get(seq));
+                let claims = Claims { get: &mut get, size: self.reached.covered, regular: heads.is_regular() };
+                Some(claims.lines(&self.file, wanted, batch))
+            }
+            State::Folded(_) => None,
+        }
+    }
 }
 
-/// The lines of some entries, each checked against its head and the head of its parent.
+/// The lines of some entries by an index.
 pub(super) fn proved_lines(
     index: &Index,
     file: &File,
@@ -77,40 +85,57 @@ pub(super) fn proved_lines(
         }
         page.1.get(seq.index() % PAGE).copied().ok_or(Wrong::Lies)
     };
-    let mut bytes = 0;
-    let mut heads: Vec<Head> = Vec::new();
-    let mut parents: Vec<Option<Head>> = Vec::new();
-    let mut previous: Option<(Seq, Head)> = None;
-    for seq in wanted {
-        if bytes >= Batch::FULL {
-            break;
+    Claims { get: &mut get, size: index.cover.size, regular: index.cover.regular }.lines(file, wanted, batch)?;
+    // Inside a page heads were seen not to reach into the next line.
+    let at_its_end = wanted.iter().zip(batch.iter()).filter(|(seq, _)| (seq.index() + 1) % PAGE == 0);
+    let alone = at_its_end.into_iter().all(|(_, line)| memchr::memchr(b'\n', line).is_none());
+    if alone { Ok(()) } else { Err(Wrong::Lies) }
+}
+
+/// Heads that somebody claims to be those of a log.
+struct Claims<'a> {
+    get: &'a mut dyn FnMut(Seq) -> Result<Head, Wrong>,
+    /// How much of the file they speak of.
+    size: u64,
+    regular: bool,
+}
+
+impl Claims<'_> {
+    /// The lines of some entries, each checked against its head and the head of its parent.
+    fn lines(self, file: &File, wanted: &[Seq], batch: &mut Batch) -> Result<(), Wrong> {
+        let mut bytes = 0;
+        let mut heads: Vec<Head> = Vec::new();
+        let mut parents: Vec<Option<Head>> = Vec::new();
+        let mut previous: Option<(Seq, Head)> = None;
+        for seq in wanted {
+            if bytes >= Batch::FULL {
+                break;
+            }
+            let head = (self.get)(*seq)?;
+            bytes += head.len as usize;
+            let parent = match (head.parent, previous) {
+                (None, _) => None,
+                (Some(parent), Some((above, above_head))) if above == parent => Some(above_head),
+                (Some(parent), _) => Some((self.get)(parent)?),
+            };
+            previous = Some((*seq, head));
+            heads.push(head);
+            parents.push(parent);
         }
-        let head = get(*seq)?;
-        bytes += head.len as usize;
-        let parent = match (head.parent, previous) {
-            (None, _) => None,
-            (Some(parent), Some((above, above_head))) if above == parent => Some(above_head),
-            (Some(parent), _) => Some(get(parent)?),
-        };
-        previous = Some((*seq, head));
-        heads.push(head);
-        parents.push(parent);
-    }
-    fetch_framed(file, &heads, index.cover.size, batch)?;
-    let told = wanted.iter().zip(heads.iter().zip(&parents));
-    for (line, (seq, (head, parent))) in batch.iter().zip(told) {
-        let target = match head.target {
-            Some(target) => Target::Is(get(target)?.id),
-            None if index.cover.regular => Target::None,
-            None => Target::Unknown,
-        };
-        // Inside a page heads were seen not to reach into the next line.
-        let alone = (seq.index() + 1) % PAGE != 0 || memchr::memchr(b'\n', line).is_none();
-        if !alone || !is_that(line, *seq, head, parent.as_ref(), target) {
-            return Err(Wrong::Lies);
+        fetch_framed(file, &heads, self.size, batch)?;
+        let told = wanted.iter().zip(heads.iter().zip(&parents));
+        for (line, (seq, (head, parent))) in batch.iter().zip(told) {
+            let target = match head.target {
+                Some(target) => Target::Is((self.get)(target)?.id),
+                None if self.regular => Target::None,
+                None => Target::Unknown,
+            };
+            if !is_that(line, *seq, head, parent.as_ref(), target) {
+                return Err(Wrong::Lies);
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// What a line may point at.
@@ -266,6 +291,10 @@ pub(super) fn restore(index: &Index, file: &File) -> Result<Heads, Wrong> {
         }
         line.resize(head.len as usize, 0);
         file.read_exact_at(&mut line, head.offset).map_err(|_| Wrong::Lies)?;
+        let parent = head.parent.map(|parent| &stored[parent.index()]);
+        if !is_as_read(&line, head, parent, Target::Unknown) {
+            return Err(Wrong::Lies);
+        }
         let entry = read_entry(&line).map_err(|_| Wrong::Lies)?;
         let seq = heads.restore(*head, Some(&entry));
         // An entry that names itself as its parent never had one.

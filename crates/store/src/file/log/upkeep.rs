@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use osier_tree::projection::card::{Card, CardFold};
 use osier_tree::{Heads, Seq};
 
-use super::{Log, Reached, State, Upto};
+use super::{Log, Reached, State, Trust, Upto};
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::file::index::{self, Cover, Index};
@@ -84,7 +84,7 @@ impl Log {
     pub(in crate::file) fn make_card(&mut self) -> Result<Card, StoreError> {
         let before = self.version().entries;
         self.state = State::Folded(Heads::default());
-        self.reached = Reached::default();
+        (self.reached, self.trust) = (Reached::default(), Trust::Seen);
         self.card = Some(CardFold::new(self.blank_card()));
         self.read_on(Upto::End)?;
         self.wrong += u64::from(self.version().entries < before);
