@@ -4,15 +4,16 @@
 //! written once is never touched again, and nothing is ever cut off: a torn line stays, and the next one starts below it.
 
 mod append;
+mod follow;
+mod header;
 mod lines;
+mod proof;
 mod upkeep;
 
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use osier_tree::entry::{Odd, Read, read};
+use osier_tree::entry::{Read, read};
 use osier_tree::projection::card::{Card, CardFold};
 use osier_tree::{Head, Header, Heads, Seq};
 
@@ -23,6 +24,8 @@ use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::port::Version;
 pub(super) use append::{Attempt, WriteFn};
+use follow::Upto;
+pub(super) use header::{find_header, open_to_read};
 
 /// Logs smaller than this are read faster than an index is kept.
 const WORTH_AN_INDEX: u64 = 128 << 10;
@@ -85,28 +88,6 @@ struct Reached {
     torn: bool,
     /// The last bytes before `covered`.
     tail: Vec<u8>,
-}
-
-/// How far to read.
-#[derive(Clone, Copy, PartialEq)]
-enum Upto {
-    /// Also a last line without line feed, if it is whole.
-    End,
-    /// A writer may be in the middle of the last line.
-    LastLineFeed,
-}
-
-/// Opens a file to read, if it is one. What else has a name may keep a reader waiting for ever.
-pub(super) fn open_to_read(path: &Path) -> Result<File, StoreError> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
-    let file = file.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => StoreError::Vanished { path: path.to_owned() },
-        _ => StoreError::io("open", path)(error),
-    })?;
-    if !file.metadata().map_err(StoreError::io("look at", path))?.is_file() {
-        return Err(StoreError::NotASession { path: path.to_owned(), why: "it is not a file" });
-    }
-    Ok(file)
 }
 
 impl Log {
@@ -280,100 +261,6 @@ impl Log {
         }
     }
 
-    /// Reads what follows, from where reading ended.
-    fn read_on(&mut self, upto: Upto) -> Result<(), StoreError> {
-        self.folded()?;
-        let State::Folded(heads) = &mut self.state else { unreachable!("it was folded just now") };
-        let reached = &mut self.reached;
-        let (begun_at, was_torn) = (reached.covered, std::mem::take(&mut reached.torn));
-        let mut reader = LineReader::new(&self.file, reached.covered);
-        while let Some(line) = reader.next().map_err(StoreError::io("read", &self.path))? {
-            let found = read(line.bytes);
-            if !line.ended
-                && (upto == Upto::LastLineFeed || !matches!(found, Read::Entry(_) | Read::Header(_)))
-            {
-                reached.torn = upto == Upto::End || was_torn && line.offset == begun_at;
-                break;
-            }
-            match found {
-                Read::Entry(entry) => {
-                    let seq = heads.append(&entry, line.offset, line.bytes.len() as u32);
-                    if let Some(card) = &mut self.card {
-                        card.feed(&entry, seq, heads);
-                    }
-                }
-                Read::Odd(_) => reached.odd += 1,
-                Read::Header(_) | Read::Blank => {}
-            }
-            reached.unended = !line.ended;
-            reached.covered = line.offset + line.bytes.len() as u64 + u64::from(line.ended);
-        }
-        heads.settle();
-        if begun_at > 0 {
-            self.doubt_card();
-        }
-        self.remember_tail()
-    }
-
-    fn remember_tail(&mut self) -> Result<(), StoreError> {
-        let reached = &mut self.reached;
-        reached.tail.resize(reached.covered.min(TAIL) as usize, 0);
-        let from = reached.covered - reached.tail.len() as u64;
-        self.file.read_exact_at(&mut reached.tail, from).map_err(StoreError::io("read", &self.path))
-    }
-
-    /// Whether the file goes on from where reading ended, and was not written anew under the same name.
-    fn goes_on(&self) -> Result<bool, StoreError> {
-        let Reached { covered, unended, tail, .. } = &self.reached;
-        let mut found = vec![0; tail.len() + 1];
-        let from = covered - tail.len() as u64;
-        self.file.read_exact_at(&mut found, from).map_err(StoreError::io("read", &self.path))?;
-        // Glued to a line without line feed, what follows makes another line of it.
-        Ok(found.starts_with(tail) && (!unended || found.ends_with(b"\n")))
-    }
-
-    /// Checks that the path still names this file, and that the file did not become shorter.
-    fn check_identity(&self) -> Result<u64, StoreError> {
-        let named = std::fs::metadata(&self.path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => StoreError::Vanished { path: self.path.clone() },
-            _ => StoreError::io("look at", &self.path)(error),
-        })?;
-        if Stamp::of(&named) != self.stamp {
-            return Err(StoreError::Replaced);
-        }
-        if named.len() < self.reached.covered && self.migrated.is_none() {
-            return Err(StoreError::Shrunk { path: self.path.clone() });
-        }
-        Ok(named.len())
-    }
-
-    /// Whether another file has the name now.
-    pub(super) fn is_replaced(&self) -> bool {
-        matches!(self.check_identity(), Err(StoreError::Replaced))
-    }
-
-    /// Takes in what others appended, up to the last whole line.
-    pub(super) fn refresh(&mut self) -> Result<(), StoreError> {
-        self.catch_up(Upto::LastLineFeed).map(drop)
-    }
-
-    /// Takes in what others appended, and tells how long the file is.
-    fn catch_up(&mut self, upto: Upto) -> Result<u64, StoreError> {
-        let size = self.check_identity()?;
-        if size == self.reached.covered {
-            return Ok(size);
-        }
-        if self.migrated.is_some() {
-            // An old file is read whole. If pi brought it to another version meanwhile, its header tells.
-            self.begin_again(false)?;
-        } else if self.goes_on()? {
-            self.read_on(upto)?;
-        } else {
-            self.begin_again(true)?;
-        }
-        Ok(size)
-    }
-
     pub(super) fn heads(&mut self, after: usize, limit: usize) -> Result<Vec<Head>, StoreError> {
         if let State::Indexed(index) = &self.state {
             match index.heads(after, limit) {
@@ -389,23 +276,4 @@ impl Log {
         }
         Ok(self.folded()?.from(after).take(limit).map(|(_, head)| *head).collect())
     }
-}
-
-/// The header and its line. The first line that is JSON must be it, and have an id; lines before it that are no JSON are
-/// passed over.
-pub(super) fn find_header(path: &Path, file: &File) -> Result<(Header, Vec<u8>), StoreError> {
-    let refuse = |why| StoreError::NotASession { path: path.to_owned(), why };
-    let mut reader = LineReader::new(file, 0);
-    while let Some(line) = reader.next().map_err(StoreError::io("read", path))? {
-        match read(line.bytes) {
-            Read::Header(raw) => {
-                let header = Header::read(raw).ok_or_else(|| refuse("its header has no id"))?;
-                return Ok((header, line.bytes.to_vec()));
-            }
-            Read::Blank | Read::Odd(Odd::NotJson) => {}
-            Read::Odd(Odd::NotAnObject) if line.bytes.trim_ascii() == b"null" => {}
-            Read::Entry(_) | Read::Odd(_) => return Err(refuse("it does not begin with a session header")),
-        }
-    }
-    Err(refuse("it has no session header"))
 }

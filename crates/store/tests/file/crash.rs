@@ -8,7 +8,7 @@ use osier_store::Store;
 use osier_store::file::verify;
 
 use crate::process::{Job, Process};
-use crate::support::{Home, Random, append, header, last_line, link, told};
+use crate::support::{Home, Random, append, assert_lines, chain, header, last_line, lines_of, link, told};
 
 /// Rounds on one file before the next one is begun.
 const PER_FILE: usize = 10;
@@ -87,4 +87,25 @@ async fn what_was_acknowledged_survives_kill_9() {
         told(&home.store(), "one").await.must_be(&expected, "by caches of writers that died");
         left -= left.min(PER_FILE);
     }
+}
+
+#[tokio::test]
+async fn a_rewrite_that_is_killed_leaves_the_old_log_or_the_new_one() {
+    let mut random = Random(8);
+    let home = Home::new();
+    let path = home.store().create(&header("one"), &chain(40)).await.unwrap().file.unwrap();
+    for round in 0..30 {
+        let job = Job { rewrites: true, ..Job::new(&home, "one", "rew") };
+        let mut process = Process::start(&job);
+        process.go();
+        process.wait_for(random.below(4));
+        for _ in 0..random.below(200_000) {
+            std::hint::spin_loop();
+        }
+        process.kill();
+        assert_lines(&lines_of(&home.store(), "one").await, &chain(40), &format!("round {round}"));
+        assert!(verify(&path).unwrap().is_sound(), "round {round}");
+    }
+    append(&home.store(), "one", &[link(40)]).await.unwrap();
+    assert_eq!(home.store().find("").await.unwrap(), ["one"], "nothing else looks like a session");
 }

@@ -1,6 +1,7 @@
 //! An index that somebody forged: every checksum is right, and what it says is not. It may cost time, never more.
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -10,7 +11,7 @@ use osier_tree::Seq;
 use osier_tree::entry::read_entry;
 
 use crate::process::{Job, Process};
-use crate::support::{Home, Random, Told, chain, file_of, told, told_at_once, wide_header};
+use crate::support::{Home, Random, Told, chain, file_of, link, told, told_at_once, wide_header};
 
 const BLOCK: usize = 4096;
 const ENTRIES: usize = 150;
@@ -129,6 +130,31 @@ async fn lies_about_the_whole_are_found() {
         for lie in lies {
             forge.forge(number(at), &u64::to_le_bytes(lie));
             forge.check(&format!("{what} {lie}")).await;
+        }
+    }
+}
+
+/// Heads that are taken over into memory at once are no truer for that.
+#[tokio::test]
+async fn lies_in_an_index_that_is_gone_on_from_are_found() {
+    for grown in [false, true] {
+        let mut forge = Forge::new().await;
+        if grown {
+            let mut file = fs::OpenOptions::new().append(true).open(&forge.id).unwrap();
+            file.write_all(&[link(ENTRIES), b"\n".to_vec()].concat()).unwrap();
+            forge.expected = told_at_once(&forge.home.bare(), &forge.id).await;
+        }
+        let (offset, len) = (forge.expected.heads[70].offset, forge.expected.heads[70].len);
+        for (member, lie) in
+            [(24, (len - 1).to_le_bytes()), (24, [7; 4]), (16, (offset as u32 + 1).to_le_bytes())]
+        {
+            // Without its flags an index says of itself that its log is out of order.
+            let flags = if grown { forge.whole[8 + 7 * 8] } else { 0 };
+            let mut forged = forge.whole.clone();
+            forged[8 + 7 * 8] = flags;
+            forged[record(70, member)..][..4].copy_from_slice(&lie);
+            fs::write(&forge.index, sealed(forged)).unwrap();
+            forge.check(&format!("member {member} {lie:?}, grown {grown}")).await;
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use osier_store::{FileStore, Store};
 use serde::{Deserialize, Serialize};
 
-use crate::support::{Home, append, message};
+use crate::support::{Home, append, lines_of, message};
 
 const JOB: &str = "OSIER_TEST_JOB";
 
@@ -34,6 +34,8 @@ pub(crate) struct Job {
     pub(crate) sync_every: Option<usize>,
     /// As pi does it: a file opened for each line, and no lock.
     pub(crate) plain: bool,
+    /// Adds nothing, but writes the log anew again and again.
+    pub(crate) rewrites: bool,
 }
 
 impl Job {
@@ -47,6 +49,7 @@ impl Job {
             long: false,
             sync_every: None,
             plain: false,
+            rewrites: false,
         }
     }
 
@@ -71,6 +74,8 @@ pub(crate) struct Process {
     told: Receiver<String>,
     /// The ids it got acknowledged.
     pub(crate) acked: Vec<String>,
+    /// How many entries the log had after each of them.
+    pub(crate) states: Vec<usize>,
     /// What else it told.
     pub(crate) said: Vec<String>,
 }
@@ -99,7 +104,7 @@ impl Process {
             }
         });
         let stdin = process.stdin.take();
-        Process { process, stdin, told, acked: Vec::new(), said: Vec::new() }
+        Process { process, stdin, told, acked: Vec::new(), states: Vec::new(), said: Vec::new() }
     }
 
     pub(crate) fn go(&mut self) {
@@ -113,8 +118,11 @@ impl Process {
             Err(RecvTimeoutError::Disconnected) => return false,
             Err(RecvTimeoutError::Timeout) => panic!("a process hangs: {:?}", self.said),
         };
-        match line.strip_prefix("ack ") {
-            Some(id) => self.acked.push(id.to_owned()),
+        match line.strip_prefix("ack ").and_then(|ack| ack.split_once(' ')) {
+            Some((id, entries)) => {
+                self.acked.push(id.to_owned());
+                self.states.extend(entries.parse::<usize>());
+            }
             None => self.said.push(line),
         }
         true
@@ -137,10 +145,14 @@ impl Process {
 
     /// Lets it end, and gives the acknowledged ids.
     pub(crate) fn finish(mut self) -> Vec<String> {
+        self.end();
+        std::mem::take(&mut self.acked)
+    }
+
+    pub(crate) fn end(&mut self) {
         drop(self.stdin.take());
         while self.listen() {}
         assert!(self.process.wait().unwrap().success(), "{}", self.said.join("\n"));
-        std::mem::take(&mut self.acked)
     }
 }
 
@@ -178,14 +190,16 @@ async fn job() {
         while at < until {
             let (id, line) = job.line(at);
             at += 1;
-            let added = match job.plain {
-                true => add_plainly(&store, &job.id, line).await,
-                false => {
-                    append(&store, &job.id, &[line]).await.map(drop).map_err(|error| format!("{error:?}"))
+            let added = match (job.plain, job.rewrites) {
+                (true, _) => add_plainly(&store, &job.id, line).await,
+                (_, true) => write_anew(&store, &job.id).await,
+                _ => {
+                    let appended = append(&store, &job.id, &[line]).await;
+                    appended.map(|version| version.entries).map_err(|error| format!("{error:?}"))
                 }
             };
             match added {
-                Ok(()) => tell(&format!("ack {id}")),
+                Ok(entries) => tell(&format!("ack {id} {entries}")),
                 Err(error) => tell(&format!("failed {id}: {error}")),
             }
             if job.sync_every.is_some_and(|every| at.is_multiple_of(every)) {
@@ -195,9 +209,16 @@ async fn job() {
     }
 }
 
-async fn add_plainly(store: &FileStore, id: &str, mut line: Vec<u8>) -> Result<(), String> {
+async fn add_plainly(store: &FileStore, id: &str, mut line: Vec<u8>) -> Result<usize, String> {
     let path = store.open(id).await.unwrap().file.unwrap();
     line.push(b'\n');
     let mut file = OpenOptions::new().append(true).open(path).map_err(|error| error.to_string())?;
-    file.write_all(&line).map_err(|error| error.to_string())
+    file.write_all(&line).map(|()| 0).map_err(|error| error.to_string())
+}
+
+async fn write_anew(store: &FileStore, id: &str) -> Result<usize, String> {
+    let version = store.open(id).await.unwrap().version;
+    let lines = lines_of(store, id).await;
+    let rewritten = store.rewrite(id, version, &lines).await;
+    rewritten.map(|version| version.entries).map_err(|error| error.to_string())
 }

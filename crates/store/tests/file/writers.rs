@@ -2,19 +2,27 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use osier_store::Store;
 use osier_store::file::verify;
 
 use crate::process::{Job, Process};
-use crate::support::{Home, header, lines_of, told};
+use crate::support::{Home, chain, header, lines_of, link, told};
 
 /// Lets these writers append `each` entries at the same time, and gives what each got acknowledged.
 fn run(jobs: &[Job], each: usize) -> Vec<Vec<String>> {
     let mut processes: Vec<Process> =
         jobs.iter().map(|job| Process::start(&Job { each_go: each, ..job.clone() })).collect();
     processes.iter_mut().for_each(Process::go);
-    processes.into_iter().map(Process::finish).collect()
+    processes.iter_mut().for_each(Process::end);
+    if !jobs.iter().any(|job| job.plain) {
+        let mut states: Vec<usize> = processes.iter().flat_map(|process| process.states.clone()).collect();
+        states.sort_unstable();
+        let count = jobs.len() * each;
+        assert!(states.into_iter().eq(1..=count), "two wrote to the same state of the log");
+    }
+    processes.into_iter().map(|mut process| std::mem::take(&mut process.acked)).collect()
 }
 
 /// Every line of the file is whole, and the acknowledged ones of each writer are there, once, in their order.
@@ -93,4 +101,24 @@ async fn readers_see_a_log_that_only_grows_while_others_write() {
         assert_eq!(reader.open("one").await.unwrap().version.generation, made.generation);
     }
     assert!(processes.into_iter().all(|process| process.finish().len() == 60));
+}
+
+#[tokio::test]
+async fn whoever_writes_waits_for_the_lock_of_another() {
+    let home = Home::new();
+    let store = Arc::new(home.store());
+    let made = store.create(&header("one"), &chain(1)).await.unwrap();
+    let lock = fs::File::open(made.file.unwrap()).unwrap();
+    lock.lock().unwrap();
+    let writer = store.clone();
+    let appending = tokio::spawn(async move { writer.append("one", made.version, &[link(1)]).await });
+    // However long it is given, it cannot get on.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(lines_of(&home.bare(), "one").await, chain(1), "nothing is written before");
+    assert!(!appending.is_finished());
+    lock.unlock().unwrap();
+    let version = appending.await.unwrap().unwrap();
+    assert_eq!((version.entries, lines_of(&home.bare(), "one").await), (2, chain(2)));
 }

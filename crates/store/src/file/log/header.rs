@@ -1,0 +1,44 @@
+//! Opening a file, and finding the header in it.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use osier_tree::Header;
+use osier_tree::entry::{Odd, Read, read};
+
+use crate::error::StoreError;
+use crate::file::reader::LineReader;
+
+/// Opens a file to read, if it is one. What else has a name may keep a reader waiting for ever.
+pub(in crate::file) fn open_to_read(path: &Path) -> Result<File, StoreError> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
+    let file = file.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => StoreError::Vanished { path: path.to_owned() },
+        _ => StoreError::io("open", path)(error),
+    })?;
+    if !file.metadata().map_err(StoreError::io("look at", path))?.is_file() {
+        return Err(StoreError::NotASession { path: path.to_owned(), why: "it is not a file" });
+    }
+    Ok(file)
+}
+
+/// The header and its line. The first line that is JSON must be it, and have an id; lines before it that are no JSON are
+/// passed over.
+pub(in crate::file) fn find_header(path: &Path, file: &File) -> Result<(Header, Vec<u8>), StoreError> {
+    let refuse = |why| StoreError::NotASession { path: path.to_owned(), why };
+    let mut reader = LineReader::new(file, 0);
+    while let Some(line) = reader.next().map_err(StoreError::io("read", path))? {
+        match read(line.bytes) {
+            Read::Header(raw) => {
+                let header = Header::read(raw).ok_or_else(|| refuse("its header has no id"))?;
+                return Ok((header, line.bytes.to_vec()));
+            }
+            Read::Blank | Read::Odd(Odd::NotJson) => {}
+            Read::Odd(Odd::NotAnObject) if line.bytes.trim_ascii() == b"null" => {}
+            Read::Entry(_) | Read::Odd(_) => return Err(refuse("it does not begin with a session header")),
+        }
+    }
+    Err(refuse("it has no session header"))
+}

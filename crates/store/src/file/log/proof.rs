@@ -1,0 +1,75 @@
+//! Whether a line is the one that a head from an index speaks of.
+
+use osier_tree::entry::{flag, read_entry};
+use osier_tree::heads::IdKey;
+use osier_tree::{Head, Kind, Seq};
+
+/// What a line may point at.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Target {
+    Is(IdKey),
+    None,
+    /// Nothing, or an entry that is not in the log.
+    Unknown,
+}
+
+/// Whether a line is the one its head was made from, and the head follows from that of its parent.
+pub(super) fn is_that(line: &[u8], seq: Seq, head: &Head, parent: Option<&Head>, target: Target) -> bool {
+    let mut derived = *head;
+    derived.derive(seq, parent);
+    derived == *head && (is_plain(line, head, parent) || is_as_read(line, head, parent, target))
+}
+
+/// Whether a line begins as nearly every message does, with what its head says of it.
+fn is_plain(line: &[u8], head: &Head, parent: Option<&Head>) -> bool {
+    let long = |head: &Head| head.has(flag::LONG_ID);
+    if head.kind != Kind::Message || head.target.is_some() || long(head) || parent.is_some_and(long) {
+        return false;
+    }
+    let after_id = line
+        .strip_prefix(b"{\"type\":\"message\",\"id\":\"")
+        .and_then(|rest| rest.strip_prefix(&head.id.0.to_le_bytes()))
+        .and_then(|rest| rest.strip_prefix(b"\",\"parentId\":"));
+    let after_parent = match parent {
+        None => after_id.and_then(|rest| rest.strip_prefix(b"null")),
+        Some(parent) => after_id
+            .and_then(|rest| rest.strip_prefix(b"\""))
+            .and_then(|rest| rest.strip_prefix(&parent.id.0.to_le_bytes()))
+            .and_then(|rest| rest.strip_prefix(b"\"")),
+    };
+    let in_time = after_parent.and_then(|rest| rest.strip_prefix(b",\"timestamp\":\""));
+    let message = in_time
+        .and_then(|rest| Some(&rest[memchr::memchr(b'"', rest)?..]))
+        .and_then(|rest| rest.strip_prefix(b"\",\"message\":"));
+    let Some(message) = message.filter(|rest| line.len() - rest.len() == head.body as usize) else {
+        return false;
+    };
+    let after_role =
+        message.strip_prefix(b"{\"role\":\"").and_then(|rest| rest.strip_prefix(head.role.name().as_bytes()));
+    after_role.is_some_and(|rest| rest.starts_with(b"\""))
+}
+
+/// Whether a line, read whole, gives its head.
+pub(super) fn is_as_read(line: &[u8], head: &Head, parent: Option<&Head>, target: Target) -> bool {
+    /// What the lines around it made of an entry.
+    const PLACED: u8 = flag::ORPHAN | flag::CUT | flag::SUPERSEDED | flag::LONG_ID;
+    let Ok(entry) = read_entry(line) else { return false };
+    let (id, long) = IdKey::of(&entry.id);
+    let same_parent = match (&entry.parent, parent) {
+        (None, None) => true,
+        (Some(named), Some(parent)) => IdKey::of(named).0 == parent.id,
+        (Some(_), None) => head.has(flag::ORPHAN | flag::CUT),
+        (None, Some(_)) => false,
+    };
+    let same_target = match (entry.target.as_deref().map(|target| IdKey::of(target).0), target) {
+        (Some(named), Target::Is(id)) => named == id,
+        (None, Target::Is(_)) | (Some(_), Target::None) => false,
+        (_, Target::Unknown) | (None, Target::None) => true,
+    };
+    same_parent
+        && same_target
+        && (id, long) == (head.id, head.flags & flag::LONG_ID)
+        && (entry.kind, entry.role, entry.why) == (head.kind, head.role, head.why)
+        && (entry.calls, entry.body, entry.time) == (head.calls, head.body, head.time())
+        && entry.flags & !PLACED == head.flags & !PLACED
+}
