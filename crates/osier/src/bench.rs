@@ -62,8 +62,9 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
             let tree = session.tree();
             let texts = reading::previews(&session).await?;
             let outline =
-                Outline::new(&tree, tree.leaf(), &Options::default(), &|seq: Seq| texts.get(seq).into());
-            println!("{} rows", outline.rows.len());
+                Outline::new(&tree, tree.leaf(), &Options::default(), &|seq: Seq| texts.get(seq));
+            let bytes: usize = outline.rows.iter().map(|row| texts.get(row.seq).len()).sum();
+            println!("{} rows, {bytes} bytes of text", outline.rows.len());
         }
         "context" => {
             let plan = heads.context(leaf).await?;

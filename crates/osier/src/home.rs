@@ -7,11 +7,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
-use osier_session::{Durability, Env, Session};
+use osier_model::{Models, Registry, Surroundings};
+use osier_session::{Env, Session};
 use osier_store::{FileStore, Filter, Store};
 use osier_tree::Header;
 use osier_tree::time::Millis;
-use serde::Deserialize;
+
+use crate::out::remark;
+use crate::settings::{self, Loaded, Problem, Project, Settings};
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -21,41 +24,76 @@ pub(crate) struct Home {
     pub(crate) cwd: PathBuf,
     /// The user's home folder, which people write `~`.
     pub(crate) user: Option<String>,
-    settings: Settings,
-}
-
-/// `config.toml`, in the home folder, with the project's own over it.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Settings {
-    durability: Option<DurabilityName>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum DurabilityName {
-    Os,
-    Turn,
-    Always,
+    /// The project the working directory belongs to.
+    pub(crate) project: Option<Project>,
+    pub(crate) settings: Settings,
 }
 
 impl Home {
+    /// The surroundings of a command that runs in the current directory. Mistakes in settings stop it.
     pub(crate) fn find() -> Result<Home> {
+        let (home, loaded) = Home::look()?;
+        home.checked(loaded.problems)
+    }
+
+    fn look() -> Result<(Home, Loaded)> {
         let cwd = std::env::current_dir().context("the current directory is gone; change to another one")?;
         let user = etcetera::choose_base_strategy().ok().map(|user| user.home_dir().to_owned());
         let folder = match (set("OSIER_HOME"), &user) {
             (Some(folder), _) => std::path::absolute(folder)?,
             (None, user) => user.as_ref().context("no home folder; set OSIER_HOME")?.join(".osier"),
         };
-        let of_user = read_settings(&folder.join("config.toml"))?;
-        let of_project = read_settings(&cwd.join(".osier").join("config.toml"))?;
-        let settings = Settings { durability: of_project.durability.or(of_user.durability) };
-        Ok(Home {
+        let homes: Vec<PathBuf> =
+            [Some(folder.clone()), user.as_ref().map(|user| user.join(".osier"))].into_iter().flatten().collect();
+        let project = Project::find(&cwd, &homes).filter(|project| project.objection().is_none());
+        let loaded = settings::load(&folder.join("config.toml"), project.as_ref(), |_| false);
+        let home = Home {
             folder,
             cwd: PathBuf::from(cwd.to_string_lossy().into_owned()),
             user: user.map(|user| user.to_string_lossy().into_owned()),
-            settings,
-        })
+            project,
+            settings: loaded.settings.clone(),
+        };
+        Ok((home, loaded))
+    }
+
+    fn checked(self, problems: Vec<Problem>) -> Result<Home> {
+        let (fatal, warnings): (Vec<_>, Vec<_>) = problems.into_iter().partition(|problem| problem.is_fatal);
+        for warning in warnings {
+            remark(&format!("osier: {}", self.told(&warning)));
+        }
+        match fatal.as_slice() {
+            [] => Ok(self),
+            fatal => anyhow::bail!(fatal.iter().map(|problem| self.told(problem)).collect::<Vec<_>>().join("\n")),
+        }
+    }
+
+    fn told(&self, problem: &Problem) -> String {
+        Problem { file: self.shown(&problem.file), ..problem.clone() }.to_string()
+    }
+
+    /// A path as people write it, with `~` for their home folder.
+    pub(crate) fn shown(&self, path: &Path) -> PathBuf {
+        let below = self.user.as_ref().and_then(|user| path.strip_prefix(user).ok());
+        below.map_or_else(|| path.to_owned(), |below| Path::new("~").join(below))
+    }
+
+    /// What models may see of the surroundings: variables, the clock, and where `~` is.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let surroundings = Surroundings::new(|name| std::env::var(name).ok());
+        match &self.user {
+            Some(user) => surroundings.with_home(user),
+            None => surroundings,
+        }
+    }
+
+    /// The models there are, with the servers of the settings.
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        Arc::new(Registry::new(self.settings.providers.clone()))
+    }
+
+    pub(crate) fn models(&self) -> Models {
+        Models::new(self.registry(), self.surroundings()).with_retry(self.settings.retry)
     }
 
     pub(crate) fn store(&self) -> Arc<FileStore> {
@@ -69,7 +107,7 @@ impl Home {
 
     /// What a session of a command that ends soon needs from the world.
     pub(crate) fn env(&self) -> Env {
-        Env { durability: self.durability(), watch: false, ..Env::default() }
+        Env { durability: self.settings.durability, watch: false, ..Env::default() }
     }
 
     pub(crate) fn now(&self) -> Millis {
@@ -80,24 +118,6 @@ impl Home {
     pub(crate) async fn header(&self, store: &dyn Store, cwd: &str) -> Result<Header> {
         let env = self.env();
         Ok(Header::new(Session::fresh_id(store, &env).await?, env.clock.now(), cwd))
-    }
-
-    fn durability(&self) -> Durability {
-        match self.settings.durability {
-            Some(DurabilityName::Os) => Durability::Os,
-            Some(DurabilityName::Always) => Durability::Always,
-            Some(DurabilityName::Turn) | None => Durability::Turn,
-        }
-    }
-}
-
-fn read_settings(path: &Path) -> Result<Settings> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => {
-            toml::from_str(&text).with_context(|| format!("cannot read the settings in {}", path.display()))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Settings::default()),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 

@@ -11,6 +11,7 @@ mod out;
 mod progress;
 mod reading;
 mod sessions;
+mod settings;
 mod target;
 
 use std::process::ExitCode;

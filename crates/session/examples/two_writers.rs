@@ -59,9 +59,9 @@ async fn say(cursor: &Cursor, role: &str, text: &str) -> Result<(), Box<dyn Erro
 async fn draw(session: &Session, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let tree = session.tree();
     let texts = session.store().previews(session.key(), session.version()).await?;
-    let outline = Outline::new(&tree, tree.leaf(), &Options::default(), &|seq| texts.get(seq).into());
+    let outline = Outline::new(&tree, tree.leaf(), &Options::default(), &|seq| texts.get(seq));
     for (at, row) in outline.rows.iter().enumerate() {
-        writeln!(out, "{}", outline.draw(at, texts.get(row.seq)))?;
+        writeln!(out, "{}", outline.draw(at, &texts.get(row.seq)))?;
     }
     Ok(())
 }

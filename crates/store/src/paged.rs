@@ -12,7 +12,7 @@ use crate::port::{Store, Version};
 const PAGE: usize = 1008;
 
 /// Pages kept at once. A path runs from page to page downwards and hardly ever returns.
-const KEPT: usize = 8;
+const KEPT: usize = 2;
 
 /// The heads of one state of a log, fetched when asked for.
 #[derive(Debug)]
@@ -30,12 +30,15 @@ impl<'a> PagedHeads<'a> {
     }
 
     pub async fn get(&mut self, seq: Seq) -> Result<Head, StoreError> {
-        let number = seq.index() / PAGE;
+        let page = self.page(seq.index() / PAGE).await?;
+        page.get(seq.index() % PAGE).copied().ok_or(StoreError::NoSuchEntry { seq: seq.index() })
+    }
+
+    async fn page(&mut self, number: usize) -> Result<&[Head], StoreError> {
         if self.last.as_ref().is_none_or(|(kept, _)| *kept != number) {
             self.turn_to(number).await?;
         }
-        let page = self.last.as_ref().map(|(_, page)| page.as_slice()).unwrap_or_default();
-        page.get(seq.index() % PAGE).copied().ok_or(StoreError::NoSuchEntry { seq: seq.index() })
+        Ok(self.last.as_ref().map(|(_, page)| page.as_slice()).unwrap_or_default())
     }
 
     async fn turn_to(&mut self, number: usize) -> Result<(), StoreError> {
@@ -61,17 +64,23 @@ impl<'a> PagedHeads<'a> {
 
     /// The entries from the root down to `at`.
     pub async fn path(&mut self, at: Place) -> Result<Vec<Seq>, StoreError> {
-        let mut path = Vec::new();
+        let mut path: Vec<Seq> = Vec::new();
         let mut next = at;
-        let mut below: Option<(Seq, u32)> = None;
+        // Depth falls by one at each step; a cache that says otherwise would lead in circles.
+        let mut depth = None;
         while let Some(seq) = next {
-            let head = self.get(seq).await?;
-            // Depth falls by one at each step; a cache that says otherwise would lead in circles.
-            if let Some((child, _)) = below.filter(|(_, depth)| *depth != head.depth.saturating_add(1)) {
-                return Err(self.doubt(child).await);
+            let number = seq.index() / PAGE;
+            let page = self.page(number).await?;
+            while let Some(seq) = next.filter(|seq| seq.index() / PAGE == number) {
+                let head =
+                    page.get(seq.index() % PAGE).ok_or(StoreError::NoSuchEntry { seq: seq.index() })?;
+                if depth.is_some_and(|depth| depth != head.depth) {
+                    let child = path.last().copied().unwrap_or(seq);
+                    return Err(self.doubt(child).await);
+                }
+                path.push(seq);
+                (next, depth) = (head.parent, Some(head.depth.wrapping_sub(1)));
             }
-            path.push(seq);
-            (next, below) = (head.parent, Some((seq, head.depth)));
         }
         path.reverse();
         Ok(path)

@@ -1,37 +1,81 @@
-//! The one-line texts of a log's entries, close together.
+//! The one-line texts of a log's entries, close together: in memory, or left in the file that keeps them and read a window
+//! at a time, because whoever draws a tree goes through them nearly in order.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, PoisonError};
 
 use osier_tree::Seq;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::Previews;
 
+/// Bytes read from a file at once.
+pub(crate) const WINDOW: usize = 64 << 10;
+
 /// See the module.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Texts {
-    text: String,
+    body: Body,
     /// Where the first one begins.
-    start: usize,
+    start: u64,
     /// Where each text ends; the line feed behind it is not part of it.
     ends: Vec<u32>,
 }
 
+#[derive(Debug)]
+enum Body {
+    Held(String),
+    Kept { file: File, window: Mutex<Window> },
+}
+
+#[derive(Debug, Default)]
+struct Window {
+    from: u64,
+    bytes: Vec<u8>,
+}
+
+impl Default for Body {
+    fn default() -> Body {
+        Body::Held(String::new())
+    }
+}
+
 impl Texts {
-    /// Reads texts that lie below each other, from `start` on.
-    pub(crate) fn read(text: String, start: usize) -> Texts {
-        let lines = memchr::memchr_iter(b'\n', &text.as_bytes()[start..]);
-        let mut ends = Vec::with_capacity(lines.clone().count());
-        ends.extend(lines.map(|end| (start + end) as u32));
-        Texts { text, start, ends }
+    /// Texts that lie below each other in a file that nobody changes, from `start` on. `ends` are the places of their line
+    /// feeds.
+    pub(crate) fn kept(file: File, start: u64, ends: Vec<u32>) -> Texts {
+        Texts { body: Body::Kept { file, window: Mutex::default() }, start, ends }
     }
 
+    /// The same, in memory.
+    pub(crate) fn held(self) -> io::Result<Texts> {
+        let Body::Kept { file, .. } = &self.body else { return Ok(self) };
+        let end = self.ends.last().map_or(self.start, |end| u64::from(*end) + 1);
+        let mut bytes = vec![0; (end - self.start) as usize];
+        file.read_exact_at(&mut bytes, self.start)?;
+        let text = String::from_utf8(bytes).map_err(io::Error::other)?;
+        let ends = self.ends.iter().map(|end| end - self.start as u32).collect();
+        Ok(Texts { body: Body::Held(text), start: 0, ends })
+    }
+
+    /// Nothing if they lie in a file.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.text.as_bytes()[self.start..]
+        match &self.body {
+            Body::Held(text) => text.as_bytes(),
+            Body::Kept { .. } => &[],
+        }
     }
 
-    pub(crate) fn push(&mut self, text: &str) {
-        // A preview is one line; what is not shown as one must not be kept as two.
-        self.text.extend(text.chars().map(|ch| if ch == '\n' { ' ' } else { ch }));
-        self.ends.push(self.text.len() as u32);
-        self.text.push('\n');
+    /// Only texts in memory can be added to.
+    pub(crate) fn push(&mut self, added: &str) {
+        if let Body::Held(text) = &mut self.body {
+            // A preview is one line; what is not shown as one must not be kept as two.
+            text.extend(added.chars().map(|ch| if ch == '\n' { ' ' } else { ch }));
+            self.ends.push(text.len() as u32);
+            text.push('\n');
+        }
     }
 
     pub(crate) fn push_line(&mut self, previews: &mut Previews, line: &[u8]) {
@@ -48,28 +92,68 @@ impl Texts {
     }
 
     /// The text of an entry; empty if there is none.
-    pub fn get(&self, seq: Seq) -> &str {
-        let Some(end) = self.ends.get(seq.index()) else { return "" };
-        let start = seq.index().checked_sub(1).map_or(self.start, |before| self.ends[before] as usize + 1);
-        &self.text[start..*end as usize]
+    pub fn get(&self, seq: Seq) -> Cow<'_, str> {
+        let Some(end) = self.ends.get(seq.index()) else { return Cow::Borrowed("") };
+        let before = seq.index().checked_sub(1).map(|before| u64::from(self.ends[before]) + 1);
+        let (start, end) = (before.unwrap_or(self.start), u64::from(*end));
+        match &self.body {
+            Body::Held(text) => Cow::Borrowed(&text[start as usize..end as usize]),
+            Body::Kept { file, window } => {
+                let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
+                // A cache that cannot be read any more leaves rows without text, which can still be chosen.
+                let bytes = window.read(file, start, end).unwrap_or_default();
+                Cow::Owned(String::from_utf8_lossy(bytes).into_owned())
+            }
+        }
+    }
+}
+
+impl Window {
+    fn read(&mut self, file: &File, start: u64, end: u64) -> io::Result<&[u8]> {
+        let held = self.from..self.from + self.bytes.len() as u64;
+        if start < held.start || end > held.end {
+            self.bytes.resize(WINDOW.max((end - start) as usize), 0);
+            self.from = start;
+            let mut filled = 0;
+            while filled < self.bytes.len() {
+                match file.read_at(&mut self.bytes[filled..], start + filled as u64)? {
+                    0 => break,
+                    more => filled += more,
+                }
+            }
+            self.bytes.truncate(filled);
+        }
+        let at = (start - self.from) as usize;
+        self.bytes.get(at..at + (end - start) as usize).ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
+    fn all(texts: &Texts) -> Vec<String> {
+        (0..texts.len() + 1).map(|at| texts.get(Seq::new(at)).into_owned()).collect()
+    }
+
     #[test]
-    fn texts_come_back_by_place() {
+    fn texts_come_back_by_place_from_memory_and_from_a_file() {
         let mut texts = Texts::default();
-        for text in ["user: \"a\"", "", "two\nlines"] {
+        let long = "é".repeat(WINDOW);
+        for text in ["user: \"a\"", "", "two\nlines", &long, "last"] {
             texts.push(text);
         }
-        let again = Texts::read(format!("head\n{}", std::str::from_utf8(texts.as_bytes()).unwrap()), 5);
-        assert_eq!(again.as_bytes(), texts.as_bytes());
-        assert_eq!(
-            (0..4).map(|at| again.get(Seq::new(at))).collect::<Vec<_>>(),
-            ["user: \"a\"", "", "two lines", ""]
-        );
+        assert_eq!(all(&texts), ["user: \"a\"", "", "two lines", &long, "last", ""]);
+
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"head\n").unwrap();
+        file.write_all(texts.as_bytes()).unwrap();
+        let kept = Texts::kept(file, 5, texts.ends.iter().map(|end| end + 5).collect());
+        assert_eq!(all(&kept), all(&texts));
+        assert_eq!(kept.get(Seq::new(0)), "user: \"a\"");
+        let held = kept.held().unwrap();
+        assert_eq!((all(&held), held.as_bytes()), (all(&texts), texts.as_bytes()));
     }
 }

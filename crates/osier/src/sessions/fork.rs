@@ -37,19 +37,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let target = Target::find(home, &args.session).await?;
-    let source = target.session(home).await?;
-    let tree = source.tree();
-    let at = reading::place(&tree, args.entry.as_deref())?;
-    if at.is_none() {
-        bail!("there is nothing to fork: the session stands before its first entry; name an ENTRY");
-    }
-    let env = home.env();
-    let mut lines = path(&source, &tree, at, &env).await?;
-    if let Some(name) = &args.name {
-        lines.push(named(name, &lines, &env));
-    }
-    let header = header(&target, &source, home).await?;
-    let fork = Session::create(target.store.clone(), &header, &lines, env).await?;
+    let fork = fork(&target, args.entry.as_deref(), args.name.as_deref(), home).await?;
     let tree = fork.tree();
     let mut out = Out::new();
     if args.json {
@@ -60,6 +48,28 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         out.line(fork.id())?;
     }
     out.done()
+}
+
+/// A new session with the path to an entry, or to where the session stands.
+pub(crate) async fn fork(
+    target: &Target,
+    entry: Option<&str>,
+    name: Option<&str>,
+    home: &Home,
+) -> Result<Session> {
+    let source = target.session(home).await?;
+    let tree = source.tree();
+    let at = reading::place(&tree, entry)?;
+    if at.is_none() {
+        bail!("there is nothing to fork: the session stands before its first entry; name an ENTRY");
+    }
+    let env = home.env();
+    let mut lines = path(&source, &tree, at, &env).await?;
+    if let Some(name) = name {
+        lines.push(named(name, &lines, &env));
+    }
+    let header = header(target, &source, home).await?;
+    Ok(Session::create(target.store.clone(), &header, &lines, env).await?)
 }
 
 /// The lines of a path as a session of its own.

@@ -6,7 +6,7 @@ mod config;
 mod context;
 mod delete;
 mod export;
-mod fork;
+pub(crate) mod fork;
 mod gc;
 mod label;
 mod list;

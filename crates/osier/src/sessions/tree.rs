@@ -88,13 +88,14 @@ async fn draw(
 ) -> Result<()> {
     let tree = session.tree();
     let texts = reading::previews(session).await?;
-    let outline = Outline::new(&tree, leaf, options, &|seq: Seq| texts.get(seq).into());
+    let outline = Outline::new(&tree, leaf, options, &|seq: Seq| texts.get(seq));
     let columns = home::columns().unwrap_or(usize::MAX);
     if leaf.is_none() && !outline.rows.is_empty() {
         out.line(&format!("(the beginning){}", out.paint(Style::Active, "  ← active")))?;
     }
     for (at, row) in outline.rows.iter().enumerate() {
-        let text = reading::at_home(texts.get(row.seq), home.user.as_deref());
+        let text = texts.get(row.seq);
+        let text = reading::at_home(&text, home.user.as_deref());
         let id = if ids { format!("{}  ", plain(tree.id(row.seq).as_str())) } else { String::new() };
         let line = drawn(&tree, &outline, at, &text, &id, columns, out);
         out.line(&line)?;

@@ -6,6 +6,7 @@
 
 mod record;
 
+use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
 use std::hash::Hasher;
 use std::io::{self, Write};
@@ -62,6 +63,8 @@ pub(super) enum Wrong {
 pub(super) struct Index {
     file: File,
     pub(super) cover: Cover,
+    /// Where blocks are read to, one run after the other.
+    run: RefCell<Vec<u8>>,
 }
 
 pub(super) fn hash(bytes: &[u8]) -> u64 {
@@ -77,7 +80,7 @@ impl Index {
         let file = File::open(path).ok()?;
         let mut block = [0; BLOCK];
         file.read_exact_at(&mut block, 0).ok()?;
-        let index = Index { cover: Cover::read(&block)?, file };
+        let index = Index { cover: Cover::read(&block)?, file, run: RefCell::default() };
         let blocks = (index.cover.entries as usize).div_ceil(PER_BLOCK);
         let whole = index.file.metadata().ok()?.len() >= ((1 + blocks) * BLOCK) as u64;
         (whole && index.cover.is_of(log)? && index.ends_as_it_says()).then_some(index)
@@ -94,8 +97,9 @@ impl Index {
     pub(super) fn heads(&self, after: usize, limit: usize) -> Result<Vec<Head>, Wrong> {
         let until = after.saturating_add(limit).min(self.cover.entries as usize);
         let mut heads = Vec::with_capacity(until.saturating_sub(after));
-        let mut buffer = Vec::new();
+        let mut buffer = self.run.borrow_mut();
         let mut at = after;
+        let mut end = 0;
         while at < until {
             let first = at / PER_BLOCK;
             let count = until.div_ceil(PER_BLOCK).saturating_sub(first).min(RUN);
@@ -103,15 +107,14 @@ impl Index {
             self.blocks(first, &mut buffer)?;
             for block in buffer.chunks_exact(BLOCK) {
                 let here = (until - at).min(PER_BLOCK - at % PER_BLOCK);
-                for record in block.chunks_exact(RECORD).skip(at % PER_BLOCK).take(here) {
+                let (records, _) = block.as_chunks::<RECORD>();
+                for record in records.iter().skip(at % PER_BLOCK).take(here) {
                     let head = decode(record, at, &self.cover).ok_or(Wrong::Lies)?;
                     // Entries lie behind each other, as they are counted.
-                    if heads
-                        .last()
-                        .is_some_and(|before: &Head| before.offset + u64::from(before.len) >= head.offset)
-                    {
+                    if head.offset < end {
                         return Err(Wrong::Lies);
                     }
+                    end = head.offset + u64::from(head.len) + 1;
                     heads.push(head);
                     at += 1;
                 }

@@ -1,7 +1,7 @@
 //! Previews kept between runs: the one-line text of each entry, below a line that says what they were made from. Read only
 //! when a tree is drawn or searched.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -15,10 +15,13 @@ use super::log::Log;
 use super::stamp::{Stamp, changed};
 use crate::batch::Batch;
 use crate::error::StoreError;
-use crate::texts::Texts;
+use crate::texts::{Texts, WINDOW};
 
 /// Grows when previews of the same entry change.
-const FORM: u32 = 2;
+const FORM: u32 = 3;
+
+/// Bytes in which a cover has room.
+const LONGEST_COVER: usize = 1024;
 
 /// What kept previews were made from, and the checksum of them.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,11 +43,11 @@ impl Log {
     /// The previews of all entries: those kept at `path`, and what is missing made from the lines.
     pub(super) fn previews(&mut self, path: Option<&Path>) -> Result<Texts, StoreError> {
         let path = path.filter(|_| self.is_worth_caching());
-        let kept = path.and_then(|path| self.kept_previews(path));
-        let mut texts = kept.unwrap_or_default();
-        if texts.len() == self.version().entries {
-            return Ok(texts);
+        let kept = path.and_then(|path| self.kept_previews(path)).unwrap_or_default();
+        if kept.len() == self.version().entries {
+            return Ok(kept);
         }
+        let mut texts = kept.held().unwrap_or_default();
         let heads = self.folded()?.clone();
         self.preview_rest(&heads, &mut texts)?;
         if let Some(path) = path.filter(|_| heads.is_regular()) {
@@ -84,22 +87,28 @@ impl Log {
     }
 
     fn kept_previews(&mut self, path: &Path) -> Option<Texts> {
-        let text = fs::read_to_string(path).ok()?;
-        let start = text.find('\n')? + 1;
-        let cover: Cover = serde_json::from_str(&text[..start]).ok()?;
-        let whole = cover.entries <= self.version().entries && cover.sum == hash(&text.as_bytes()[start..]);
+        let file = File::open(path).ok()?;
+        let mut head = vec![0; LONGEST_COVER];
+        let read = file.read_at(&mut head, 0).ok()?;
+        let start = memchr::memchr(b'\n', &head[..read])? + 1;
+        let cover: Cover = serde_json::from_slice(&head[..start]).ok()?;
         let metadata = self.file.metadata().ok()?;
         let grown = cover.size < metadata.len();
         let untouched = grown || cover.size == metadata.len() && cover.changed == changed(&metadata);
-        let same = cover.form == FORM && cover.stamp() == self.stamp && whole && untouched;
-        let texts = same.then(|| Texts::read(text, start))?;
-        (texts.len() == cover.entries && self.last_hash(cover.entries) == Some(cover.last)).then_some(texts)
+        let possible = cover.form == FORM && cover.stamp() == self.stamp && untouched;
+        if !possible || cover.entries > self.version().entries {
+            return None;
+        }
+        let (ends, sum) = line_ends(&file, start as u64)?;
+        let whole = sum == cover.sum && ends.len() == cover.entries;
+        let same = whole && self.last_hash(cover.entries) == Some(cover.last);
+        same.then(|| Texts::kept(file, start as u64, ends))
     }
 
     fn keep_previews(&mut self, path: &Path, texts: &Texts) -> io::Result<()> {
         let Some(last) = self.last_hash(texts.len()) else { return Ok(()) };
         let Stamp { device, inode, born } = self.stamp;
-        let sum = hash(texts.as_bytes());
+        let sum = texts.as_bytes().chunks(WINDOW).fold(0, summed);
         let (size, changed) = (self.size_covered(), changed(&self.file.metadata()?));
         let cover = Cover { form: FORM, device, inode, born, entries: texts.len(), size, changed, last, sum };
         let folder = path.parent().unwrap_or(Path::new("."));
@@ -117,6 +126,33 @@ impl Cover {
     fn stamp(&self) -> Stamp {
         Stamp { device: self.device, inode: self.inode, born: self.born }
     }
+}
+
+/// Where the lines of a file end, from `start` on, and the checksum of all of it.
+fn line_ends(file: &File, start: u64) -> Option<(Vec<u32>, u64)> {
+    let (mut ends, mut sum, mut at) = (Vec::new(), 0, start);
+    let mut window = vec![0; WINDOW];
+    loop {
+        let mut filled = 0;
+        while filled < WINDOW {
+            match file.read_at(&mut window[filled..], at + filled as u64).ok()? {
+                0 => break,
+                more => filled += more,
+            }
+        }
+        if filled == 0 {
+            return Some((ends, sum));
+        }
+        sum = summed(sum, &window[..filled]);
+        for end in memchr::memchr_iter(b'\n', &window[..filled]) {
+            ends.push(u32::try_from(at + end as u64).ok()?);
+        }
+        at += filled as u64;
+    }
+}
+
+fn summed(sum: u64, window: &[u8]) -> u64 {
+    sum.rotate_left(5) ^ hash(window)
 }
 
 /// Messages before `from` whose calls are answered behind it: a result is shown as its call.

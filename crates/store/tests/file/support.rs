@@ -178,7 +178,7 @@ async fn try_told(store: &dyn Store, id: &str) -> Result<Told, StoreError> {
     let lines = try_lines(store, id, opened.version).await?;
     let card = store.card(id).await?;
     let texts = store.previews(id, opened.version).await?;
-    let previews = (0..texts.len()).map(|at| texts.get(Seq::new(at)).to_owned()).collect();
+    let previews = (0..texts.len()).map(|at| texts.get(Seq::new(at)).into_owned()).collect();
     Ok(Told { header: opened.header, entries, odd: opened.odd_lines, heads, lines, card, previews })
 }
 

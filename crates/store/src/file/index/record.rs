@@ -36,24 +36,22 @@ pub(super) fn encode(head: &Head, record: &mut [u8]) {
 }
 
 /// The head of the entry at `own`; `None` for a record that no writer of ours made.
-pub(super) fn decode(record: &[u8], own: usize, cover: &Cover) -> Option<Head> {
+#[inline]
+pub(super) fn decode(record: &[u8; RECORD], own: usize, cover: &Cover) -> Option<Head> {
     let wide = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
     let narrow = |at: usize| u32::from_le_bytes(record[at..at + 4].try_into().expect("four bytes"));
-    let link = |at: usize| {
-        Some(Seq::from_record(narrow(at)).filter(|seq| seq.index() < cover.entries as usize))
-            .filter(|seq| seq.is_some() || narrow(at) == 0)
-    };
+    let link = |at: usize| Seq::from_record(narrow(at));
     let head = Head {
         id: IdKey(wide(0)),
         time: wide(8) as i64,
         offset: wide(16),
         len: narrow(24),
-        parent: link(28)?,
-        target: link(32)?,
-        compaction: link(36)?,
-        model: link(40)?,
-        thinking: link(44)?,
-        anchor: link(48)?,
+        parent: link(28),
+        target: link(32),
+        compaction: link(36),
+        model: link(40),
+        thinking: link(44),
+        anchor: link(48),
         depth: narrow(52),
         kind: *Kind::ALL.get(record[56] as usize)?,
         role: *Role::ALL.get(record[57] as usize)?,
@@ -62,16 +60,19 @@ pub(super) fn decode(record: &[u8], own: usize, cover: &Cover) -> Option<Head> {
         calls: record[60],
         body: u16::from_le_bytes([record[61], record[62]]),
     };
-    is_possible(&head, own, cover).then_some(head)
+    // A link is stored as the number of its entry, counted from one; none is zero.
+    let nearest = narrow(36).max(narrow(40)).max(narrow(44)).max(narrow(48));
+    let upwards = narrow(28) as usize <= own && nearest as usize <= own + 1 && head.depth as usize <= own;
+    let inside = narrow(28).max(narrow(32)).max(nearest) <= cover.entries;
+    let possible = inside && (upwards || !cover.in_order) && lies_inside(&head, cover) && has_text_id(&head);
+    possible.then_some(head)
 }
 
-/// Whether such a head can be in such a log: nothing it leads to lies outside, and parents lead up.
-fn is_possible(head: &Head, own: usize, cover: &Cover) -> bool {
-    let inside = head.offset.checked_add(u64::from(head.len)).is_some_and(|end| end <= cover.size);
-    let text = head.has(flag::LONG_ID) || std::str::from_utf8(&head.id.0.to_le_bytes()).is_ok();
-    let nearest = [head.compaction, head.model, head.thinking, head.anchor];
-    let upwards = head.parent.is_none_or(|parent| parent.index() < own)
-        && nearest.iter().flatten().all(|above| above.index() <= own)
-        && head.depth as usize <= own;
-    inside && text && (upwards || !cover.in_order)
+fn lies_inside(head: &Head, cover: &Cover) -> bool {
+    head.offset.checked_add(u64::from(head.len)).is_some_and(|end| end <= cover.size)
+}
+
+fn has_text_id(head: &Head) -> bool {
+    let is_ascii = head.id.0 & 0x8080_8080_8080_8080 == 0;
+    is_ascii || head.has(flag::LONG_ID) || std::str::from_utf8(&head.id.0.to_le_bytes()).is_ok()
 }
