@@ -1,11 +1,12 @@
 //! Writing: standard output buffered, coloured only on a terminal, and quiet when the reader has gone; remarks to
 //! standard error.
 
-use std::io::{BufWriter, StdoutLock, Write};
+use std::fmt::Write as _;
+use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_tree::projection::preview::inert;
+use osier_tree::projection::preview::{inert, is_live};
 use serde::Serialize;
 
 use crate::home;
@@ -26,6 +27,7 @@ pub(crate) enum Style {
 pub(crate) struct Out {
     writer: BufWriter<StdoutLock<'static>>,
     colour: bool,
+    is_terminal: bool,
 }
 
 impl Out {
@@ -33,43 +35,75 @@ impl Out {
         Out {
             writer: BufWriter::with_capacity(1 << 16, std::io::stdout().lock()),
             colour: home::wants_colour(),
+            is_terminal: std::io::stdout().is_terminal(),
         }
     }
 
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
-        if !self.colour || text.is_empty() {
-            return text.to_owned();
-        }
-        let code = match style {
-            Style::Dim => "2",
-            Style::Bold => "1",
-            Style::Label => "33",
-            Style::Active => "32",
-            Style::User => "36",
-            Style::Bad => "31",
-        };
-        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        painted(self.colour, style, text)
     }
 
     pub(crate) fn line(&mut self, text: &str) -> Result<()> {
-        self.raw(text.as_bytes())?;
-        self.raw(b"\n")
+        self.text(text)?;
+        self.text("\n")
     }
 
+    /// Text that is inert already, colours and all.
+    pub(crate) fn text(&mut self, text: &str) -> Result<()> {
+        Ok(self.writer.write_all(text.as_bytes())?)
+    }
+
+    /// A piece of JSON, as it is. On a terminal, characters that would act there are written as escapes: the same JSON.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.is_terminal {
+            return self.text(&escaped(&String::from_utf8_lossy(bytes)));
+        }
         Ok(self.writer.write_all(bytes)?)
     }
 
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        // As an error of the writer, so that a reader who has gone is recognised.
-        serde_json::to_writer(&mut self.writer, value).map_err(std::io::Error::from)?;
-        self.raw(b"\n")
+        if self.is_terminal {
+            self.raw(&serde_json::to_vec(value)?)?;
+        } else {
+            // As an error of the writer, so that a reader who has gone is recognised.
+            serde_json::to_writer(&mut self.writer, value).map_err(std::io::Error::from)?;
+        }
+        self.text("\n")
     }
 
     pub(crate) fn done(mut self) -> Result<ExitCode> {
         self.writer.flush()?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn escaped(json: &str) -> String {
+    let mut safe = String::with_capacity(json.len());
+    for ch in json.chars() {
+        match ch {
+            '\n' | '\t' => safe.push(ch),
+            // All of them lie in the first plane, where four digits are enough.
+            _ if is_live(ch) => drop(write!(safe, "\\u{:04x}", u32::from(ch))),
+            _ => safe.push(ch),
+        }
+    }
+    safe
+}
+
+/// Text in a style, if there are to be colours.
+pub(crate) fn painted(colour: bool, style: Style, text: &str) -> String {
+    if !colour || text.is_empty() {
+        return text.to_owned();
+    }
+    let code = match style {
+        Style::Dim => "2",
+        Style::Bold => "1",
+        Style::Label => "33",
+        Style::Active => "32",
+        Style::User => "36",
+        Style::Bad => "31",
+    };
+    format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
 /// A remark for the person at the terminal. Whether it can be written changes nothing.

@@ -101,10 +101,19 @@ fn words(args: &Args) -> Result<(Option<&str>, &str)> {
         (Some(entry), []) => Ok((None, entry)),
         (Some(entry), [session]) => Ok((Some(session), entry)),
         (Some(_), _) => Err(usage("with --entry give a SESSION and no TEXT")),
+        (None, [id]) if names_a_session(id) => {
+            Err(usage(format!("{} is a session; give the TEXT to append to it as well", plain(id))))
+        }
         (None, [text]) => Ok((None, text)),
         (None, [session, text]) => Ok((Some(session), text)),
         (None, _) => Err(usage("give a TEXT to append, or an --entry")),
     }
+}
+
+/// Whether somebody who gave nothing but this meant a session, not something to say.
+fn names_a_session(word: &str) -> bool {
+    let is_id = word.len() == 36 && word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    is_id || word.ends_with(".jsonl") && Path::new(word).exists()
 }
 
 fn wish(args: &Args, text: &str, home: &Home) -> Result<Wish> {

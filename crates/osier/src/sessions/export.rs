@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use osier_session::Session;
 use osier_store::Store;
 use osier_tree::projection::transcript::{TranscriptItem, markdown, transcript, transcript_entries};
@@ -64,8 +64,8 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
             [serde_json::to_vec_pretty(&value)?, b"\n".to_vec()].concat()
         }
     };
-    match args.output {
-        Some(path) => write(&text, &path)?,
+    match &args.output {
+        Some(path) => write(&text, path)?,
         None => {
             let mut out = Out::new();
             out.raw(&text)?;
@@ -102,9 +102,17 @@ async fn jsonl(session: &Session, tree: &SessionTree, at: Place, home: &Home) ->
     Ok(out)
 }
 
+/// A new file, whole or not at all, that only its owner may read.
 fn write(text: &[u8], path: &Path) -> Result<()> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let open = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    let mut file = open.with_context(|| format!("cannot create {}", path.display()))?;
-    Ok(file.write_all(text)?)
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let cannot = || format!("cannot write {}", path.display());
+    let mut file = tempfile::Builder::new().prefix(".osier-").tempfile_in(folder).with_context(cannot)?;
+    file.write_all(text).with_context(cannot)?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
+            bail!("{} is there already; give another name or remove it", path.display())
+        }
+        Err(error) => Err(error.error).with_context(cannot),
+    }
 }

@@ -69,7 +69,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let said = markdown(&transcript(&tree, tree.leaf(), &lines), "");
     if !said.is_empty() {
         out.line("")?;
-        out.raw(said.as_bytes())?;
+        out.text(&said)?;
     }
     out.done()
 }

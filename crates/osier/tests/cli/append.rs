@@ -260,3 +260,13 @@ fn a_file_that_appears_meanwhile_is_gone_on_with() {
     world.at_once(4, &["sessions", "append", "t.jsonl", "number #"]);
     assert_eq!(world.json("path t.jsonl").as_array().unwrap().len(), 4);
 }
+
+#[test]
+fn a_session_without_text_is_asked_for_the_text() {
+    let world = World::with("say a");
+    let ran = world.run("append s.jsonl");
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    assert!(ran.err.contains("s.jsonl is a session; give the TEXT"), "{}", ran.err);
+    let ran = world.run("append 4f89da11-0000-4000-8000-000000000000");
+    assert_eq!(ran.code, 2, "{}", ran.err);
+}

@@ -111,7 +111,7 @@ fn the_output_is_a_new_file_whose_name_tells_the_form() {
     }
     assert_eq!(fs::metadata(world.path("a.md")).unwrap().permissions().mode() & 0o777, 0o600);
     let told = world.fails(1, "export s.jsonl -o a.md");
-    assert!(told.starts_with("osier: cannot create a.md: File exists"), "{told}");
+    assert!(told.starts_with("osier: a.md is there already; give another name"), "{told}");
     world.fails(1, "export s.jsonl -o no/such/folder/a.md");
     world.fails(2, "export s.jsonl --format md --json");
 }

@@ -14,7 +14,7 @@ use crate::entry::{Entry, Kind, Role, Why};
 use crate::scan::Raw;
 
 pub use call::Call;
-pub use inert::{inert, one_line};
+pub use inert::{inert, is_live, one_line};
 pub use said::{calls_of, display_text, editor_text, full_text};
 pub(crate) use said::{each_block, field, images_in, said_field, text_of};
 

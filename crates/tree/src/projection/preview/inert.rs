@@ -51,7 +51,7 @@ fn shown(ch: char) -> char {
 }
 
 /// A control character, or one that changes the direction of what follows.
-fn is_live(ch: char) -> bool {
+pub fn is_live(ch: char) -> bool {
     ch.is_control()
         || matches!(ch, '\u{2028}' | '\u{2029}')
         || matches!(ch, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
