@@ -272,12 +272,20 @@ fn read_content(scanner: &mut Scanner<'_>) -> Result<Content, NotJson> {
     Ok(content)
 }
 
-/// A string with something to see in it. Decided on the raw bytes where that is enough.
+/// A string with something to see in it. Decided on its first bytes where they are enough.
 fn is_text(value: Raw<'_>) -> bool {
-    match value.bytes() {
-        [b'"', first, ..] if first.is_ascii_graphic() && !matches!(first, b'"' | b'\\') => true,
-        _ => value.text().is_some_and(|text| !text.trim().is_empty()),
+    let [b'"', inner @ ..] = value.bytes() else { return false };
+    let mut rest = inner;
+    loop {
+        rest = match rest {
+            [b' ', rest @ ..] | [b'\\', b'n' | b't' | b'r', rest @ ..] => rest,
+            [b'"', ..] => return false,
+            [b'\\', ..] => break,
+            [first, ..] if first.is_ascii_graphic() => return true,
+            _ => break,
+        };
     }
+    value.text().is_some_and(|text| !text.trim().is_empty())
 }
 
 #[cfg(test)]
@@ -344,5 +352,10 @@ mod tests {
         assert_eq!(flags(r#","content":"hi""#), flag::HAS_TEXT);
         assert_eq!(flags(r#","content":[{"text":"\n","type":"text"}]"#), 0);
         assert_eq!(flags(r#","content":[{"text":"\u0061","type":"text"}]"#), flag::HAS_TEXT);
+        assert_eq!(flags(r#","content":" \n \t \r""#), 0);
+        assert_eq!(flags(r#","content":" \n\u0020\u3000""#), 0);
+        assert_eq!(flags(r#","content":" \n x""#), flag::HAS_TEXT);
+        assert_eq!(flags(r#","content":" \n \"""#), flag::HAS_TEXT);
+        assert_eq!(flags(r#","content":"　""#), 0);
     }
 }

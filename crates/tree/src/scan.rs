@@ -403,7 +403,10 @@ fn hex4(text: &[u8]) -> Option<u32> {
 
 /// The text that the inside of a JSON string stands for. What is no valid Unicode becomes U+FFFD.
 fn unescape(inner: &[u8]) -> Cow<'_, str> {
-    if memchr::memchr(b'\\', inner).is_none() {
+    // Most texts taken out are ids and names, for which a search is not worth its beginning.
+    let is_plain =
+        if inner.len() < 48 { !inner.contains(&b'\\') } else { memchr::memchr(b'\\', inner).is_none() };
+    if is_plain {
         return lossy(inner);
     }
     let mut text = String::with_capacity(inner.len());
