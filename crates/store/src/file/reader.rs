@@ -1,9 +1,10 @@
-//! Reads the lines of a file in large chunks. Never holds more than a chunk, or the longest line.
+//! Reads the lines of a file in large chunks, the first of them small because many only want the first line. Never holds more than a chunk, or the longest line.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+const FIRST: usize = 4 << 10;
 const CHUNK: usize = 1 << 20;
 
 /// One line of a file, without its line feed.
@@ -30,7 +31,7 @@ pub(super) struct LineReader<'f> {
 
 impl<'f> LineReader<'f> {
     pub(super) fn new(file: &'f File, from: u64) -> LineReader<'f> {
-        LineReader { file, buffer: vec![0; CHUNK], start: 0, end: 0, offset: from, at_end: false }
+        LineReader { file, buffer: vec![0; FIRST], start: 0, end: 0, offset: from, at_end: false }
     }
 
     pub(super) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
@@ -55,13 +56,23 @@ impl<'f> LineReader<'f> {
         Line { offset, bytes: &self.buffer[start..start + len], ended }
     }
 
-    fn read_on(&mut self) -> io::Result<()> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.end == self.buffer.len() {
-            self.buffer.resize(self.buffer.len() * 2, 0);
+    /// Moves what is left to the front, of a larger buffer where this one was filled.
+    fn make_room(&mut self) {
+        let left = self.start..self.end;
+        let is_full = left.len() == self.buffer.len();
+        if is_full || self.end == self.buffer.len() && self.buffer.len() < CHUNK {
+            // A new one comes zeroed from the system; growing this one would write the zeros.
+            let mut larger = vec![0; CHUNK.max(if is_full { 2 * left.len() } else { 0 })];
+            larger[..left.len()].copy_from_slice(&self.buffer[left.clone()]);
+            self.buffer = larger;
+        } else {
+            self.buffer.copy_within(left.clone(), 0);
         }
+        (self.start, self.end) = (0, left.len());
+    }
+
+    fn read_on(&mut self) -> io::Result<()> {
+        self.make_room();
         let at = self.offset + self.end as u64;
         match self.file.read_at(&mut self.buffer[self.end..], at) {
             Ok(0) => self.at_end = true,
