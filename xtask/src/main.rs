@@ -6,6 +6,7 @@ mod checks;
 mod conformance;
 mod json;
 mod licences;
+mod live;
 mod osier;
 mod peer;
 mod place;
@@ -32,6 +33,8 @@ usage: cargo xtask CHORE [OPTIONS]
                      --quick        a tenth of the size, fewer rounds
                      --dir DIR      where the files go (target/bench)
                      --osier BIN    use this binary instead of building one
+  live               the agent against llama.cpp with a small real model (needs Python)
+                     --osier BIN    use this binary instead of building one
   licences           licences, duplicate crates and sources of all dependencies (needs cargo-deny)
 
 The real pi is installed into target/peer, or into OSIER_PEER_DIR when that is set.
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         "conformance" => conformance::run(args),
         "bench" => bench::run(args),
         "licences" => licences::run(args),
+        "live" => live::run(args),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;

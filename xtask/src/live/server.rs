@@ -1,0 +1,53 @@
+//! The model's server, as a child that goes with this process.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::place;
+
+pub(super) struct Server {
+    child: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Installs what is missing and waits until the server answers.
+    pub(super) fn start(dir: &Path, context: Option<u32>) -> Result<Server> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let mut command = Command::new("bash");
+        command.arg(place::root()?.join("xtask/live/serve.sh")).arg(dir).arg(port.to_string());
+        if let Some(context) = context {
+            command.env("LLM_CTX", context.to_string());
+        }
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .context("cannot start bash")?;
+        let told = child.stdout.take().context("a pipe was asked for")?;
+        let server = Server { child, port };
+        let ready = BufReader::new(told).lines().map_while(Result::ok).any(|line| line.starts_with("ready"));
+        ensure!(
+            ready,
+            "the server did not start; run xtask/live/serve.sh {} {port} to see why",
+            dir.display()
+        );
+        Ok(server)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
