@@ -15,7 +15,6 @@ fn default_hides_bookkeeping() {
     check(
         MIXED,
         expect![[r#"
-            [system]
             user: "a"
             ├─ assistant: "b"  ← active
             │  ├─ [read: x.txt]

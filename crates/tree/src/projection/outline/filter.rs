@@ -92,8 +92,8 @@ impl<'a, 't> Sieve<'a, 't> {
         let drawn = !(head.has(flag::NOT_SHOWN) && head.kind == Kind::CustomMessage);
         match self.filter {
             Filter::All => true,
-            Filter::Default => drawn && !is_bookkeeping(head.kind),
-            Filter::NoTools => drawn && !is_bookkeeping(head.kind) && head.role != Role::ToolResult,
+            Filter::Default => drawn && !is_bookkeeping(head),
+            Filter::NoTools => drawn && !is_bookkeeping(head) && head.role != Role::ToolResult,
             Filter::UserOnly => head.role == Role::User,
             Filter::LabeledOnly => drawn && !is_own_mark(head.kind) && self.tree.label(seq).is_some(),
         }
@@ -109,17 +109,18 @@ impl<'a, 't> Sieve<'a, 't> {
     }
 }
 
-/// Changes of settings and notes of the program about the session.
-fn is_bookkeeping(kind: Kind) -> bool {
+/// Changes of settings, the prompt the model works under, and notes of the program about the session.
+fn is_bookkeeping(head: &Head) -> bool {
     matches!(
-        kind,
+        head.kind,
         Kind::Label
             | Kind::ContextEdit
             | Kind::Custom
             | Kind::ModelChange
             | Kind::ThinkingLevelChange
             | Kind::SessionInfo
-    ) || is_own_mark(kind)
+    ) || head.role == Role::System
+        || is_own_mark(head.kind)
 }
 
 fn is_own_mark(kind: Kind) -> bool {
