@@ -6,6 +6,7 @@ mod filling;
 mod generate;
 mod measure;
 mod table;
+mod wire;
 
 use std::path::{Path, PathBuf};
 

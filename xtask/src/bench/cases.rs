@@ -37,6 +37,7 @@ pub(super) fn all(bench: &Bench) -> Vec<Row> {
     rows.extend(["os", "turn", "always"].map(|durability| bench.append(durability)));
     rows.push(bench.list());
     rows.push(bench.latest());
+    rows.extend(super::wire::rows(bench));
     rows.extend(bench.starts());
     rows
 }
@@ -193,7 +194,7 @@ impl Bench {
         Ok(best)
     }
 
-    fn cost(&self, command: &mut Command) -> Result<Cost> {
+    pub(super) fn cost(&self, command: &mut Command) -> Result<Cost> {
         cost(command, &self.dir.join("stdout"))
     }
 
@@ -216,7 +217,7 @@ impl Bench {
     }
 }
 
-fn least(best: Option<Cost>, new: Cost) -> Cost {
+pub(super) fn least(best: Option<Cost>, new: Cost) -> Cost {
     match best {
         Some(best) => best.least(new),
         None => new,

@@ -1,0 +1,141 @@
+//! From a prompt to the request on the wire: `osier -p` on a long path, with a server beside it that notes when the request
+//! came and how large it was.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use super::Bench;
+use super::filling::{START, Words, entry_id, iso, session_id};
+use super::table::Row;
+use crate::rng::Rng;
+
+/// What a chat server sends for one word.
+const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}\n\n\
+                      data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+/// A request that came.
+struct Came {
+    first_byte: Instant,
+    whole: Instant,
+    bytes: usize,
+}
+
+pub(super) fn rows(bench: &Bench) -> Vec<Row> {
+    [10, 1_000, 50_000].map(|messages| bench.prompt(messages)).into()
+}
+
+impl Bench {
+    fn prompt(&self, messages: usize) -> Row {
+        let mut row = Row::new("prompt to wire", &format!("{messages} messages"));
+        let result = self.fill_prompt(&mut row, messages);
+        row.unless_failed(result)
+    }
+
+    fn fill_prompt(&self, row: &mut Row, messages: usize) -> Result<()> {
+        let (port, requests) = serve()?;
+        let home = self.dir.join("wire-home");
+        std::fs::create_dir_all(&home)?;
+        let file = talk(&self.dir, messages)?;
+        let config = format!(
+            "[providers.bench]\napi = \"openai-completions\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
+             [[providers.bench.models]]\nid = \"echo\"\ncontext_window = 1000000000\n"
+        );
+        std::fs::write(home.join("config.toml"), config)?;
+        let command = || {
+            let mut command = self.osier.command();
+            command.env("OSIER_HOME", &home).args(["--model", "bench/echo", "-p", "Is it so?"]);
+            command.arg("--session").arg(&file);
+            command
+        };
+        let mut best = (f64::INFINITY, f64::INFINITY, 0);
+        for _ in 0..self.rounds {
+            let _ = std::fs::remove_dir_all(home.join("cache"));
+            let cold = self.cost(&mut command())?;
+            requests.try_recv().context("no request came")?;
+            let begun = Instant::now();
+            let warm = self.cost(&mut command())?;
+            let came = requests.try_recv().context("no request came")?;
+            let after = |moment: Instant| (moment - begun).as_secs_f64() * 1000.0;
+            best = (best.0.min(after(came.first_byte)), best.1.min(after(came.whole)), came.bytes);
+            row.cold = Some(super::cases::least(row.cold.take(), cold));
+            row.warm = Some(super::cases::least(row.warm.take(), warm));
+        }
+        row.remark(&format!(
+            "first byte after {:.1} ms, all {} KB after {:.1} ms by the wall clock",
+            best.0,
+            best.2 / 1000,
+            best.1
+        ));
+        Ok(())
+    }
+}
+
+/// A session that is one path of so many messages.
+fn talk(dir: &Path, messages: usize) -> Result<PathBuf> {
+    let file = dir.join(format!("talk-{messages}.jsonl"));
+    let mut out = BufWriter::new(File::create(&file)?);
+    let (mut rng, words) = (Rng::new(5), Words::new());
+    let header = serde_json::json!({
+        "type": "session", "version": 3, "id": session_id(messages as u64), "timestamp": iso(START), "cwd": dir,
+    });
+    writeln!(out, "{header}")?;
+    for n in 0..messages {
+        let parent =
+            n.checked_sub(1).map_or_else(|| "null".to_owned(), |n| format!("\"{:08x}\"", entry_id(n)));
+        let (role, text) = (["user", "assistant"][n % 2], words.text(&mut rng, 100));
+        writeln!(
+            out,
+            r#"{{"type":"message","id":"{:08x}","parentId":{parent},"timestamp":"{}","message":{{"role":"{role}","content":[{{"type":"text","text":"{text}"}}],"timestamp":{START}}}}}"#,
+            entry_id(n),
+            iso(START + n as u64 * 1000),
+        )?;
+    }
+    out.flush()?;
+    Ok(file)
+}
+
+fn serve() -> Result<(u16, Receiver<Came>)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    let (sender, requests) = channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let _ = answer(stream, &sender);
+        }
+    });
+    Ok((port, requests))
+}
+
+fn answer(mut stream: TcpStream, came: &Sender<Came>) -> Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    reader.fill_buf()?;
+    let first_byte = Instant::now();
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        let line = line.trim().to_ascii_lowercase();
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse()?;
+        }
+        if line.is_empty() {
+            break;
+        }
+    }
+    std::io::copy(&mut reader.take(length), &mut std::io::sink())?;
+    let whole = Instant::now();
+    // Told first: once the answer is out, the process may end and the request is asked for.
+    came.send(Came { first_byte, whole, bytes: length as usize })?;
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{ANSWER}",
+        ANSWER.len()
+    )?;
+    Ok(())
+}
