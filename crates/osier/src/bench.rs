@@ -61,8 +61,7 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
             let session = target.session(home).await?;
             let tree = session.tree();
             let texts = reading::previews(&session).await?;
-            let outline =
-                Outline::new(&tree, tree.leaf(), &Options::default(), &|seq: Seq| texts.get(seq));
+            let outline = Outline::new(&tree, tree.leaf(), &Options::default(), &|seq: Seq| texts.get(seq));
             let bytes: usize = outline.rows.iter().map(|row| texts.get(row.seq).len()).sum();
             println!("{} rows, {bytes} bytes of text", outline.rows.len());
         }

@@ -3,29 +3,35 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::home::Home;
 use crate::out::Out;
-use crate::{bench, demo, sessions};
+use crate::{bench, config, demo, doctor, models, run, sessions, trust};
 
 const AFTER: &str = "\
 Examples:
+  osier                              talk, line by line
+  osier -p 'list the files here'     print the answer and end
+  cat log.txt | osier -p 'explain'   say what is piped in as well
+  osier -c 'and now the tests'       go on with the last session
   osier demo                         a small session to explore
-  osier sessions list                the sessions of this directory
-  osier sessions tree 4f89da11       one of them as a tree
-  osier sessions context x.jsonl     what a model would be sent
+  osier sessions tree 4f89da11       a session as a tree
 
+Without a key for a model, a built-in one answers that needs none and follows simple requests.
 A session is named by the first digits of its id, or by the path of its .jsonl file.
 Sessions lie in $OSIER_HOME/sessions, which is ~/.osier/sessions unless you say otherwise.
-Exit codes: 0 done, 1 failed, 2 wrong usage.";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped with Ctrl-C.";
 
 /// A coding agent and session engine whose conversation is a tree.
 #[derive(Debug, Parser)]
-#[command(name = "osier", version, about, after_help = AFTER)]
+#[command(name = "osier", version, about, after_help = AFTER, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
+    #[command(flatten)]
+    run: run::Args,
 }
 
 #[derive(Debug, Subcommand)]
@@ -37,6 +43,14 @@ enum Command {
         after_help = "Examples:\n  osier sessions list\n  osier sessions tree --help\n\nPrints what the command given says; its --help tells."
     )]
     Sessions(sessions::Command),
+    /// Show the settings and where they came from, or change them
+    Config(config::Args),
+    /// List the models that can be used now
+    Models(models::Args),
+    /// Check keys, servers, terminal and sessions, and tell what to do
+    Doctor(doctor::Args),
+    /// Trust a project's folder, or take that back
+    Trust(trust::command::Args),
     /// Make a small example session and show what can be done with it
     Demo(demo::Args),
     /// Print completions for a shell
@@ -53,18 +67,43 @@ enum Command {
     Bench(bench::Command),
 }
 
+/// What was said. A word too many behind a mistyped command is told as the mistyped command.
+pub(crate) fn read() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let words: Vec<String> = std::env::args().skip(1).take_while(|word| !word.starts_with('-')).collect();
+        let osier = Cli::command();
+        let is_command = words.first().is_some_and(|word| osier.find_subcommand(word).is_some());
+        let may_be_slip = error.kind() == ErrorKind::UnknownArgument && !is_command;
+        match run::check_words(&words, &osier).filter(|_| may_be_slip) {
+            Some(meant) => clap::Error::raw(ErrorKind::InvalidSubcommand, format!("{meant}\n")).exit(),
+            None => error.exit(),
+        }
+    })
+}
+
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
-        None => {
-            Cli::command().print_help()?;
-            Ok(ExitCode::SUCCESS)
-        }
+        None => agent(cli.run),
         Some(Command::Completions { shell }) => completions(shell),
         Some(Command::Man) => manual(),
         Some(Command::Sessions(command)) => block_on(sessions::run(command, Home::find()?)),
+        Some(Command::Config(args)) => config::run(args),
+        Some(Command::Models(args)) => {
+            let home = Home::find()?;
+            block_on(models::run(args, &home))
+        }
+        Some(Command::Doctor(args)) => block_on(doctor::run(args)),
+        Some(Command::Trust(args)) => trust::command::run(args),
         Some(Command::Demo(args)) => block_on(demo::run(args, Home::find()?)),
         Some(Command::Bench(command)) => block_on(bench::run(command, Home::find()?)),
     }
+}
+
+fn agent(args: run::Args) -> Result<ExitCode> {
+    let told = std::env::args_os().any(|word| word == "--");
+    run::check(&args, told, &Cli::command())?;
+    run::go_there(&args)?;
+    block_on(run::run(args, Home::find()?))
 }
 
 fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {

@@ -40,7 +40,7 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
 
 /// The causes, each once: an error that only passes another on says nothing new. Further lines are set in, so that none
 /// of them can pass for a message of its own.
-fn told(error: &Error) -> String {
+pub(crate) fn told(error: &Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     for cause in error.chain().map(ToString::to_string) {
         if parts.last().is_none_or(|last| *last != cause) {

@@ -13,8 +13,13 @@ use osier_store::{FileStore, Filter, Store};
 use osier_tree::Header;
 use osier_tree::time::Millis;
 
+use crate::layout::plain;
 use crate::out::remark;
-use crate::settings::{self, Loaded, Problem, Project, Settings};
+use crate::settings::{self, Loaded, OfProject, Problem, Project, Settings};
+use crate::trust::{Asked, Records};
+
+/// A file that is nothing but mistakes must not bury what a command says.
+const MOST_WARNINGS: usize = 8;
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -26,56 +31,121 @@ pub(crate) struct Home {
     pub(crate) user: Option<String>,
     /// The project the working directory belongs to.
     pub(crate) project: Option<Project>,
+    /// Why a project that is there does not count.
+    objection: Option<String>,
+    /// What that project asks for that needs trust.
+    pub(crate) asked: Option<Asked>,
     pub(crate) settings: Settings,
 }
 
 impl Home {
-    /// The surroundings of a command that runs in the current directory. Mistakes in settings stop it.
+    /// The surroundings of a command that runs in the current directory. A mistake in a settings file stops it.
     pub(crate) fn find() -> Result<Home> {
-        let (home, loaded) = Home::look()?;
-        home.checked(loaded.problems)
+        Home::at(&cwd()?)
     }
 
-    fn look() -> Result<(Home, Loaded)> {
-        let cwd = std::env::current_dir().context("the current directory is gone; change to another one")?;
+    /// The same for another directory.
+    pub(crate) fn at(cwd: &Path) -> Result<Home> {
+        let (home, loaded) = Home::look(cwd)?;
+        home.no_mistakes(&loaded.problems)?;
+        home.warn(&loaded.problems);
+        Ok(home)
+    }
+
+    /// The same after a decision about the project.
+    pub(crate) fn again(&self) -> Result<Home> {
+        Ok(Home::look(&self.cwd)?.0)
+    }
+
+    /// The surroundings as they are, mistakes and all.
+    pub(crate) fn look(cwd: &Path) -> Result<(Home, Loaded)> {
         let user = etcetera::choose_base_strategy().ok().map(|user| user.home_dir().to_owned());
         let folder = match (set("OSIER_HOME"), &user) {
             (Some(folder), _) => std::path::absolute(folder)?,
             (None, user) => user.as_ref().context("no home folder; set OSIER_HOME")?.join(".osier"),
         };
-        let homes: Vec<PathBuf> =
-            [Some(folder.clone()), user.as_ref().map(|user| user.join(".osier"))].into_iter().flatten().collect();
-        let project = Project::find(&cwd, &homes).filter(|project| project.objection().is_none());
-        let loaded = settings::load(&folder.join("config.toml"), project.as_ref(), |_| false);
-        let home = Home {
+        let cwd = PathBuf::from(cwd.to_string_lossy().into_owned());
+        let user = user.map(|user| user.to_string_lossy().into_owned());
+        let mut home = Home {
             folder,
-            cwd: PathBuf::from(cwd.to_string_lossy().into_owned()),
-            user: user.map(|user| user.to_string_lossy().into_owned()),
-            project,
-            settings: loaded.settings.clone(),
+            cwd,
+            user,
+            project: None,
+            objection: None,
+            asked: None,
+            settings: Settings::default(),
         };
+        let loaded = home.load();
+        home.settings = loaded.settings.clone();
         Ok((home, loaded))
     }
 
-    fn checked(self, problems: Vec<Problem>) -> Result<Home> {
-        let (fatal, warnings): (Vec<_>, Vec<_>) = problems.into_iter().partition(|problem| problem.is_fatal);
-        for warning in warnings {
-            remark(&format!("osier: {}", self.told(&warning)));
-        }
-        match fatal.as_slice() {
-            [] => Ok(self),
-            fatal => anyhow::bail!(fatal.iter().map(|problem| self.told(problem)).collect::<Vec<_>>().join("\n")),
-        }
+    fn load(&mut self) -> Loaded {
+        let project = Project::find(&self.cwd, &self.homes());
+        self.objection = project.as_ref().and_then(Project::objection);
+        let project = project.filter(|_| self.objection.is_none());
+        let mut of_project = project.as_ref().map(OfProject::read).unwrap_or_default();
+        self.asked = project.as_ref().and_then(|project| {
+            let records = || {
+                let (records, problem) = Records::of(&self.folder);
+                of_project.problems.extend(problem);
+                records
+            };
+            Asked::of(project, &of_project.wanted, records)
+        });
+        self.project = project;
+        let is_trusted = self.asked.as_ref().is_none_or(Asked::is_trusted);
+        settings::load(&self.config_file(), of_project, is_trusted)
     }
 
-    fn told(&self, problem: &Problem) -> String {
-        Problem { file: self.shown(&problem.file), ..problem.clone() }.to_string()
+    /// The user's settings.
+    pub(crate) fn config_file(&self) -> PathBuf {
+        self.folder.join("config.toml")
+    }
+
+    /// Folders called `.osier` that are nobody's project.
+    pub(crate) fn homes(&self) -> Vec<PathBuf> {
+        let usual = self.user.as_ref().map(|user| Path::new(user).join(".osier"));
+        usual.into_iter().chain([self.folder.clone()]).collect()
+    }
+
+    /// The project's own folder, if there is one and what lies in it counts.
+    pub(crate) fn trusted_folder(&self) -> Option<PathBuf> {
+        let is_trusted = self.asked.as_ref().is_some_and(Asked::is_trusted);
+        self.project.as_ref().filter(|_| is_trusted).map(Project::folder)
+    }
+
+    /// Why the settings of the project that is here are not even looked at.
+    pub(crate) fn objection(&self) -> Option<&str> {
+        self.objection.as_deref()
+    }
+
+    /// Fails if a file says something that cannot be meant.
+    pub(crate) fn no_mistakes(&self, problems: &[Problem]) -> Result<()> {
+        let fatal: Vec<String> =
+            problems.iter().filter(|problem| problem.is_fatal).map(|problem| self.told(problem)).collect();
+        if fatal.is_empty() { Ok(()) } else { anyhow::bail!(fatal.join("\n")) }
+    }
+
+    pub(crate) fn told(&self, problem: &Problem) -> String {
+        let place = problem.line.map_or_else(String::new, |line| format!(":{line}"));
+        plain(&format!("{}{place}: {}", self.shown(&problem.file), problem.text))
+    }
+
+    /// Tells of mistakes, the first of them if there are many.
+    pub(crate) fn warn(&self, problems: &[Problem]) {
+        for problem in problems.iter().take(MOST_WARNINGS) {
+            remark(&format!("osier: {}", self.told(problem)));
+        }
+        if problems.len() > MOST_WARNINGS {
+            remark(&format!("osier: and {} more; `osier doctor` tells all", problems.len() - MOST_WARNINGS));
+        }
     }
 
     /// A path as people write it, with `~` for their home folder.
-    pub(crate) fn shown(&self, path: &Path) -> PathBuf {
+    pub(crate) fn shown(&self, path: &Path) -> String {
         let below = self.user.as_ref().and_then(|user| path.strip_prefix(user).ok());
-        below.map_or_else(|| path.to_owned(), |below| Path::new("~").join(below))
+        below.map_or_else(|| path.to_owned(), |below| Path::new("~").join(below)).display().to_string()
     }
 
     /// What models may see of the surroundings: variables, the clock, and where `~` is.
@@ -85,6 +155,11 @@ impl Home {
             Some(user) => surroundings.with_home(user),
             None => surroundings,
         }
+    }
+
+    /// The variables that commands of tools could be given.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> + use<> {
+        std::env::vars_os()
     }
 
     /// The models there are, with the servers of the settings.
@@ -121,13 +196,28 @@ impl Home {
     }
 }
 
+/// The current directory.
+pub(crate) fn cwd() -> Result<PathBuf> {
+    std::env::current_dir().context("the current directory is gone; change to another one")
+}
+
 /// A variable of the environment, if it says anything.
 fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// Whether a variable says anything. What it says may be a secret.
+pub(crate) fn has_variable(name: &str) -> bool {
+    set(name).is_some()
+}
+
 fn is_dumb() -> bool {
     set("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// How many seconds the user's clock is ahead of UTC.
+pub(crate) fn utc_offset() -> i64 {
+    i64::from(jiff::Zoned::now().offset().seconds())
 }
 
 /// Whether to write colours: on a terminal, unless the user said no.
@@ -145,4 +235,43 @@ pub(crate) fn columns() -> Option<usize> {
     let told = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
     let real = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
     told.or_else(real).filter(|columns| *columns > 0)
+}
+
+/// The terminal somebody sits at.
+#[derive(Debug)]
+pub(crate) struct Terminal {
+    /// Columns and rows, if it tells.
+    pub(crate) size: Option<(usize, usize)>,
+    pub(crate) term: String,
+    pub(crate) colours: &'static str,
+    /// The language settings say UTF-8.
+    pub(crate) utf8: bool,
+}
+
+pub(crate) fn terminal() -> Option<Terminal> {
+    let out = std::io::stdout();
+    if !out.is_terminal() {
+        return None;
+    }
+    let size = terminal_size::terminal_size_of(&out).map(|(width, height)| (width.0.into(), height.0.into()));
+    let text = |name| set(name).map(|value| value.to_string_lossy().into_owned()).unwrap_or_default();
+    let term = text("TERM");
+    let language = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(text).find(|value| !value.is_empty());
+    let language = language.unwrap_or_default().to_lowercase().replace('-', "");
+    let colours = match text("COLORTERM").as_str() {
+        _ if !wants_colour() => "no colours",
+        "truecolor" | "24bit" => "all colours",
+        _ if term.contains("256color") => "256 colours",
+        _ => "16 colours",
+    };
+    Some(Terminal { size, term, colours, utf8: language.contains("utf8") })
+}
+
+/// Where a program is that tools run.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let path = set("PATH")?;
+    let places = std::env::split_paths(&path).map(|folder| folder.join(name));
+    places
+        .into_iter()
+        .find(|file| rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok() && file.is_file())
 }

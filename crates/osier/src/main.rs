@@ -3,21 +3,24 @@
 #[expect(clippy::enum_variant_names, reason = "hidden commands say what they are for in their names")]
 mod bench;
 mod cli;
+mod config;
 mod demo;
+mod doctor;
 mod failure;
 mod home;
 mod layout;
+mod models;
 mod out;
 mod progress;
 mod reading;
+mod run;
 mod sessions;
 mod settings;
 mod target;
+mod trust;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
-    cli::run(cli::Cli::parse()).unwrap_or_else(|error| failure::report(&error))
+    cli::run(cli::read()).unwrap_or_else(|error| failure::report(&error))
 }

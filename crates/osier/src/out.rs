@@ -77,7 +77,8 @@ impl Out {
     }
 }
 
-fn escaped(json: &str) -> String {
+/// The same JSON without a character that a terminal would obey.
+pub(crate) fn escaped(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for ch in json.chars() {
         match ch {

@@ -18,7 +18,7 @@ mod said;
 mod search;
 mod show;
 mod snapshot;
-mod tree;
+pub(crate) mod tree;
 mod verify;
 
 use std::process::ExitCode;

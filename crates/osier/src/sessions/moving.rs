@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use osier_session::{Outcome, Session};
-use osier_tree::entry::read_entry;
 use osier_tree::projection::preview;
-use osier_tree::{Landing, Seq, SessionTree};
+use osier_tree::{Choice, Chosen, Landing, Place, SessionTree};
 use serde_json::json;
 
 use crate::failure::usage;
@@ -22,8 +21,9 @@ Examples:
   osier sessions move 4f89da11 c55d6ff3 --exact   to go on below it
   osier sessions move 4f89da11 root               before the first entry
 
-On a message of the user or of an extension the leaf goes to its parent, otherwise to the entry itself. The move is \
-stored: whoever opens the session next stands there. `undo` takes it back.
+On a message of the user or of an extension the leaf goes to its parent, otherwise to the entry itself; calls of tools go \
+with their results, and a mark stands for the entry above it. Where the leaf stands already it stays. The move is stored: \
+whoever opens the session next stands there. `undo` takes it back.
 Prints the text for the editor, if there is one; where the leaf stands is told on standard error.")]
 pub(crate) struct MoveArgs {
     /// The session: first digits of its id, or a .jsonl file
@@ -68,12 +68,12 @@ pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
         return Err(usage("there is no entry at the root that could have a label"));
     }
     let session = target::session(home, &args.session).await?;
-    let landing = landing(&session.tree(), &args)?;
+    let cursor = session.main();
+    let landing = landing(&session.tree(), cursor.place(), &args)?;
     let text = match landing.text_of {
-        Some(seq) => editor_text(&session, seq).await?,
+        Some(seq) => landing.editor(&reading::lines(&session, &[seq]).await?).map(|editor| editor.text),
         None => None,
     };
-    let cursor = session.main();
     let outcome = match &args.label {
         Some(label) => cursor.move_and_label(landing.place, &args.entry, label).await?,
         None => cursor.move_to(landing.place).await?,
@@ -82,22 +82,17 @@ pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
 }
 
 /// What choosing the entry means.
-fn landing(tree: &SessionTree, args: &MoveArgs) -> Result<Landing> {
-    let Some(chosen) = reading::place(tree, Some(&args.entry))? else {
-        return Ok(Landing { place: None, text_of: None });
+fn landing(tree: &SessionTree, at: Place, args: &MoveArgs) -> Result<Landing> {
+    let chosen = match reading::place(tree, Some(&args.entry))? {
+        None => Chosen::Root,
+        Some(_) => Chosen::Entry(&args.entry),
     };
-    if tree.is_hidden(chosen) {
-        bail!("entry {} lies in a deleted branch; restore-branch shows it again", args.entry);
+    if args.exact
+        && let Chosen::Entry(id) = chosen
+    {
+        return Ok(Landing { place: Some(tree.require_shown(id)?), moves: true, text_of: None });
     }
-    Ok(match args.exact {
-        true => Landing { place: Some(chosen), text_of: None },
-        false => tree.landing(chosen),
-    })
-}
-
-async fn editor_text(session: &Session, seq: Seq) -> Result<Option<String>> {
-    let lines = reading::lines(session, &[seq]).await?;
-    Ok(lines.get(&seq).and_then(|line| preview::editor_text(&read_entry(line).ok()?)))
+    Ok(tree.land(at, &Choice { chosen, ..Choice::default() })?)
 }
 
 pub(crate) async fn run_undo(args: UndoArgs, home: &Home, direction: Direction) -> Result<ExitCode> {

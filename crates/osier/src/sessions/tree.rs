@@ -78,7 +78,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-async fn draw(
+pub(crate) async fn draw(
     session: &Session,
     leaf: Place,
     options: &Options,

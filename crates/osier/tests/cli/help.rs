@@ -28,38 +28,76 @@ const COMMANDS: [&str; 20] = [
 ];
 
 #[test]
-fn osier_alone_prints_help() {
+fn help_tells_what_there_is() {
     let world = World::new();
-    let ran = world.args(&[]);
+    let ran = world.args(&["--help"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     expect![[r#"
         A coding agent and session engine whose conversation is a tree
 
-        Usage: osier [COMMAND]
+        Usage: osier [OPTIONS] [PROMPT]...
+               osier <COMMAND>
 
         Commands:
           sessions     Look at sessions, move in them, change them [alias: s]
+          config       Show the settings and where they came from, or change them
+          models       List the models that can be used now
+          doctor       Check keys, servers, terminal and sessions, and tell what to do
+          trust        Trust a project's folder, or take that back
           demo         Make a small example session and show what can be done with it
           completions  Print completions for a shell
           man          Print the manual page
           help         Print this message or the help of the given subcommand(s)
 
+        Arguments:
+          [PROMPT]...  What to say. `@FILE` adds a text or an image, `-` what standard input holds
+
         Options:
-          -h, --help     Print help
-          -V, --version  Print version
+          -p, --print        Print the answer and end, instead of talking on
+              --mode <MODE>  Print only the answer, or every event as a line of JSON [possible values: text,
+                             json]
+              --verbose      Tell on standard error what goes on, also when that is no terminal
+              --cwd <DIR>    Work in this directory instead of the current one
+          -h, --help         Print help
+          -V, --version      Print version
+
+        Which session:
+          -c, --continue           Go on with the session used last in this directory
+          -r, --resume [<ID>]      Go on with a session: the first digits of its id; without them, choose
+                                   from a list
+              --session <FILE>     Go on with the session in this file, Osier's or pi's
+              --fork <ID[@ENTRY]>  Begin with a copy of a session, up to its leaf or to ENTRY
+              --no-session         Keep nothing
+              --name <NAME>        Name the session
+
+        Model and tools:
+              --model <MODEL>                The model: PROVIDER/ID, or the end of its name; `osier models`
+                                             lists them
+              --thinking <LEVEL>             How much the model thinks [possible values: off, minimal, low,
+                                             medium, high, xhigh, max]
+              --tools <NAMES>                The tools the model may use, with commas between them
+              --no-tools                     Give the model no tools
+              --approval <MODE>              What the model may do without asking: look; also change files
+                                             (autoEdit); anything (yolo) [possible values: default,
+                                             autoEdit, yolo]
+              --system-prompt <TEXT>         Say this to the model instead of Osier's own instructions
+              --append-system-prompt <TEXT>  Say this to the model after all other instructions
 
         Examples:
+          osier                              talk, line by line
+          osier -p 'list the files here'     print the answer and end
+          cat log.txt | osier -p 'explain'   say what is piped in as well
+          osier -c 'and now the tests'       go on with the last session
           osier demo                         a small session to explore
-          osier sessions list                the sessions of this directory
-          osier sessions tree 4f89da11       one of them as a tree
-          osier sessions context x.jsonl     what a model would be sent
+          osier sessions tree 4f89da11       a session as a tree
 
+        Without a key for a model, a built-in one answers that needs none and follows simple requests.
         A session is named by the first digits of its id, or by the path of its .jsonl file.
         Sessions lie in $OSIER_HOME/sessions, which is ~/.osier/sessions unless you say otherwise.
-        Exit codes: 0 done, 1 failed, 2 wrong usage.
+        Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped with Ctrl-C.
     "#]]
     .assert_eq(&ran.out);
-    assert_eq!(world.args(&["--help"]).out, ran.out);
+    assert_eq!(world.args(&["help"]).out, ran.out);
 }
 
 #[test]
@@ -124,7 +162,8 @@ fn the_version_is_printed() {
 fn wrong_usage_exits_with_two_and_teaches() {
     let world = World::with("say a");
     for args in [
-        vec!["nonsense"],
+        vec!["sesions"],
+        vec![],
         vec!["sessions"],
         vec!["sessions", "nonsense"],
         vec!["sessions", "tree"],

@@ -192,7 +192,10 @@ fn nobody_moves_into_a_deleted_branch() {
     let world = World::with("say a; reply b; say c; reply d; move b; say e");
     world.ok("delete-branch s.jsonl 00000003");
     let told = world.fails(1, "move s.jsonl 00000004");
-    assert_eq!(told, "osier: entry 00000004 lies in a deleted branch; restore-branch shows it again\n");
+    assert_eq!(
+        told,
+        "osier: entry 00000004 lies in a deleted branch; `osier sessions restore-branch` shows it again\n"
+    );
     world.ok("restore-branch s.jsonl 00000003");
     world.ok("move s.jsonl 00000004");
 }

@@ -24,15 +24,11 @@ fn settings_that_cannot_be_read_are_told_with_their_file() {
     fs::create_dir(world.home()).unwrap();
     fs::write(world.home().join("config.toml"), "durability = \"sometimes\"\n").unwrap();
     let told = world.fails(1, "list");
-    assert!(told.contains("cannot read the settings in ") && told.contains("config.toml"), "{told}");
-    assert!(told.contains("`os`, `turn`, `always`"), "{told}");
+    assert!(told.contains("config.toml:1: durability must be \"os\", \"turn\" or \"always\""), "{told}");
     for value in ["os", "turn", "always"] {
         fs::write(world.home().join("config.toml"), format!("durability = \"{value}\"\n")).unwrap();
         world.ok("append x");
     }
-    fs::write(world.home().join("config.toml"), "durabilty = \"always\"\n").unwrap();
-    let told = world.fails(1, "list");
-    assert!(told.contains("unknown field `durabilty`, expected `durability`"), "{told}");
     fs::write(world.home().join("config.toml"), "").unwrap();
     world.write(".osier/config.toml", "durability = ");
     let told = world.fails(1, "list");

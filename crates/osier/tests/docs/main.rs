@@ -6,18 +6,21 @@ mod format;
 mod links;
 mod matching;
 mod page;
+mod settings;
 
 use std::process::Command;
 
 use page::Page;
 
 /// Every page with examples. The first two show the same ones.
-const EXAMPLES: [&str; 7] = [
+const EXAMPLES: [&str; 9] = [
     "README.md",
     "README.zh.md",
     "docs/commands.md",
     "docs/json.md",
     "docs/library.md",
+    "docs/models.md",
+    "docs/running.md",
     "docs/session-format.md",
     "docs/settings.md",
 ];
@@ -49,6 +52,19 @@ fn every_command_and_option_is_described() {
         for option in options(&["sessions", command]) {
             assert!(section.contains(&format!("`{option}")), "{command}: {option} is not described");
         }
+    }
+}
+
+#[test]
+fn every_option_of_the_agent_is_described() {
+    let page = Page::open("docs/running.md");
+    let help = help(&[]);
+    let listed = help.lines().filter(|line| line.trim_start().starts_with('-'));
+    let options: Vec<&str> =
+        listed.filter_map(|line| line.split_whitespace().find(|word| word.starts_with("--"))).collect();
+    assert!(options.len() > 15, "{options:?}");
+    for option in options.iter().filter(|option| !matches!(**option, "--help" | "--version")) {
+        assert!(page.text.contains(&format!("`{option}")), "{option} is not described");
     }
 }
 

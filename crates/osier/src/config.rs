@@ -1,0 +1,138 @@
+//! `osier config`: every setting, its value, and where that came from. Secrets are said to be set, never shown.
+
+mod edit;
+mod keys;
+mod rows;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use self::rows::Row;
+use crate::failure::usage;
+use crate::home::{self, Home};
+use crate::layout::{fit, left, plain, width};
+use crate::out::{Out, Style};
+use crate::settings::table::{Key, Meaning, meaning, nearest};
+use crate::settings::{Loaded, dotted};
+
+/// Columns of a value; a longer one is for `get`.
+const VALUE: usize = 60;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  osier config                            every setting, and where it came from
+  osier config get model
+  osier config set model local/smollm2    in your own file, which keeps its comments
+  osier config unset model
+  osier config keys                       what can be set
+
+Settings lie in config.toml in Osier's home folder; .osier/config.toml of a project counts over them.
+Prints one line for each setting. `get` prints the value alone, `keys` what can
+be set, `path` the name of your file.")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Print as JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the value of a setting
+    Get { key: String },
+    /// Change a setting in your own file
+    Set {
+        key: String,
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Take a setting out of your own file
+    Unset { key: String },
+    /// List every key there is: what it may be, its default, and what it does
+    Keys,
+    /// Print where your own file is
+    Path,
+}
+
+/// Works with settings that stop every other command: here one sees what is wrong with them.
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    let (home, loaded) = Home::look(&home::cwd()?)?;
+    match args.command {
+        None => list(args.json, &home, &loaded),
+        Some(Command::Get { key }) => get(&key, args.json, &home, &loaded),
+        Some(Command::Set { key, value }) => edit::set(&key, &value, args.json, &home),
+        Some(Command::Unset { key }) => edit::unset(&key, args.json, &home),
+        Some(Command::Keys) => keys::list(args.json),
+        Some(Command::Path) => path(args.json, &home),
+    }
+}
+
+fn path(json: bool, home: &Home) -> Result<ExitCode> {
+    let file = home.config_file();
+    let mut out = Out::new();
+    match json {
+        true => out.json(&serde_json::json!({ "path": file.to_string_lossy() }))?,
+        false => out.line(&plain(&file.to_string_lossy()))?,
+    }
+    out.done()
+}
+
+fn list(json: bool, home: &Home, loaded: &Loaded) -> Result<ExitCode> {
+    let rows = rows::all(home, loaded);
+    let mut out = Out::new();
+    if json {
+        out.json(&rows)?;
+    } else {
+        write(&rows, home, &mut out)?;
+    }
+    let code = out.done()?;
+    home.warn(&loaded.problems);
+    Ok(code)
+}
+
+fn write(rows: &[Row], home: &Home, out: &mut Out) -> Result<()> {
+    let values: Vec<String> = rows.iter().map(|row| fit(&plain(&row.shown()), VALUE)).collect();
+    let keys = rows.iter().map(|row| width(&plain(&row.key))).max().unwrap_or(0);
+    let widest = values.iter().map(|value| width(value)).max().unwrap_or(0);
+    for (row, value) in rows.iter().zip(&values) {
+        let key = left(&plain(&row.key), keys);
+        let from = out.paint(Style::Dim, &plain(&row.origin(home)));
+        let key = if row.is_in_force() { out.paint(Style::Label, &key) } else { out.paint(Style::Dim, &key) };
+        out.line(format!("{key}  {}  {from}", left(value, widest)).trim_end())?;
+    }
+    Ok(())
+}
+
+fn get(name: &str, json: bool, home: &Home, loaded: &Loaded) -> Result<ExitCode> {
+    let (path, _) = key_of(name)?;
+    let rows = rows::all(home, loaded);
+    let row = rows.iter().find(|row| row.key == dotted(&path) && row.is_in_force());
+    let mut out = Out::new();
+    match row {
+        Some(row) if json => out.json(row)?,
+        Some(row) if row.has_value() => out.line(&plain(&row.bare()))?,
+        _ => anyhow::bail!("{name} is not set"),
+    }
+    out.done()
+}
+
+/// The setting somebody names, or the nearest to it.
+fn key_of(name: &str) -> Result<(Vec<String>, &'static Key)> {
+    let words = toml_edit::Key::parse(name).map_err(|_| usage(format!("{} is no key", plain(name))))?;
+    let path: Vec<String> = words.iter().map(|word| word.get().to_owned()).collect();
+    match meaning(&path) {
+        Meaning::Key(key) => Ok((path, key)),
+        Meaning::Table => Err(usage(format!("{name} is a table; name one of its keys"))),
+        Meaning::Unknown(names) => {
+            let word = path.last().map(String::as_str).unwrap_or_default();
+            let above = &path[..path.len().saturating_sub(1)];
+            let near = nearest(word, &names).map(|near| [above, &[near.to_owned()]].concat());
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean {}?", dotted(&near)));
+            Err(usage(format!("there is no setting {}{hint}", plain(name))))
+        }
+    }
+}

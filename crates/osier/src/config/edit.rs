@@ -1,0 +1,150 @@
+//! Changes the user's own settings file: one key, everything else to the byte, whole or not at all.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use toml_edit::{DocumentMut, Item, Table, Value};
+
+use super::key_of;
+use super::rows::without_secrets;
+use crate::failure::usage;
+use crate::home::Home;
+use crate::layout::plain;
+use crate::out::{Out, remark};
+use crate::settings::table::Reach;
+use crate::settings::{Owner, dotted};
+use crate::trust;
+
+pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<ExitCode> {
+    let (path, key) = key_of(name)?;
+    let kind = key.kind;
+    let Some(value) = kind.read(text) else {
+        return Err(usage(format!("{} must be {kind}", dotted(&path))));
+    };
+    let value: Value =
+        value.to_string().parse().with_context(|| format!("cannot write {} down", dotted(&path)))?;
+    let shown = match value.as_str() {
+        _ if key.reach == Reach::Secret => "(set)".to_owned(),
+        Some(url) if key.name.ends_with(".base_url") => Value::from(without_secrets(url)).to_string(),
+        _ => value.to_string(),
+    };
+    let (head, mut document) = open(home)?;
+    let (last, above) = path.split_last().context("a key has a name")?;
+    let table = table(document.as_item_mut(), above).with_context(|| {
+        format!("{} holds something else than a table there", home.shown(&home.config_file()))
+    })?;
+    put(table, last, value);
+    save(&head, &document, home)?;
+    let mut out = Out::new();
+    match json {
+        true => out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?,
+        false => out.line(&plain(&format!("{} = {shown}", dotted(&path))))?,
+    }
+    afterthoughts(&path, home)?;
+    out.done()
+}
+
+pub(super) fn unset(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
+    let (path, _) = key_of(name)?;
+    let (head, mut document) = open(home)?;
+    if !remove(document.as_item_mut(), &path) {
+        bail!("{} is not set in {}", dotted(&path), home.shown(&home.config_file()));
+    }
+    save(&head, &document, home)?;
+    let mut out = Out::new();
+    if json {
+        out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?;
+    }
+    out.done()
+}
+
+/// Takes a key out, and tables that are empty then. Tells whether it was there.
+fn remove(table: &mut Item, path: &[String]) -> bool {
+    let Some((word, rest)) = path.split_first() else { return false };
+    let inner = table.as_table_like_mut().and_then(|table| table.get_mut(word));
+    let Some(inner) = inner else { return false };
+    let is_there = rest.is_empty() || remove(inner, rest);
+    let is_over = rest.is_empty() || inner.as_table_like().is_some_and(toml_edit::TableLike::is_empty);
+    if is_there && is_over {
+        table.as_table_like_mut().and_then(|table| table.remove(word));
+        table.as_inline_table_mut().into_iter().for_each(toml_edit::InlineTable::fmt);
+    }
+    is_there
+}
+
+/// The file, and apart from it what stands in a file that sets nothing: comments, which stay at the head.
+fn open(home: &Home) -> Result<(String, DocumentMut)> {
+    let path = home.config_file();
+    let shown = home.shown(&path);
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
+    };
+    let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+        let before = error.span().map_or(0, |span| span.start);
+        let line = 1 + text.bytes().take(before).filter(|byte| *byte == b'\n').count();
+        anyhow::anyhow!("{shown}:{line}: this is no TOML: {}; mend it first", error.message())
+    })?;
+    Ok(if document.is_empty() { (text, DocumentMut::new()) } else { (String::new(), document) })
+}
+
+/// The table a key belongs into, made if it is not there.
+fn table<'d>(root: &'d mut Item, above: &[String]) -> Option<&'d mut Item> {
+    let mut table = root;
+    for word in above {
+        let new = || {
+            let mut new = Table::new();
+            new.set_implicit(true);
+            Item::Table(new)
+        };
+        table = table.as_table_like_mut()?.entry(word).or_insert_with(new);
+    }
+    table.is_table_like().then_some(table)
+}
+
+/// What stands around the old value, a comment perhaps, stays around the new one.
+fn put(table: &mut Item, word: &str, mut value: Value) {
+    if let Some(Item::Value(old)) = table.get_mut(word) {
+        *value.decor_mut() = old.decor().clone();
+        *old = value;
+    } else if let Some(inline) = table.as_inline_table_mut() {
+        inline.insert(word, value);
+        inline.fmt();
+    } else if let Some(table) = table.as_table_mut() {
+        table.insert(word, Item::Value(value));
+    }
+}
+
+fn save(head: &str, document: &DocumentMut, home: &Home) -> Result<()> {
+    let path = home.config_file();
+    let gap = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+    let text = format!("{head}{gap}{document}");
+    let write = || {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&home.folder)?;
+        trust::replace(&path, text.as_bytes())
+    };
+    write().with_context(|| format!("cannot write {}", home.shown(&path)))
+}
+
+/// Somebody who changes a setting should not have to wonder why nothing changed.
+fn afterthoughts(path: &[String], home: &Home) -> Result<()> {
+    let home = home.again()?;
+    let sets = home.settings.layers.sets();
+    if let Some(set) = sets.iter().find(|set| set.path == path && set.owner == Owner::Project) {
+        remark(&format!("osier: here {}:{} counts over it", home.shown(&set.file), set.line));
+    }
+    let registry = home.registry();
+    for problem in registry.problems() {
+        remark(&format!("osier: {problem}"));
+    }
+    let model = home.settings.model.as_ref().filter(|_| path == ["model"]);
+    if let Some(Err(error)) = model.map(|model| registry.find(model)) {
+        remark(&format!("osier: {error}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! `osier config keys`: what can be set at all.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::out::{Out, Style};
+use crate::settings::table::{KEYS, Key, Reach};
+
+pub(super) fn list(json: bool) -> Result<ExitCode> {
+    let mut out = Out::new();
+    if json {
+        out.json(&KEYS.iter().map(described).collect::<Vec<_>>())?;
+        return out.done();
+    }
+    for key in KEYS {
+        let default =
+            if key.default.is_empty() { String::new() } else { format!("; default {}", key.default) };
+        let trust = if key.reach == Reach::Harmless { "" } else { "; in a project only if you trust it" };
+        out.line(&out.paint(Style::Label, key.name))?;
+        out.line(&format!("  {}", key.help))?;
+        out.line(&out.paint(Style::Dim, &format!("  {}{default}{trust}", key.kind)))?;
+    }
+    out.done()
+}
+
+fn described(key: &Key) -> serde_json::Value {
+    json!({
+        "key": key.name,
+        "allowed": key.kind.to_string(),
+        "default": key.default_value(),
+        "help": key.help,
+        "needsTrust": key.reach != Reach::Harmless,
+    })
+}

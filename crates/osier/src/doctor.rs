@@ -1,0 +1,96 @@
+//! `osier doctor`: looks at everything that commonly stands in the way, and says what to do about it. Changes nothing.
+
+mod servers;
+mod settings;
+mod store;
+mod terminal;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use osier_tree::projection::preview::one_line;
+use serde::Serialize;
+
+use crate::home::{self, Home};
+use crate::layout::left;
+use crate::out::{Out, Style};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  osier doctor
+  osier doctor --json
+
+Checks settings, trust, keys, servers, the terminal, the store of sessions, and the programs that tools use. Servers
+whose key is there are asked for their models. Keys are never shown.
+Prints one line for each check: ok, warn or fail, and what to do. Exits with 1 if one fails.")]
+pub(crate) struct Args {
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One thing looked at.
+#[derive(Debug, Serialize)]
+pub(crate) struct Check {
+    area: &'static str,
+    status: Status,
+    said: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Ok,
+    Warn,
+    Fail,
+}
+
+impl Check {
+    fn ok(area: &'static str, said: impl Into<String>) -> Check {
+        Check { area, status: Status::Ok, said: said.into(), advice: None }
+    }
+
+    fn warn(area: &'static str, said: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check { area, status: Status::Warn, said: said.into(), advice: Some(advice.into()) }
+    }
+
+    fn fail(area: &'static str, said: impl Into<String>, advice: impl Into<String>) -> Check {
+        Check { area, status: Status::Fail, said: said.into(), advice: Some(advice.into()) }
+    }
+}
+
+pub(crate) async fn run(args: Args) -> Result<ExitCode> {
+    let (home, loaded) = Home::look(&home::cwd()?)?;
+    let mut checks = settings::checks(&home, &loaded);
+    checks.extend(servers::checks(&home).await);
+    checks.extend(terminal::checks());
+    checks.extend(store::checks(&home).await);
+    let mut out = Out::new();
+    if args.json {
+        out.json(&checks)?;
+    } else {
+        for check in &checks {
+            write(check, &mut out)?;
+        }
+    }
+    let code = out.done()?;
+    let failed = checks.iter().any(|check| check.status == Status::Fail);
+    Ok(if failed { ExitCode::FAILURE } else { code })
+}
+
+fn write(check: &Check, out: &mut Out) -> Result<()> {
+    let (word, style) = match check.status {
+        Status::Ok => ("ok", Style::Active),
+        Status::Warn => ("warn", Style::Label),
+        Status::Fail => ("fail", Style::Bad),
+    };
+    let status = out.paint(style, &left(word, 4));
+    out.line(&format!("{status}  {}  {}", left(check.area, 8), one_line(&check.said, 400)))?;
+    if let Some(advice) = &check.advice {
+        out.line(&format!("{}→ {}", " ".repeat(16), one_line(advice, 400)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Are the keys there, and do the servers answer? Each is asked for its models, which costs nothing and tries the key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use osier_model::{Api, Failure, KeySource, Models, Provider};
+use tokio::task::JoinSet;
+
+use super::Check;
+use crate::home::{self, Home};
+use crate::settings::choice::{Wanted, choose};
+
+const AREA: &str = "server";
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) async fn checks(home: &Home) -> Vec<Check> {
+    let models = Arc::new(home.models());
+    let registry = models.registry().clone();
+    let surroundings = home.surroundings();
+    let default = choose(Wanted::default(), &home.settings, &registry, &surroundings);
+    let default = default.map(|choice| choice.model.provider.clone()).unwrap_or_default();
+    let matters = |provider: &&Arc<Provider>| {
+        let is_ours = home.settings.providers.contains_key(&provider.id);
+        let has_key =
+            matches!(provider.key, KeySource::Env(_)) && provider.key.is_ready(&surroundings).is_ok();
+        provider.api != Api::Offline && (is_ours || has_key || provider.id == default)
+    };
+    let mut checks = Vec::new();
+    let mut asking = JoinSet::new();
+    for (at, provider) in registry.providers().filter(matters).enumerate() {
+        let key = key(provider, provider.id == default, home);
+        let is_there = key.is_ok();
+        checks.push(key.unwrap_or_else(|check| check));
+        if is_there {
+            let (models, provider, is_default) = (models.clone(), provider.clone(), provider.id == default);
+            asking.spawn(async move { (at, server(&models, &provider, is_default).await) });
+        }
+    }
+    let mut answers = asking.join_all().await;
+    answers.sort_by_key(|(at, _)| *at);
+    if checks.is_empty() {
+        checks.push(Check::ok("key", "none is set, and none is needed for the offline model"));
+    }
+    checks.extend(answers.into_iter().map(|(_, check)| check));
+    checks
+}
+
+/// Where the key is, without looking at it.
+fn key(provider: &Provider, is_default: bool, home: &Home) -> Result<Check, Check> {
+    const AREA: &str = "key";
+    let id = &provider.id;
+    if let Err(missing) = provider.key.is_ready(&home.surroundings()) {
+        let trouble = if is_default { Check::fail } else { Check::warn };
+        return Err(trouble(AREA, format!("{id} has no key"), missing));
+    }
+    let whence = match &provider.key {
+        KeySource::None => "needs none".to_owned(),
+        KeySource::Env(names) => {
+            let set = names.iter().find(|name| home::has_variable(name));
+            format!("{} is set", set.map_or("a variable", String::as_str))
+        }
+        KeySource::Command(_) => "comes from a command".to_owned(),
+        KeySource::File(path) => format!("is in {}, which only you can read", path.display()),
+    };
+    Ok(Check::ok(AREA, format!("{id}: {whence}")))
+}
+
+/// Trouble with a server is trouble only if its models are to answer; a key that is refused always is.
+async fn server(models: &Models, provider: &Provider, is_default: bool) -> Check {
+    let id = &provider.id;
+    let trouble = |said: String, advice: &str| match is_default {
+        true => Check::fail(AREA, said, advice),
+        false => Check::warn(AREA, said, advice),
+    };
+    match tokio::time::timeout(PATIENCE, models.discover(id)).await {
+        Err(_) => trouble(
+            format!("{id}: no answer within {} s", PATIENCE.as_secs()),
+            "is it running, and is its base_url right?",
+        ),
+        Ok(Ok(models)) => Check::ok(
+            AREA,
+            format!("{id} answers, and has {}", crate::layout::count(models.len(), "model", "models")),
+        ),
+        Ok(Err(Failure::Unauthorized { said, .. })) => Check::fail(
+            AREA,
+            format!("{id} does not accept the key. {said}"),
+            "make a new key, or correct the one that is set",
+        ),
+        Ok(Err(Failure::NotConfigured { hint, .. })) => {
+            trouble(format!("{id}: {hint}"), "mend where its key comes from")
+        }
+        Ok(Err(failure @ Failure::Network { .. })) => trouble(
+            failure.to_string(),
+            "is it running, and is its base_url right? A proxy is set by HTTPS_PROXY",
+        ),
+        Ok(Err(failure)) => Check::warn(
+            AREA,
+            format!("{id} answers, but does not say which models it has: {failure}"),
+            "its models can be used if you name them in the settings",
+        ),
+    }
+}

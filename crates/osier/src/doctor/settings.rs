@@ -1,0 +1,111 @@
+//! Are the settings sound, is the project trusted, and which model answers?
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::Check;
+use crate::home::Home;
+use crate::settings::choice::{Wanted, choose};
+use crate::settings::table::Reach;
+use crate::settings::{Loaded, Project};
+use crate::trust::Standing;
+
+const AREA: &str = "settings";
+
+pub(super) fn checks(home: &Home, loaded: &Loaded) -> Vec<Check> {
+    let mut checks: Vec<Check> = loaded
+        .problems
+        .iter()
+        .map(|problem| match problem.is_fatal {
+            true => Check::fail(
+                AREA,
+                home.told(problem),
+                "mend this line; until then no other command works here",
+            ),
+            false => Check::warn(AREA, home.told(problem), "mend or remove it; it does nothing"),
+        })
+        .collect();
+    let registry = home.registry();
+    checks.extend(registry.problems().iter().map(|problem| {
+        Check::fail(AREA, problem.clone(), format!("mend it in {}", home.shown(&home.config_file())))
+    }));
+    if checks.is_empty() {
+        checks.push(Check::ok(AREA, files(home)));
+    }
+    checks.extend(readable_by_others(home, loaded));
+    checks.extend(trust(home));
+    checks.push(model(home));
+    checks
+}
+
+fn files(home: &Home) -> String {
+    let project = home.project.as_ref().map(Project::config);
+    let files: Vec<String> = [Some(home.config_file()), project]
+        .into_iter()
+        .flatten()
+        .filter(|file| file.is_file())
+        .map(|file| home.shown(&file))
+        .collect();
+    if files.is_empty() { "none; the defaults hold".to_owned() } else { files.join(", ") }
+}
+
+/// A header may be as good as a key.
+fn readable_by_others(home: &Home, loaded: &Loaded) -> Option<Check> {
+    let file = home.config_file();
+    let has_secret =
+        loaded.settings.layers.sets().iter().any(|set| set.key.reach == Reach::Secret && set.file == file);
+    let mode = std::fs::metadata(&file).ok()?.permissions().mode();
+    (has_secret && mode & 0o077 != 0).then(|| {
+        let shown = home.shown(&file);
+        Check::warn(
+            AREA,
+            format!("{shown} can be read by others, and holds secrets"),
+            format!("chmod 600 {shown}"),
+        )
+    })
+}
+
+fn trust(home: &Home) -> Option<Check> {
+    const AREA: &str = "trust";
+    if let Some(objection) = home.objection() {
+        return Some(Check::warn(
+            AREA,
+            format!("{objection}, so its settings do not count"),
+            "make it yours alone",
+        ));
+    }
+    let asked = home.asked.as_ref()?;
+    let root = home.shown(&asked.root);
+    Some(match asked.standing {
+        Standing::Trusted => Check::ok(AREA, format!("{root} is trusted")),
+        Standing::Refused => Check::ok(AREA, format!("{root} is not trusted, as you decided")),
+        Standing::Changed => Check::warn(
+            AREA,
+            format!("{root} asks for something else than when you decided about it"),
+            "`osier trust` shows what it asks for, and asks you",
+        ),
+        Standing::Unknown => Check::warn(
+            AREA,
+            format!("{root} is not trusted, so what it asks for does not count"),
+            "`osier trust` shows what it asks for, and asks you",
+        ),
+    })
+}
+
+fn model(home: &Home) -> Check {
+    const AREA: &str = "model";
+    let (registry, surroundings) = (home.registry(), home.surroundings());
+    let choice = match choose(Wanted::default(), &home.settings, &registry, &surroundings) {
+        Ok(choice) => choice,
+        Err(error) => return Check::fail(AREA, error.to_string(), "change `model` in the settings"),
+    };
+    let name = choice.model.full_name();
+    match registry.is_ready(&choice.model, &surroundings) {
+        Err(missing) => Check::fail(AREA, format!("{name} cannot be used"), missing),
+        Ok(()) if choice.model.provider == "offline" => Check::warn(
+            AREA,
+            format!("{name}: built in, and not clever"),
+            "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add a server; see `osier models --all`",
+        ),
+        Ok(()) => Check::ok(AREA, name),
+    }
+}

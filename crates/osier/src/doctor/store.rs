@@ -1,0 +1,130 @@
+//! Can sessions be kept: is the home folder there, ours alone, with room, and does its file system lock?
+
+use std::fs::{self, File, TryLockError};
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+
+use osier_store::{Filter, Store};
+use rustix::fs::{Access, access};
+
+use super::Check;
+use crate::home::Home;
+use crate::layout::count;
+
+const AREA: &str = "store";
+const MEGABYTE: u64 = 1 << 20;
+
+pub(super) async fn checks(home: &Home) -> Vec<Check> {
+    let folder = &home.folder;
+    if !folder.exists() {
+        return vec![not_yet(home)];
+    }
+    let mut checks = vec![writing(home)];
+    checks.extend(room(folder));
+    for name in ["", "sessions", "cache"] {
+        checks.extend(mode(&folder.join(name), home));
+    }
+    checks.push(sessions(home).await);
+    checks
+}
+
+fn not_yet(home: &Home) -> Check {
+    let shown = home.shown(&home.folder);
+    let parent = home.folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
+    if parent.is_dir() && access(parent, Access::WRITE_OK).is_ok() {
+        return Check::ok(AREA, format!("{shown} is made with the first session"));
+    }
+    let said = format!("{shown} cannot be made in {}", home.shown(parent));
+    Check::fail(AREA, said, "set OSIER_HOME to a folder you can write to")
+}
+
+/// Appends to a file under a lock, as sessions do, and sees that nobody else could have.
+fn writing(home: &Home) -> Check {
+    let shown = home.shown(&home.folder);
+    match locked_append(&home.folder) {
+        Ok(true) => Check::ok(AREA, format!("{shown} can be written to, and locks hold")),
+        Ok(false) => Check::fail(
+            AREA,
+            format!("the file system of {shown} gives the same lock twice"),
+            "set OSIER_HOME to a local disk, or never open a session twice",
+        ),
+        Err(error) => {
+            Check::fail(AREA, format!("cannot write to {shown}: {error}"), "mend its mode, or set OSIER_HOME")
+        }
+    }
+}
+
+fn locked_append(folder: &Path) -> std::io::Result<bool> {
+    let file = tempfile::Builder::new().prefix(".doctor-").tempfile_in(folder)?;
+    let mut first = File::options().append(true).open(file.path())?;
+    first.lock()?;
+    first.write_all(b"{}\n")?;
+    first.sync_data()?;
+    let second = File::options().append(true).open(file.path())?;
+    match second.try_lock() {
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+        Ok(()) => Ok(false),
+    }
+}
+
+fn room(folder: &Path) -> Option<Check> {
+    let about = rustix::fs::statvfs(folder).ok()?;
+    let free = about.f_bavail.saturating_mul(about.f_frsize) / MEGABYTE;
+    let said = format!("{free} MB are free");
+    match free {
+        0..10 => Some(Check::fail(AREA, said, "make room; soon nothing can be kept")),
+        10..200 => Some(Check::warn(AREA, said, "make room before it runs out")),
+        _ => None,
+    }
+}
+
+/// Others must not see what was said.
+fn mode(path: &Path, home: &Home) -> Option<Check> {
+    let about = fs::metadata(path).ok()?;
+    let shown = home.shown(path);
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return Some(Check::warn(
+            AREA,
+            format!("{shown} belongs to another user"),
+            "set OSIER_HOME to a folder of your own",
+        ));
+    }
+    if let Err(error) = access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK) {
+        return Some(Check::fail(
+            AREA,
+            format!("{shown} cannot be used: {error}"),
+            format!("chmod 700 {shown}"),
+        ));
+    }
+    let mode = about.permissions().mode() & 0o777;
+    (mode & 0o077 != 0).then(|| {
+        Check::warn(
+            AREA,
+            format!("others can look into {shown} (mode {mode:03o})"),
+            format!("chmod 700 {shown}"),
+        )
+    })
+}
+
+async fn sessions(home: &Home) -> Check {
+    match home.store().list(&Filter::default()).await {
+        Err(error) => Check::fail(
+            AREA,
+            format!("the sessions cannot be listed: {error}"),
+            "mend the mode of the folder",
+        ),
+        Ok(page) => match page.unreadable.first() {
+            None => Check::ok(AREA, count(page.cards.len(), "session", "sessions")),
+            Some(first) => Check::warn(
+                AREA,
+                format!(
+                    "{} cannot be read, such as {first}",
+                    count(page.unreadable.len(), "session", "sessions")
+                ),
+                "`osier sessions verify FILE` tells what is wrong",
+            ),
+        },
+    }
+}

@@ -1,0 +1,248 @@
+//! `osier models`: which models can be used now, and what the others lack. Servers of one's own are asked what they have.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use osier_model::{Api, Failure, KeySource, ModelInfo, Models, Provider};
+use osier_tree::projection::preview::one_line;
+use serde::Serialize;
+use tokio::task::JoinSet;
+
+use crate::home::Home;
+use crate::layout::{left, plain, right, width};
+use crate::out::{Out, Style, remark};
+use crate::settings::choice::{Wanted, choose};
+use crate::trust;
+
+/// A server that takes longer to say what it has is told of, not waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  osier models              what can be used now
+  osier models --all        what there is, and what it lacks
+  osier models opus
+
+Servers to which your settings give a base_url are asked for their models; with --all also those that usually
+run on this machine: Ollama, llama.cpp, LM Studio and vLLM.
+Prints name, window, longest answer, dollars per million tokens in and out, and what the model can do. The star
+is the model that answers unless another one is named.")]
+pub(crate) struct Args {
+    /// Only models whose name holds these words
+    filter: Vec<String>,
+    /// Also those that cannot be used yet, with what is missing
+    #[arg(long)]
+    all: bool,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A model as it is listed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    /// What one writes to choose it.
+    full_name: String,
+    #[serde(flatten)]
+    model: ModelInfo,
+    usable: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    missing: Option<String>,
+    default: bool,
+}
+
+pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
+    trust::tell(home);
+    let models = Arc::new(home.models());
+    for problem in models.registry().problems() {
+        remark(&format!("osier: {problem}"));
+    }
+    let asked = asked(&models, args.all, home).await;
+    let mut rows = rows(&models, &asked, home);
+    rows.retain(|row| (args.all || row.usable) && row.is_like(&args.filter));
+    let mut out = Out::new();
+    if args.json {
+        out.json(&rows)?;
+        return out.done();
+    }
+    write(&rows, &mut out)?;
+    if args.all && args.filter.is_empty() {
+        for line in open_ended(&models, &asked, home) {
+            out.line(&out.paint(Style::Dim, &line))?;
+        }
+    }
+    let code = out.done()?;
+    tell(&rows, &args, &asked, home);
+    Ok(code)
+}
+
+type Answers = BTreeMap<String, Result<Vec<ModelInfo>, String>>;
+
+/// Asks servers what they have, all at once.
+async fn asked(models: &Arc<Models>, all: bool, home: &Home) -> Answers {
+    let is_asked = |provider: &&Arc<Provider>| {
+        let is_ours = home.settings.providers.get(&provider.id).is_some_and(|spec| spec.base_url.is_some());
+        let is_usual = all && provider.key == KeySource::None;
+        // A command may ask for a password, which somebody who wants a list does not expect.
+        let has_key = !matches!(provider.key, KeySource::Command(_))
+            && provider.key.is_ready(&home.surroundings()).is_ok();
+        (is_ours || is_usual) && has_key && provider.api != Api::Offline
+    };
+    let mut asking = JoinSet::new();
+    for provider in models.registry().providers().filter(is_asked) {
+        let (models, id) = (models.clone(), provider.id.clone());
+        asking.spawn(async move {
+            let answer = tokio::time::timeout(PATIENCE, models.discover(&id)).await;
+            let late = || format!("no answer within {} s", PATIENCE.as_secs());
+            (id, answer.map_or_else(|_| Err(late()), |answer| answer.map_err(|failure| said(&failure))))
+        });
+    }
+    asking.join_all().await.into_iter().collect()
+}
+
+/// What is worth knowing of a failure, on one line.
+fn said(failure: &Failure) -> String {
+    let text = match failure {
+        Failure::Network { said, .. } => said.clone(),
+        other => other.to_string(),
+    };
+    one_line(&text, 200)
+}
+
+fn rows(models: &Models, asked: &Answers, home: &Home) -> Vec<Row> {
+    let registry = models.registry();
+    let surroundings = home.surroundings();
+    let chosen =
+        choose(Wanted::default(), &home.settings, registry, &surroundings).ok().map(|choice| choice.model);
+    let default = chosen.as_ref().map(|model| model.full_name()).unwrap_or_default();
+    let answered = |provider: &str| asked.get(provider).and_then(|answer| answer.as_ref().ok());
+    let listed = registry.models().iter().map(|model| {
+        let told = answered(&model.provider).and_then(|has| has.iter().find(|told| told.id == model.id));
+        told.unwrap_or(model).clone()
+    });
+    let mut all: Vec<ModelInfo> = listed.collect();
+    // What only a server knows, and what somebody chose although no list has it.
+    for model in asked.values().flatten().flatten().chain(chosen.as_deref()) {
+        if !all.iter().any(|known| known.provider == model.provider && known.id == model.id) {
+            all.push(model.clone());
+        }
+    }
+    let mut rows: Vec<Row> = all
+        .into_iter()
+        .map(|model| {
+            let missing = match asked.get(&model.provider) {
+                Some(Err(_)) => Some("its server does not answer".to_owned()),
+                _ => registry.is_ready(&model, &surroundings).err(),
+            };
+            let full_name = model.full_name();
+            Row { default: full_name == default, full_name, usable: missing.is_none(), missing, model }
+        })
+        .collect();
+    rows.sort_by(|a, b| a.model.provider.cmp(&b.model.provider));
+    rows
+}
+
+impl Row {
+    fn is_like(&self, words: &[String]) -> bool {
+        let name = format!("{} {}", self.full_name, self.model.name).to_lowercase();
+        words.iter().all(|word| name.contains(&word.to_lowercase()))
+    }
+
+    fn abilities(&self) -> String {
+        let model = &self.model;
+        let can =
+            [(model.tools, "tools"), (model.images, "images"), (model.thinking.can_think(), "thinking")];
+        let can: Vec<&str> = can.into_iter().filter_map(|(can, word)| can.then_some(word)).collect();
+        can.join(" ")
+    }
+
+    fn cells(&self) -> [String; 5] {
+        let price = |dollars: f64| if dollars > 0.0 { format!("{dollars}") } else { "-".to_owned() };
+        let model = &self.model;
+        [
+            plain(&self.full_name),
+            size(model.context_window),
+            size(model.max_output),
+            price(model.price.input),
+            price(model.price.output),
+        ]
+    }
+}
+
+fn size(tokens: u64) -> String {
+    match tokens {
+        0..1_000 => tokens.to_string(),
+        1_000..1_000_000 => format!("{}k", tokens / 1_000),
+        _ => format!("{}M", (tokens as f64 / 10_000.0).round() / 100.0),
+    }
+}
+
+fn write(rows: &[Row], out: &mut Out) -> Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let head = ["model", "window", "output", "$ in", "$ out"].map(str::to_owned);
+    let cells: Vec<[String; 5]> = std::iter::once(head).chain(rows.iter().map(Row::cells)).collect();
+    let widths: [usize; 5] =
+        std::array::from_fn(|at| cells.iter().map(|row| width(&row[at])).max().unwrap_or(0));
+    let line = |row: &[String; 5]| {
+        let others: Vec<String> = (1..5).map(|at| right(&row[at], widths[at])).collect();
+        format!("{}  {}", left(&row[0], widths[0]), others.join("  "))
+    };
+    out.line(&out.paint(Style::Dim, &format!("  {}  can", line(&cells[0]))))?;
+    for (row, cells) in rows.iter().zip(&cells[1..]) {
+        let star = if row.default { "* " } else { "  " };
+        let missing =
+            row.missing.as_ref().map(|missing| format!("  ({})", plain(missing))).unwrap_or_default();
+        let text = format!("{}  {}", line(cells), row.abilities());
+        let text = if row.usable { text } else { out.paint(Style::Dim, &text) };
+        out.line(&format!("{}{text}{}", out.paint(Style::Active, star), out.paint(Style::Bad, &missing)))?;
+    }
+    Ok(())
+}
+
+/// Remarks below the list: servers that do not answer, and how to get more models.
+fn tell(rows: &[Row], args: &Args, asked: &Answers, home: &Home) {
+    for (provider, why) in asked.iter().filter_map(|(id, answer)| Some((id, answer.as_ref().err()?))) {
+        if home.settings.providers.contains_key(provider) {
+            remark(&format!("osier: {} does not answer: {}", plain(provider), plain(why)));
+        }
+    }
+    if rows.is_empty() {
+        remark(if args.all {
+            "no such model"
+        } else {
+            "no such model; --all shows those that cannot be used yet"
+        });
+    } else if !args.all
+        && home.settings.providers.is_empty()
+        && rows.iter().all(|row| row.model.api == Api::Offline)
+    {
+        remark("no key and no server is set up; --all shows what there is, and what it needs");
+    }
+}
+
+/// Providers that have more models than any list: chosen as `provider/id`.
+fn open_ended(models: &Models, asked: &Answers, home: &Home) -> Vec<String> {
+    let registry = models.registry();
+    let is_listed = |provider: &Provider| {
+        let answered =
+            asked.get(&provider.id).is_some_and(|answer| answer.as_ref().is_ok_and(|has| !has.is_empty()));
+        answered || registry.models().iter().any(|model| model.provider == provider.id)
+    };
+    let unlisted = registry.providers().filter(|provider| provider.any_model && !is_listed(provider));
+    let state = |provider: &Provider| match asked.get(&provider.id) {
+        Some(Ok(_)) => "its server has none".to_owned(),
+        Some(Err(_)) => "its server does not answer".to_owned(),
+        None => provider.key.is_ready(&home.surroundings()).err().unwrap_or_else(|| "ready".to_owned()),
+    };
+    let line = |provider: &Arc<Provider>| {
+        plain(&format!("  {}/…  any model of {}  ({})", provider.id, provider.name, state(provider)))
+    };
+    unlisted.map(line).collect()
+}

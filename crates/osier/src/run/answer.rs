@@ -1,0 +1,227 @@
+//! What of a turn is the answer, and when it may be shown.
+//!
+//! Only the last message of a turn is the answer: text before a tool call says what the model is about to do. Somebody who
+//! watches sees all of it as it comes. A program that reads gets the answer alone, which is certain only when the message has
+//! ended, unless there are no tools; then every word is shown the moment it arrives.
+
+use std::sync::Arc;
+
+use osier_agent::Event;
+use osier_session::Event as SessionEvent;
+use serde_json::Value;
+
+use super::clean::Clean;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    eager: bool,
+    clean: Clean,
+    /// The draft of which something was shown.
+    streaming: Option<Arc<str>>,
+    /// Something was shown, and what was shown last ended a line.
+    began: bool,
+    at_line_start: bool,
+    /// The last message, if it asks for no tools.
+    last: Option<String>,
+}
+
+impl Answer {
+    /// Eager: show everything as it comes.
+    pub(crate) fn new(eager: bool) -> Answer {
+        Answer {
+            eager,
+            clean: Clean::default(),
+            streaming: None,
+            began: false,
+            at_line_start: true,
+            last: None,
+        }
+    }
+
+    /// Another turn begins, below what was asked.
+    pub(crate) fn begin(&mut self) {
+        self.began = false;
+    }
+
+    /// What can be shown now because of this event.
+    pub(crate) fn take(&mut self, event: &Event) -> String {
+        match event {
+            Event::Session(SessionEvent::Draft { id, delta, .. }) if self.eager => self.piece(id, delta),
+            Event::Session(SessionEvent::Committed { line, draft_id, .. }) => {
+                self.message(line, draft_id.as_ref())
+            }
+            _ => String::new(),
+        }
+    }
+
+    /// What is left to show when the turn has ended well.
+    pub(crate) fn end(&mut self) -> String {
+        match self.last.take() {
+            Some(text) if !self.eager => self.shown(&text) + &self.break_line(),
+            _ => String::new(),
+        }
+    }
+
+    fn piece(&mut self, id: &Arc<str>, delta: &str) -> String {
+        let Ok(delta) = serde_json::from_str::<Value>(delta) else { return String::new() };
+        match delta["type"].as_str() {
+            Some("text_delta") => {
+                let text = delta["delta"].as_str().unwrap_or_default();
+                let gap = if self.streaming.as_ref() == Some(id) { String::new() } else { self.gap() };
+                self.streaming = Some(id.clone());
+                gap + &self.shown(text)
+            }
+            // Two blocks of text are two paragraphs.
+            Some("text_end") => self.break_line(),
+            _ => String::new(),
+        }
+    }
+
+    fn message(&mut self, line: &[u8], draft: Option<&Arc<str>>) -> String {
+        let Some(message) = assistant(line) else { return String::new() };
+        let text = text_of(&message);
+        let was_shown = self.streaming.take().is_some_and(|id| draft == Some(&id));
+        let shown = match self.eager {
+            true if was_shown => self.break_line(),
+            true if !text.is_empty() => self.gap() + &self.shown(&text) + &self.break_line(),
+            _ => String::new(),
+        };
+        self.last = (!calls_tools(&message)).then_some(text);
+        shown
+    }
+
+    /// A blank line between what was said before and what follows.
+    fn gap(&mut self) -> String {
+        let ended = self.break_line();
+        if self.began { ended + "\n" } else { ended }
+    }
+
+    fn shown(&mut self, text: &str) -> String {
+        let text = self.clean.push(text);
+        if let Some(last) = text.chars().last() {
+            self.began = true;
+            self.at_line_start = last == '\n';
+        }
+        text
+    }
+
+    /// Ends the line, if one is open.
+    pub(crate) fn break_line(&mut self) -> String {
+        let mut rest = self.clean.end();
+        if !rest.is_empty() {
+            self.at_line_start = rest.ends_with('\n');
+        }
+        if !self.at_line_start {
+            rest.push('\n');
+            self.at_line_start = true;
+        }
+        rest
+    }
+}
+
+/// The message of an entry, if the model said it.
+pub(crate) fn assistant(line: &[u8]) -> Option<Value> {
+    // Most entries are not, and some are large.
+    let entry = osier_tree::entry::read_entry(line).ok()?;
+    (entry.role == osier_tree::Role::Assistant).then(|| message(line)).flatten()
+}
+
+/// The message of an entry.
+pub(crate) fn message(line: &[u8]) -> Option<Value> {
+    let mut entry: Value = serde_json::from_slice(line).ok()?;
+    Some(entry["message"].take()).filter(Value::is_object)
+}
+
+fn blocks(message: &Value) -> impl Iterator<Item = &Value> {
+    message["content"].as_array().into_iter().flatten()
+}
+
+/// The text of a message, a line for each block of it at least.
+pub(crate) fn text_of(message: &Value) -> String {
+    let texts = blocks(message).filter(|block| block["type"] == "text");
+    let texts: Vec<&str> = texts.filter_map(|block| block["text"].as_str()).collect();
+    match message["content"].as_str() {
+        Some(text) => text.to_owned(),
+        None => texts.join("\n"),
+    }
+}
+
+fn calls_tools(message: &Value) -> bool {
+    blocks(message).any(|block| block["type"] == "toolCall")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use osier_tree::Seq;
+    use serde_json::json;
+
+    fn draft(id: &str, delta: &Value) -> Event {
+        Event::Session(SessionEvent::Draft { id: id.into(), index: 0, delta: delta.to_string().into() })
+    }
+
+    fn text(id: &str, text: &str) -> Event {
+        draft(id, &json!({ "type": "text_delta", "block": 0, "delta": text }))
+    }
+
+    fn said(id: &str, content: &Value) -> Event {
+        let message = json!({ "role": "assistant", "content": content });
+        let line = json!({ "type": "message", "id": id, "parentId": null, "message": message }).to_string();
+        Event::Session(SessionEvent::Committed {
+            seq: Seq::new(0),
+            id: id.into(),
+            draft_id: Some(id.into()),
+            foreign: false,
+            cursor: None,
+            line: line.into_bytes().into(),
+        })
+    }
+
+    fn turn() -> [Event; 6] {
+        let look =
+            json!([{ "type": "text", "text": "I look." }, { "type": "toolCall", "id": "c", "name": "ls" }]);
+        [
+            text("a", "I "),
+            text("a", "look."),
+            said("a", &look),
+            text("b", "There is "),
+            text("b", "one."),
+            said("b", &json!([{ "type": "text", "text": "There is one." }])),
+        ]
+    }
+
+    fn shown(answer: &mut Answer, events: &[Event]) -> Vec<String> {
+        let mut shown: Vec<String> = events.iter().map(|event| answer.take(event)).collect();
+        shown.push(answer.end());
+        shown
+    }
+
+    #[test]
+    fn who_watches_sees_everything_as_it_comes() {
+        let mut answer = Answer::new(true);
+        assert_eq!(shown(&mut answer, &turn()), ["I ", "look.", "\n", "\nThere is ", "one.", "\n", ""]);
+    }
+
+    #[test]
+    fn who_reads_gets_the_answer_alone() {
+        let mut answer = Answer::new(false);
+        assert_eq!(shown(&mut answer, &turn()).concat(), "There is one.\n");
+        let mut answer = Answer::new(false);
+        assert_eq!(shown(&mut answer, &turn()[..3]).concat(), "", "a call is no answer");
+    }
+
+    #[test]
+    fn what_was_not_streamed_is_shown_when_it_is_stored() {
+        let mut answer = Answer::new(true);
+        let blocks = json!([{ "type": "text", "text": "one" }, { "type": "text", "text": "two\n" }]);
+        assert_eq!(shown(&mut answer, &[said("a", &blocks)]).concat(), "one\ntwo\n");
+    }
+
+    #[test]
+    fn nothing_said_reaches_a_terminal_alive() {
+        let mut answer = Answer::new(true);
+        let evil = [text("a", "x\u{1b}"), text("a", "[2Jy\u{7}"), said("a", &json!([]))];
+        assert_eq!(shown(&mut answer, &evil).concat(), "x\u{fffd}[2Jy\u{fffd}\n");
+    }
+}

@@ -1,0 +1,89 @@
+//! Running the agent: `osier [OPTIONS] [PROMPT]…`. Puts model, tools and session together, and hands them to a view.
+
+mod answer;
+mod args;
+mod chat;
+mod choice;
+mod clean;
+mod desk;
+mod follow;
+mod nearest;
+mod picker;
+mod print;
+mod prompt;
+mod signals;
+mod sink;
+mod told;
+mod words;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+
+pub(crate) use self::args::Args;
+use self::args::{Mode, Way};
+use self::choice::Choice;
+use self::desk::{Desk, Open};
+use crate::failure::usage;
+use crate::home::Home;
+use crate::layout::plain;
+use crate::trust;
+
+/// Refuses what cannot be meant, before anything is opened. `told` means that the words are surely a prompt.
+pub(crate) fn check(args: &Args, told: bool, osier: &clap::Command) -> Result<()> {
+    args.check()?;
+    words::check(&args.words, told || args.print || args.mode.is_some(), osier)
+}
+
+/// The complaint about words that look like a mistyped command.
+pub(crate) fn check_words(words: &[String], osier: &clap::Command) -> Option<String> {
+    words::check(words, false, osier).err().map(|error| error.to_string())
+}
+
+/// Goes where the work is. Must come before anything else looks around.
+pub(crate) fn go_there(args: &Args) -> Result<()> {
+    let Some(cwd) = &args.cwd else { return Ok(()) };
+    let shown = plain(&cwd.to_string_lossy());
+    match cwd.is_dir() {
+        true => std::env::set_current_dir(cwd).with_context(|| format!("cannot work in {shown}")),
+        false => Err(usage(format!("--cwd {shown}: there is no such directory"))),
+    }
+}
+
+pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+    match args.way() {
+        Way::Chat => {
+            let home = trust::ask(home)?;
+            let choice = Choice::make(&args, &home).await?;
+            let desk = Desk::new(args, home, &choice, true).await?;
+            let first = desk.first().await?;
+            chat::talk(desk, choice, Some(first).filter(|said| !said.is_empty())).await
+        }
+        Way::Print(mode) => print(args, home, mode).await,
+    }
+}
+
+async fn print(args: Args, home: Home, mode: Mode) -> Result<ExitCode> {
+    trust::tell(&home);
+    let choice = Choice::make(&args, &home).await?;
+    let desk = Desk::new(args, home, &choice, false).await?;
+    let said = desk.first().await?;
+    if said.is_empty() {
+        return Err(usage(
+            "there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' \
+             (`osier --help` tells more)",
+        ));
+    }
+    let open = desk.open(choice).await?;
+    let terminal = std::io::stdout().is_terminal();
+    let form = print::Form {
+        mode,
+        eager: terminal || !desk.has_tools(),
+        terminal,
+        progress: desk.args.verbose || std::io::stderr().is_terminal(),
+        doubtful: desk.is_doubtful(),
+        home: desk.home.user.as_deref(),
+    };
+    print::run(open, said, form).await
+}

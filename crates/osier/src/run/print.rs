@@ -1,0 +1,167 @@
+//! `-p`: says one thing, prints the answer or every event, and ends.
+//!
+//! Standard output holds the answer and nothing else. Whatever ends the process early stops the turn first, so that every
+//! call has its result and the session can be gone on with.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use osier_agent::{Client, Command, Event, Finished, Live, Said, When, Worker};
+use osier_session::Session;
+use osier_tree::projection::preview::one_line;
+
+use super::answer::Answer;
+use super::args::Mode;
+use super::desk::Open;
+use super::signals::{Asked, Signals};
+use super::sink::Sink;
+use super::told::{self, Refused};
+use crate::out::{escaped, remark};
+
+/// How it is printed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Form<'f> {
+    pub(super) mode: Mode,
+    /// Show the text as it comes, also what is no answer.
+    pub(super) eager: bool,
+    /// Standard output is one.
+    pub(super) terminal: bool,
+    /// Tell what goes on.
+    pub(super) progress: bool,
+    /// The session's model is known not to work here.
+    pub(super) doubtful: bool,
+    /// The user's home folder, written `~`.
+    pub(super) home: Option<&'f str>,
+}
+
+/// Says something on a session and prints what comes of it.
+pub(super) async fn run(open: Open, said: Said, form: Form<'_>) -> Result<ExitCode> {
+    let Open { session, worker, mut follow } = open;
+    for said in &follow.returned {
+        remark(&format!("osier: this was never said: {}", one_line(&said.text, 200)));
+    }
+    let mut signals = Signals::catch()?;
+    let mut printer = Printer::new(form);
+    printer.header(&session);
+    worker.send(Command::Prompt { text: said.text, images: said.images, when: When::Now }).await?;
+    let mut why = None;
+    let ended = loop {
+        tokio::select! {
+            asked = signals.next() => match why.replace(Why::Asked(asked)) {
+                None => cancel(&worker),
+                // Asked twice, so it takes too long.
+                Some(_) => return Ok(ExitCode::from(asked.code())),
+            },
+            () = printer.sink.gone(), if why.is_none() => {
+                why = Some(Why::NobodyReads);
+                cancel(&worker);
+            }
+            event = follow.next() => if let Some(end) = printer.take(&event?) { break end },
+        }
+    };
+    session.before_prompt().await?;
+    tokio::select! {
+        written = printer.last(&ended) => written?,
+        asked = signals.next() => return Ok(ExitCode::from(asked.code())),
+    }
+    printer.end(ended, why)
+}
+
+/// Why a turn is stopped before it is done.
+#[derive(Debug, Clone, Copy)]
+enum Why {
+    Asked(Asked),
+    NobodyReads,
+}
+
+/// The end of the turn is heard as an event.
+fn cancel(worker: &Worker) {
+    let worker = worker.clone();
+    tokio::spawn(async move { worker.send(Command::Cancel).await.map(drop) });
+}
+
+/// How a turn ended, as the worker told it.
+struct Ended {
+    finished: Option<Finished>,
+    error: Option<String>,
+}
+
+struct Printer<'f> {
+    form: Form<'f>,
+    sink: Sink,
+    answer: Answer,
+    refused: Refused,
+}
+
+impl<'f> Printer<'f> {
+    fn new(form: Form<'f>) -> Printer<'f> {
+        let answer = Answer::new(form.eager);
+        Printer { form, sink: Sink::stdout(), answer, refused: Refused::default() }
+    }
+
+    fn header(&self, session: &Session) {
+        if self.form.mode == Mode::Json {
+            self.line(String::from_utf8_lossy(&session.header().line()).into_owned());
+        }
+    }
+
+    fn line(&self, line: String) {
+        let line = if self.form.terminal { escaped(&line) } else { line };
+        self.sink.write(line + "\n");
+    }
+
+    /// Prints what an event brings. Tells when the turn has ended.
+    fn take(&mut self, event: &Event) -> Option<Ended> {
+        match self.form.mode {
+            Mode::Json => self.line(event.json()),
+            Mode::Text => {
+                let text = self.answer.take(event);
+                if !text.is_empty() {
+                    self.sink.write(text);
+                }
+            }
+        }
+        self.refused.take(event, self.form.home);
+        if let Some(line) = told::line(event, self.form.home).filter(|_| self.form.progress) {
+            remark(&line);
+        }
+        match event {
+            Event::Live(Live::TurnEnded { finished, error }) => {
+                Some(Ended { finished: *finished, error: error.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Prints what only the end of the turn makes certain.
+    async fn last(&mut self, ended: &Ended) -> std::io::Result<()> {
+        if matches!(ended.finished, Some(Finished::Done | Finished::CutOff)) && self.form.mode == Mode::Text {
+            let rest = self.answer.end();
+            self.sink.write(rest);
+        }
+        self.sink.written().await
+    }
+
+    fn end(self, ended: Ended, why: Option<Why>) -> Result<ExitCode> {
+        if let Some(refused) = self.refused.told() {
+            remark(&refused);
+        }
+        match (ended.finished, why) {
+            (Some(Finished::Done), _) => Ok(ExitCode::SUCCESS),
+            (Some(Finished::CutOff), _) => {
+                remark(
+                    "osier: the answer was cut off at the model's output limit; `osier -c -p 'go on'` asks for the rest",
+                );
+                Ok(ExitCode::SUCCESS)
+            }
+            (_, Some(Why::Asked(asked))) => Ok(ExitCode::from(asked.code())),
+            (_, Some(Why::NobodyReads)) => Ok(ExitCode::SUCCESS),
+            (Some(Finished::Cancelled), None) => bail!("the turn was stopped"),
+            (Some(Finished::Failed) | None, None) => {
+                let error = ended.error.unwrap_or_else(|| "the model failed and did not say why".to_owned());
+                let hint = "; or name another model for this session with --model, say --model offline";
+                bail!("{error}{}", if self.form.doubtful { hint } else { "" })
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Standard output, written by a thread of its own: a reader that is slow holds nobody up, and one that has gone is
+//! noticed. Every piece is written the moment it is there; nothing is gathered.
+
+use std::io::{self, Write};
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Sink {
+    pieces: Sender<Piece>,
+    gone: CancellationToken,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Bytes(Vec<u8>),
+    /// Tells when everything before it is written.
+    Mark(oneshot::Sender<()>),
+}
+
+impl Sink {
+    pub(crate) fn stdout() -> Sink {
+        Sink::to(io::stdout())
+    }
+
+    fn to(mut out: impl Write + Send + 'static) -> Sink {
+        let (pieces, given) = mpsc::channel();
+        let gone = CancellationToken::new();
+        let tell = gone.clone();
+        std::thread::spawn(move || {
+            if write(given, &mut out).is_err() {
+                tell.cancel();
+            }
+        });
+        Sink { pieces, gone }
+    }
+
+    pub(crate) fn write(&self, piece: impl Into<Vec<u8>>) {
+        // Whether anybody still reads is told by `gone`.
+        let _ = self.pieces.send(Piece::Bytes(piece.into()));
+    }
+
+    /// Waits until nobody can be written to any more.
+    pub(crate) async fn gone(&self) {
+        self.gone.cancelled().await;
+    }
+
+    /// Waits until everything so far is written.
+    pub(crate) async fn written(&self) -> io::Result<()> {
+        let (mark, reached) = oneshot::channel();
+        let _ = self.pieces.send(Piece::Mark(mark));
+        reached.await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+fn write(pieces: Receiver<Piece>, out: &mut impl Write) -> io::Result<()> {
+    for piece in pieces {
+        match piece {
+            Piece::Bytes(bytes) => {
+                out.write_all(&bytes)?;
+                out.flush()?;
+            }
+            Piece::Mark(mark) => drop(mark.send(())),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Takes one piece, and then nothing any more.
+    struct OneOnly(Option<oneshot::Sender<Vec<u8>>>);
+
+    impl Write for OneOnly {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let first = self.0.take().ok_or(io::ErrorKind::BrokenPipe)?;
+            let _ = first.send(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn each_piece_is_written_at_once_and_a_reader_who_left_is_noticed() {
+        let (first, seen) = oneshot::channel();
+        let sink = Sink::to(OneOnly(Some(first)));
+        sink.write("one");
+        assert_eq!(seen.await.unwrap(), b"one");
+        sink.written().await.unwrap();
+        sink.write("two");
+        sink.gone().await;
+        assert!(sink.written().await.is_err());
+    }
+}

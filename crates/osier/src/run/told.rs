@@ -1,0 +1,88 @@
+//! What goes on during a turn, a line each, for the person who waits.
+
+use osier_agent::{Event, Live};
+use osier_session::Event as SessionEvent;
+use osier_tree::projection::preview::{Call, one_line};
+use osier_tree::scan::Raw;
+use serde_json::Value;
+
+use super::answer;
+
+/// The longest text of such a line.
+const LONGEST: usize = 200;
+
+/// A tool call as `[read: notes.txt]`; `home` is written `~`.
+pub(crate) fn call(name: &str, arguments: &Value, home: Option<&str>) -> String {
+    let arguments = arguments.to_string();
+    let arguments = Raw::parse(arguments.as_bytes());
+    arguments
+        .map_or_else(|_| format!("[{name}]"), |arguments| Call { name: name.into(), arguments }.line(home))
+}
+
+/// The line for an event, if it is worth one.
+pub(crate) fn line(event: &Event, home: Option<&str>) -> Option<String> {
+    match event {
+        Event::Live(Live::ToolStarted { name, arguments, .. }) => Some(call(name, arguments, home)),
+        Event::Live(Live::Retrying { attempt, seconds, message, .. }) => {
+            let message = one_line(message, LONGEST);
+            Some(format!("{message} (try {attempt} failed; the next in {} s)", seconds.ceil()))
+        }
+        Event::Live(Live::Notice { text }) => Some(one_line(text, LONGEST)),
+        Event::Session(SessionEvent::Committed { line, .. }) => failed(line),
+        _ => None,
+    }
+}
+
+/// The first line of what went wrong with a tool.
+fn failed(line: &[u8]) -> Option<String> {
+    let result = tool_result(line).filter(|result| result["isError"] == true)?;
+    let text = answer::text_of(&result);
+    let first = text.lines().next().unwrap_or_default();
+    Some(format!(
+        "{}: {}",
+        one_line(result["toolName"].as_str().unwrap_or("tool"), 80),
+        one_line(first, LONGEST)
+    ))
+}
+
+/// The message of an entry, if it is the result of a tool.
+pub(crate) fn tool_result(line: &[u8]) -> Option<Value> {
+    let entry = osier_tree::entry::read_entry(line).ok()?;
+    (entry.role == osier_tree::Role::ToolResult).then(|| answer::message(line)).flatten()
+}
+
+/// Calls that were refused because nobody could be asked.
+#[derive(Debug, Default)]
+pub(super) struct Refused {
+    /// The calls of the turn, by id.
+    calls: Vec<(String, String)>,
+    refused: Vec<String>,
+}
+
+impl Refused {
+    pub(super) fn take(&mut self, event: &Event, home: Option<&str>) {
+        let Event::Session(SessionEvent::Committed { line, .. }) = event else { return };
+        if let Some(said) = answer::assistant(line) {
+            let calls =
+                said["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "toolCall");
+            let word = |block: &Value, key: &str| block[key].as_str().unwrap_or_default().to_owned();
+            self.calls.extend(
+                calls.map(|block| (word(block, "id"), call(&word(block, "name"), &block["arguments"], home))),
+            );
+        } else if let Some(result) = tool_result(line).filter(|result| result["details"]["denied"] == true) {
+            let id = result["toolCallId"].as_str().unwrap_or_default();
+            let refused = self.calls.iter().rev().find(|(call, _)| call == id).map(|(_, line)| line);
+            self.refused.extend(refused.filter(|line| !self.refused.contains(line)).cloned());
+        }
+    }
+
+    /// What was refused, and what would allow it.
+    pub(super) fn told(&self) -> Option<String> {
+        let refused = self.refused.join(" ");
+        (!refused.is_empty()).then(|| {
+            format!(
+                "osier: not allowed: {refused}; --approval autoEdit lets it change files here, --approval yolo lets it do anything"
+            )
+        })
+    }
+}

@@ -1,0 +1,310 @@
+//! Reads one settings file: what it sets, on which line, and what is wrong with it. Never repeats a value it objects to.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use toml::Value;
+use toml::de::{DeTable, DeValue, ValueDeserializer};
+
+use super::kind::Kind;
+use super::table::{Key, Meaning, meaning, nearest};
+
+/// Settings are written by people; nobody writes this much.
+const LONGEST: u64 = 1 << 20;
+
+/// A key of the table, set to something it may be.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    /// The words of the key, names filled in.
+    pub(crate) path: Vec<String>,
+    pub(crate) key: &'static Key,
+    pub(crate) value: Value,
+    pub(crate) line: usize,
+}
+
+/// Something wrong in a file. An unknown key stops nothing; the rest does, for its author meant something by it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) file: PathBuf,
+    pub(crate) line: Option<usize>,
+    pub(crate) text: String,
+    pub(crate) is_fatal: bool,
+}
+
+/// What a file says.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Read {
+    pub(crate) found: Vec<Found>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+/// The words of a key as one would write them in a file.
+pub(crate) fn dotted(path: &[String]) -> String {
+    let is_bare = |word: &str| {
+        !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
+    };
+    let quoted =
+        |word: &String| if is_bare(word) { word.clone() } else { Value::from(word.as_str()).to_string() };
+    path.iter().map(quoted).collect::<Vec<_>>().join(".")
+}
+
+/// Reads a file, which need not exist.
+pub(crate) fn read(path: &Path) -> Read {
+    let fatal = |text: String| Read {
+        found: Vec::new(),
+        problems: vec![Problem { file: path.to_owned(), line: None, text, is_fatal: true }],
+    };
+    match text_of(path) {
+        Ok(Some(text)) => parse(path, &text),
+        Ok(None) => Read::default(),
+        Err(error) => fatal(format!("cannot read the settings: {error}")),
+    }
+}
+
+/// Only files are read: a pipe would wait for ever, a device never end.
+fn text_of(path: &Path) -> std::io::Result<Option<String>> {
+    let about = match std::fs::metadata(path) {
+        Ok(about) => about,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !about.is_file() {
+        return Err(std::io::Error::other("not a file"));
+    }
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(std::io::Error::other("larger than 1 MiB"));
+    }
+    Ok(Some(text))
+}
+
+pub(crate) fn parse(file: &Path, text: &str) -> Read {
+    let mut reader = Reader { file, text, read: Read::default() };
+    match DeTable::parse(text) {
+        Ok(table) => reader.table(&mut Vec::new(), table.into_inner()),
+        Err(error) => {
+            let at = error.span().map(|span| span.start);
+            let line = at.map(|at| reader.line(at));
+            reader.problem(line, format!("this is no TOML: {}", error.message()), true);
+        }
+    }
+    reader.read
+}
+
+struct Reader<'t> {
+    file: &'t Path,
+    text: &'t str,
+    read: Read,
+}
+
+impl Reader<'_> {
+    fn line(&self, at: usize) -> usize {
+        1 + self.text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+    }
+
+    fn problem(&mut self, line: Option<usize>, text: String, is_fatal: bool) {
+        self.read.problems.push(Problem { file: self.file.to_owned(), line, text, is_fatal });
+    }
+
+    fn table(&mut self, path: &mut Vec<String>, table: DeTable<'_>) {
+        let mut entries: Vec<_> = table.into_iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        for (key, value) in entries {
+            let line = self.line(key.span().start);
+            path.push(key.into_inner().into_owned());
+            match (meaning(path), value.get_ref()) {
+                (Meaning::Key(key), _) => self.value(path, key, value, line),
+                (Meaning::Table, DeValue::Table(_)) => {
+                    if let DeValue::Table(table) = value.into_inner() {
+                        self.table(path, table);
+                    }
+                }
+                (Meaning::Table, _) => {
+                    self.problem(Some(line), format!("{} must be a table", dotted(path)), true);
+                }
+                (Meaning::Unknown(names), _) => self.unknown(path, &names, line),
+            }
+            path.pop();
+        }
+    }
+
+    fn unknown(&mut self, path: &[String], names: &[&str], line: usize) {
+        let word = path.last().map(String::as_str).unwrap_or_default();
+        let hint = nearest(word, names).map(|near| {
+            let above = &path[..path.len().saturating_sub(1)];
+            let near: Vec<String> = above.iter().cloned().chain([near.to_owned()]).collect();
+            format!("; did you mean {}?", dotted(&near))
+        });
+        self.problem(Some(line), format!("unknown key {}{}", dotted(path), hint.unwrap_or_default()), false);
+    }
+
+    fn value(&mut self, path: &[String], key: &'static Key, value: toml::Spanned<DeValue<'_>>, line: usize) {
+        let value = match (key.kind, value.get_ref()) {
+            (Kind::Models, DeValue::Array(_)) => self.models(path, value),
+            _ => Value::deserialize(ValueDeserializer::from(value)).ok(),
+        };
+        let objection = value.as_ref().map(|value| key.kind.objection(value));
+        match (value, objection) {
+            (Some(value), Some(None)) => {
+                self.read.found.push(Found { path: path.to_vec(), key, value, line });
+            }
+            (_, objection) => {
+                let text = objection.flatten().unwrap_or_else(|| format!("must be {}", key.kind));
+                self.problem(Some(line), format!("{} {text}", dotted(path)), true);
+            }
+        }
+    }
+
+    /// Each table of the list, with only those keys that are known.
+    fn models(&mut self, path: &[String], list: toml::Spanned<DeValue<'_>>) -> Option<Value> {
+        let DeValue::Array(items) = list.into_inner() else { return None };
+        let mut models = Vec::new();
+        for item in items {
+            let line = self.line(item.span().start);
+            let DeValue::Table(table) = item.into_inner() else { return None };
+            let before = self.read.found.len();
+            self.table(&mut path.to_vec(), table);
+            let found = self.read.found.split_off(before);
+            let model: toml::Table =
+                found.into_iter().filter_map(|mut found| Some((found.path.pop()?, found.value))).collect();
+            if !model.contains_key("id") {
+                self.problem(Some(line), format!("a model in {} has no id", dotted(path)), true);
+            }
+            models.push(Value::Table(model));
+        }
+        Some(Value::Array(models))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use osier_testkit::{Expect, expect};
+
+    fn check(text: &str, expect: Expect) {
+        let read = parse(Path::new("f"), text);
+        let mut told = String::new();
+        for found in &read.found {
+            told += &format!("{}: {} = {}\n", found.line, dotted(&found.path), found.value);
+        }
+        for problem in &read.problems {
+            let stops = if problem.is_fatal { "!" } else { "?" };
+            let line = problem.line.map_or_else(|| "-".to_owned(), |line| line.to_string());
+            told += &format!("{stops} {line}: {}\n", problem.text);
+        }
+        expect.assert_eq(&told);
+    }
+
+    #[test]
+    fn each_key_is_found_with_its_line() {
+        check(
+            r#"
+# a comment
+thinking = "low"
+retry.attempts = 2
+[providers.local]
+base_url = "http://x"
+headers = { a = "1", "b c" = "2" }
+compat = { store = true }
+[[providers.local.models]]
+id = "m"
+price = { input = 1, output = 2 }
+[[providers.local.models]]
+id = "n"
+thinking = { style = "effort", levels = ["low"] }
+"#,
+            expect![[r#"
+                3: thinking = "low"
+                4: retry.attempts = 2
+                6: providers.local.base_url = "http://x"
+                7: providers.local.headers.a = "1"
+                7: providers.local.headers."b c" = "2"
+                8: providers.local.compat = { store = true }
+                9: providers.local.models = [{ id = "m", price = { input = 1, output = 2 } }, { id = "n", thinking = { levels = ["low"], style = "effort" } }]
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_nobody_knows_is_told_with_the_nearest_and_stops_nothing() {
+        check(
+            "modle = 'x'\nzzz = 1\n[retry]\natempts = 3\n[providers.a]\nbase_ulr = 'x'\n[[providers.a.models]]\nid = 'm'\ncontext = 1\n[compaction]\n",
+            expect![[r#"
+                7: providers.a.models = [{ id = "m" }]
+                ? 1: unknown key modle; did you mean model?
+                ? 2: unknown key zzz
+                ? 4: unknown key retry.atempts; did you mean retry.attempts?
+                ? 6: unknown key providers.a.base_ulr; did you mean providers.a.base_url?
+                ? 9: unknown key providers.a.models.context; did you mean providers.a.models.context_window?
+                ? 10: unknown key compaction
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_told_with_what_is_allowed_and_never_repeated() {
+        check(
+            r#"
+durability = "hunter2"
+model = 7
+backtracking = "yes"
+tools = "bash"
+retry = 3
+[providers]
+a = "hunter2"
+[providers.b]
+api_key_command = ["hunter2"]
+compat = { hunter = true }
+models = [{ name = "no id" }, { id = "x", context_window = -1, thinking = { style = "loud" } }]
+answer_timeout = 0
+"#,
+            expect![[r#"
+                12: providers.b.models = [{ name = "no id" }, { id = "x" }]
+                ! 2: durability must be "os", "turn" or "always"
+                ! 3: model must be text
+                ! 4: backtracking must be true or false
+                ! 5: tools must be a list of texts
+                ! 6: retry must be a table
+                ! 8: providers.a must be a table
+                ! 10: providers.b.api_key_command must be text
+                ! 11: providers.b.compat must be a table of switches: unknown field `hunter`, expected one of `developer_role`, `max_tokens_field`, `stream_options`, `reasoning`, `reasoning_back`, `store`, `prompt_cache_key`, `cache_control`, `tool_result_images`, `null_content`, `bound_thinking`
+                ! 12: a model in providers.b.models has no id
+                ! 12: providers.b.models.context_window must be a whole number from 1 to 1000000000
+                ! 12: providers.b.models.thinking must be true, false or a table: unknown variant `loud`, expected one of `none`, `budget`, `adaptive`, `effort`
+                ! 13: providers.b.answer_timeout must be a whole number from 1 to 86400
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_no_toml_is_told_by_line_without_showing_it() {
+        check(
+            "a = 1\nkey = \"hunter2\n",
+            expect![[r#"
+            ! 2: this is no TOML: invalid basic string, expected `"`
+        "#]],
+        );
+        check(
+            "model = 'a'\nmodel = 'b'\n",
+            expect![[r#"
+            ! 2: this is no TOML: duplicate key
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_pipe_a_folder_and_a_huge_file_are_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        let huge = folder.path().join("huge");
+        std::fs::write(&huge, "#".repeat(LONGEST as usize + 1)).unwrap();
+        for path in [pipe, huge, folder.path().to_owned()] {
+            let read = read(&path);
+            assert!(read.found.is_empty() && read.problems[0].is_fatal, "{path:?}: {:?}", read.problems);
+        }
+        assert!(read(&folder.path().join("none")).problems.is_empty());
+    }
+}

@@ -1,0 +1,203 @@
+//! Settings from several files, one over the other, key by key; and where each came from.
+
+use std::path::PathBuf;
+
+use toml::{Table, Value};
+
+use super::file::Found;
+use super::kind::Kind;
+use super::table::{KEYS, Key};
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    User,
+    Project,
+}
+
+/// A setting in force, and the line that set it.
+#[derive(Debug, Clone)]
+pub(crate) struct Set {
+    pub(crate) path: Vec<String>,
+    pub(crate) key: &'static Key,
+    pub(crate) value: Value,
+    pub(crate) owner: Owner,
+    pub(crate) file: PathBuf,
+    pub(crate) line: usize,
+}
+
+/// What is set, each key once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Layers {
+    sets: Vec<Set>,
+}
+
+impl Layers {
+    /// Puts a file on top.
+    pub(crate) fn add(&mut self, owner: Owner, file: &std::path::Path, found: Vec<Found>) {
+        self.drop_key_sources(&found);
+        for found in found {
+            let Found { path, key, value, line } = found;
+            let below = self.sets.iter().position(|set| set.path == path);
+            let below = below.map(|at| self.sets.remove(at).value);
+            let value = match below {
+                Some(below) => merged(key.kind, below, value),
+                None => value,
+            };
+            self.sets.push(Set { path, key, value, owner, file: file.to_owned(), line });
+        }
+    }
+
+    /// A key comes from one place: who says where a provider's key is takes back what a lower file said.
+    fn drop_key_sources(&mut self, found: &[Found]) {
+        let source = |path: &[String]| {
+            let names_one = path.last().is_some_and(|word| word.starts_with("api_key_"));
+            names_one.then(|| path[..path.len() - 1].to_vec())
+        };
+        for provider in found.iter().filter_map(|found| source(&found.path)) {
+            self.sets.retain(|set| source(&set.path).as_ref() != Some(&provider));
+        }
+    }
+
+    pub(crate) fn sets(&self) -> &[Set] {
+        &self.sets
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<&Set> {
+        self.sets.iter().find(|set| set.key.name == name)
+    }
+
+    /// The value in force of a key without names in it.
+    fn value(&self, name: &str) -> Option<Value> {
+        let default = || KEYS.iter().find(|key| key.name == name).and_then(Key::default_value);
+        self.find(name).map(|set| set.value.clone()).or_else(default)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<String> {
+        self.value(name)?.as_str().map(str::to_owned)
+    }
+
+    pub(crate) fn bool(&self, name: &str) -> Option<bool> {
+        self.value(name)?.as_bool()
+    }
+
+    pub(crate) fn count<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
+        N::try_from(self.value(name)?.as_integer()?).ok()
+    }
+
+    pub(crate) fn texts(&self, name: &str) -> Option<Vec<String>> {
+        let value = self.value(name)?;
+        Some(value.as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
+    }
+
+    /// Everything below a word, as one table.
+    pub(crate) fn table(&self, word: &str) -> Table {
+        let mut root = Table::new();
+        for set in self.sets.iter().filter(|set| set.path.first().is_some_and(|first| first == word)) {
+            let Some((last, above)) = set.path[1..].split_last() else { continue };
+            insert(&mut root, above, last, set.value.clone());
+        }
+        root
+    }
+}
+
+fn insert(table: &mut Table, above: &[String], last: &str, value: Value) {
+    match above.split_first() {
+        None => drop(table.insert(last.to_owned(), value)),
+        Some((word, rest)) => {
+            let inner = table.entry(word.clone()).or_insert_with(|| Value::Table(Table::new()));
+            if let Value::Table(inner) = inner {
+                insert(inner, rest, last, value);
+            }
+        }
+    }
+}
+
+/// Lists of models are put together (of a model that is in both, each key counts once); a table is taken key by key.
+fn merged(kind: Kind, below: Value, over: Value) -> Value {
+    match (kind, below, over) {
+        (Kind::Models, Value::Array(mut below), Value::Array(over)) => {
+            below.extend(over);
+            Value::Array(below)
+        }
+        (Kind::Compat, Value::Table(mut below), Value::Table(over)) => {
+            below.extend(over);
+            Value::Table(below)
+        }
+        (_, _, over) => over,
+    }
+}
+
+impl Key {
+    pub(crate) fn default_value(&self) -> Option<Value> {
+        toml::from_str::<Table>(&format!("v = {}", self.default)).ok()?.remove("v")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::file::parse;
+    use osier_testkit::expect;
+    use std::path::Path;
+
+    fn layers(user: &str, project: &str) -> Layers {
+        let mut layers = Layers::default();
+        layers.add(Owner::User, Path::new("user"), parse(Path::new("user"), user).found);
+        layers.add(Owner::Project, Path::new("project"), parse(Path::new("project"), project).found);
+        layers
+    }
+
+    #[test]
+    fn the_upper_file_counts_key_by_key() {
+        let layers = layers(
+            "thinking = 'low'\nmodel = 'a/b'\n[providers.p]\nbase_url = 'http://user'\nname = 'P'\n",
+            "thinking = 'high'\n[providers.p]\nbase_url = 'http://project'\n",
+        );
+        assert_eq!(layers.text("thinking").as_deref(), Some("high"));
+        assert_eq!(layers.text("model").as_deref(), Some("a/b"));
+        assert_eq!(layers.text("durability").as_deref(), Some("turn"), "the default");
+        let thinking = layers.find("thinking").unwrap();
+        assert_eq!((thinking.owner, thinking.line), (Owner::Project, 1));
+        expect![[r#"
+            [p]
+            base_url = "http://project"
+            name = "P"
+        "#]]
+        .assert_eq(&layers.table("providers").to_string());
+    }
+
+    #[test]
+    fn lists_of_models_are_put_together_and_switches_are_taken_one_by_one() {
+        let layers = layers(
+            "[providers.p]\ncompat = { store = true, null_content = true }\nmodels = [{ id = 'a' }]\n",
+            "[providers.p]\ncompat = { store = false }\nmodels = [{ id = 'a', images = true }, { id = 'b' }]\n",
+        );
+        expect![[r#"
+            [p.compat]
+            null_content = true
+            store = false
+
+            [[p.models]]
+            id = "a"
+
+            [[p.models]]
+            id = "a"
+            images = true
+
+            [[p.models]]
+            id = "b"
+        "#]]
+        .assert_eq(&layers.table("providers").to_string());
+    }
+
+    #[test]
+    fn who_says_where_a_key_is_takes_back_what_a_lower_file_said() {
+        let layers = layers(
+            "[providers.p]\napi_key_env = 'A'\n[providers.q]\napi_key_env = 'Q'\n",
+            "[providers.p]\napi_key_file = 'f'\n",
+        );
+        let names: Vec<String> = layers.sets().iter().map(|set| set.path[1..].join(".")).collect();
+        assert_eq!(names, ["q.api_key_env", "p.api_key_file"]);
+    }
+}

@@ -1,0 +1,142 @@
+//! Settings of the program: what the files of the user and of the project say, checked, merged, and ready to use.
+//!
+//! What a project's file may set before its folder is trusted is decided here, once, for every command.
+
+pub(crate) mod choice;
+mod file;
+mod kind;
+mod layers;
+mod project;
+pub(crate) mod table;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use osier_model::{ProviderSpec, Retry, ThinkingLevel};
+use osier_session::Durability;
+use osier_tools::Mode;
+
+pub(crate) use file::{Found, Problem, dotted};
+pub(crate) use layers::{Layers, Owner, Set};
+pub(crate) use project::Project;
+use table::Reach;
+
+/// The settings in force.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) durability: Durability,
+    /// What was chosen in a file; [`choice::choose`] knows the rest.
+    pub(crate) model: Option<String>,
+    pub(crate) thinking: ThinkingLevel,
+    pub(crate) approval: Mode,
+    /// The tools a model may call; all without it.
+    pub(crate) tools: Option<Vec<String>>,
+    pub(crate) backtracking: bool,
+    pub(crate) system_prompt: Option<String>,
+    pub(crate) append_system_prompt: Option<String>,
+    pub(crate) retry: Retry,
+    pub(crate) providers: BTreeMap<String, ProviderSpec>,
+    /// Where each came from.
+    pub(crate) layers: Layers,
+}
+
+/// Settings, and what there is to say about the files they came from.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) settings: Settings,
+    pub(crate) problems: Vec<Problem>,
+    /// What the project asks for and does not get, because nobody trusts it.
+    pub(crate) ignored: Vec<Found>,
+}
+
+/// What a project's file says.
+#[derive(Debug, Default)]
+pub(crate) struct OfProject {
+    file: PathBuf,
+    harmless: Vec<Found>,
+    /// What counts only if the project is trusted.
+    pub(crate) wanted: Vec<Found>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl OfProject {
+    pub(crate) fn read(project: &Project) -> OfProject {
+        let file = project.config();
+        let file::Read { found, problems } = file::read(&file);
+        let (harmless, wanted) = found.into_iter().partition(|found| found.key.reach == Reach::Harmless);
+        OfProject { file, harmless, wanted, problems }
+    }
+}
+
+/// Reads the user's file, and puts the project's over it.
+pub(crate) fn load(user: &Path, project: OfProject, is_trusted: bool) -> Loaded {
+    let mut layers = Layers::default();
+    let file::Read { found, mut problems } = file::read(user);
+    layers.add(Owner::User, user, found);
+    layers.add(Owner::Project, &project.file, project.harmless);
+    problems.extend(project.problems);
+    let (wanted, ignored) =
+        if is_trusted { (project.wanted, Vec::new()) } else { (Vec::new(), project.wanted) };
+    layers.add(Owner::Project, &project.file, wanted);
+    let settings = Settings::of(layers, &mut problems);
+    Loaded { settings, problems, ignored }
+}
+
+impl Settings {
+    fn of(layers: Layers, problems: &mut Vec<Problem>) -> Settings {
+        let usual = Retry::default();
+        let retry = Retry {
+            tries: layers.count("retry.attempts").unwrap_or(usual.tries),
+            most_patience: layers.count("retry.patience").map_or(usual.most_patience, Duration::from_secs),
+            ..usual
+        };
+        Settings {
+            durability: match layers.text("durability").as_deref() {
+                Some("os") => Durability::Os,
+                Some("always") => Durability::Always,
+                _ => Durability::Turn,
+            },
+            model: layers.text("model"),
+            thinking: layers
+                .text("thinking")
+                .and_then(|name| ThinkingLevel::parse(&name))
+                .unwrap_or_default(),
+            approval: layers.text("approval").and_then(|name| Mode::named(&name)).unwrap_or_default(),
+            tools: layers.texts("tools"),
+            backtracking: layers.bool("backtracking").unwrap_or(true),
+            system_prompt: layers.text("system_prompt"),
+            append_system_prompt: layers.text("append_system_prompt"),
+            retry,
+            providers: providers(&layers, problems),
+            layers,
+        }
+    }
+}
+
+/// What holds when nobody set anything.
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings::of(Layers::default(), &mut Vec::new())
+    }
+}
+
+/// The checks of each key have passed, so what fails here is how they fit together.
+fn providers(layers: &Layers, problems: &mut Vec<Problem>) -> BTreeMap<String, ProviderSpec> {
+    let mut providers = BTreeMap::new();
+    for (name, table) in layers.table("providers") {
+        match table.try_into::<ProviderSpec>() {
+            Ok(spec) => drop(providers.insert(name, spec)),
+            Err(error) => {
+                let set = layers.sets().iter().find(|set| set.path.get(1) == Some(&name));
+                problems.extend(set.map(|set| Problem {
+                    file: set.file.clone(),
+                    line: Some(set.line),
+                    text: format!("providers.{name}: {}", error.message()),
+                    is_fatal: true,
+                }));
+            }
+        }
+    }
+    providers
+}

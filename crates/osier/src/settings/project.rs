@@ -1,0 +1,131 @@
+//! Which project a directory belongs to: the nearest folder above that holds `.osier` or `.git`.
+//!
+//! Osier's home folder is nobody's project, and a folder that another user owns says nothing here.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A folder somebody works in, with settings of its own perhaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Project {
+    /// Without links in it.
+    pub(crate) root: PathBuf,
+}
+
+impl Project {
+    /// `homes` are folders called `.osier` that belong to the user, not to a project.
+    pub(crate) fn find(cwd: &Path, homes: &[PathBuf]) -> Option<Project> {
+        let cwd = cwd.canonicalize().ok()?;
+        let homes: Vec<PathBuf> = homes.iter().filter_map(|home| home.canonicalize().ok()).collect();
+        let is_marked = |folder: &&Path| {
+            let own = folder.join(".osier");
+            let is_home = || own.canonicalize().is_ok_and(|own| homes.contains(&own));
+            folder.join(".git").exists() || (own.is_dir() && !is_home())
+        };
+        let root = cwd.ancestors().find(is_marked)?.to_owned();
+        let is_home = root.join(".osier").canonicalize().is_ok_and(|own| homes.contains(&own));
+        (!is_home).then_some(Project { root })
+    }
+
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.root.join(".osier")
+    }
+
+    pub(crate) fn config(&self) -> PathBuf {
+        self.folder().join("config.toml")
+    }
+
+    /// Why its settings are not even looked at: somebody else could change them at any moment.
+    pub(crate) fn objection(&self) -> Option<String> {
+        let me = rustix::process::geteuid().as_raw();
+        for path in [self.root.clone(), self.folder(), self.config()] {
+            let Ok(about) = std::fs::metadata(&path) else { continue };
+            if about.uid() != me && about.uid() != 0 {
+                return Some(format!("{} belongs to another user", path.display()));
+            }
+            // In a folder like /tmp nobody can replace what belongs to others.
+            let is_guarded = about.is_dir() && about.mode() & 0o1000 != 0;
+            if about.mode() & 0o002 != 0 && !is_guarded {
+                return Some(format!("everybody can write to {}", path.display()));
+            }
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        fn with(folders: &[&str]) -> Place {
+            let place = Place(tempfile::tempdir().unwrap());
+            for folder in folders {
+                fs::create_dir_all(place.at(folder)).unwrap();
+            }
+            place
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.0.path().canonicalize().unwrap().join(path)
+        }
+
+        fn project(&self, cwd: &str) -> Option<String> {
+            let project = Project::find(&self.at(cwd), &[self.at("user/.osier")])?;
+            Some(project.root.strip_prefix(self.at("")).unwrap().to_string_lossy().into_owned())
+        }
+    }
+
+    #[test]
+    fn the_nearest_marked_folder_is_the_project_and_its_border() {
+        let place =
+            Place::with(&["a/.osier", "a/src", "a/repo/.git", "a/repo/src", "a/repo/own/.osier", "b"]);
+        let projects = ["a", "a/src", "a/repo", "a/repo/src", "a/repo/own", "b", "none"];
+        assert_eq!(
+            projects.map(|cwd| place.project(cwd)),
+            [Some("a"), Some("a"), Some("a/repo"), Some("a/repo"), Some("a/repo/own"), None, None]
+                .map(|root| root.map(str::to_owned))
+        );
+    }
+
+    #[test]
+    fn the_home_folder_is_nobodys_project_by_whatever_way_one_comes_there() {
+        let place = Place::with(&["user/.osier", "user/code", "other"]);
+        assert_eq!(place.project("user/code"), None);
+        fs::create_dir(place.at("user/.git")).unwrap();
+        assert_eq!(place.project("user/code"), None);
+        symlink(place.at("user/.osier"), place.at("other/.osier")).unwrap();
+        assert_eq!(place.project("other"), None);
+        symlink(place.at("user/code"), place.at("other/code")).unwrap();
+        assert_eq!(place.project("other/code/../code"), None);
+    }
+
+    #[test]
+    fn a_project_has_one_name_whatever_way_leads_there() {
+        let place = Place::with(&["real/.osier", "real/src"]);
+        symlink(place.at("real"), place.at("link")).unwrap();
+        assert_eq!(place.project("link/src/../src").as_deref(), Some("real"));
+    }
+
+    #[test]
+    fn what_everybody_can_write_to_says_nothing() {
+        let place = Place::with(&["p/.osier"]);
+        let project = Project { root: place.at("p") };
+        let config = project.config();
+        fs::write(&config, "").unwrap();
+        assert_eq!(project.objection(), None);
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        for path in [project.root.clone(), project.folder(), config] {
+            let usual = fs::metadata(&path).unwrap().mode();
+            mode(&path, 0o777);
+            assert!(project.objection().unwrap().starts_with("everybody can write to "), "{path:?}");
+            mode(&path, usual);
+        }
+        mode(&project.root, 0o1777);
+        assert_eq!(project.objection(), None, "where nobody can replace what belongs to others");
+    }
+}

@@ -1,0 +1,167 @@
+//! Whether a project gets what it asks for. Until its folder is trusted, a project can name no server, key, command,
+//! model or tool: whoever wrote it could have what is sent, and could have things run.
+//!
+//! Trust is given to what a folder asked for at that time. If it asks for something else later, it is not trusted.
+
+pub(crate) mod command;
+mod records;
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use osier_tree::projection::preview::inert;
+
+pub(crate) use self::records::{Records, replace};
+use crate::home::Home;
+use crate::layout::{fit, plain};
+use crate::out::remark;
+use crate::settings::{Found, Project, dotted};
+
+/// The parts of a project's folder that a model or this program would follow.
+const FOLDERS: [&str; 3] = ["extensions", "prompts", "skills"];
+
+/// How much is listed. Whoever asks for more hides something, and is told of as such.
+const COLUMNS: usize = 1000;
+const ROWS: usize = 40;
+
+/// One thing a project asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// The key, or the folder.
+    pub(crate) name: String,
+    /// All of it; what trust is given to.
+    whole: String,
+    /// For people: what may be a secret left out.
+    pub(crate) shown: String,
+}
+
+/// What a project asks for besides what any project may have, and whether it gets it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) root: PathBuf,
+    pub(crate) wishes: Vec<Wish>,
+    pub(crate) standing: Standing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Trusted,
+    /// Nobody was asked yet.
+    Unknown,
+    /// It was trusted, or refused, when it asked for something else.
+    Changed,
+    Refused,
+}
+
+impl Asked {
+    /// `None` if the project asks for nothing.
+    pub(crate) fn of(
+        project: &Project,
+        wanted: &[Found],
+        records: impl FnOnce() -> Records,
+    ) -> Option<Asked> {
+        let wishes = wishes(project, wanted);
+        if wishes.is_empty() {
+            return None;
+        }
+        let standing = records().standing(&project.root, &wishes);
+        Some(Asked { root: project.root.clone(), wishes, standing })
+    }
+
+    pub(crate) fn is_trusted(&self) -> bool {
+        self.standing == Standing::Trusted
+    }
+
+    /// Remembers what the user decided.
+    fn decide(&self, yes: bool, home: &Home) -> Result<()> {
+        records::change(&home.folder, |records| records.set(&self.root, &self.wishes, yes))?
+    }
+}
+
+fn wishes(project: &Project, wanted: &[Found]) -> Vec<Wish> {
+    let of_key = |found: &Found| {
+        let name = dotted(&found.path);
+        let whole = format!("{name} = {}", found.value);
+        // A command must be seen to be judged; the value of a header is nobody's business.
+        let is_header = found.path.get(2).is_some_and(|word| word == "headers");
+        let shown = if is_header { format!("{name} = (set)") } else { whole.clone() };
+        Wish { name, whole, shown }
+    };
+    let of_folder = |name: &&str| {
+        let name = format!("{name}/");
+        project.folder().join(&name).is_dir().then(|| Wish { whole: name.clone(), shown: name.clone(), name })
+    };
+    wanted.iter().map(of_key).chain(FOLDERS.iter().filter_map(of_folder)).collect()
+}
+
+/// Tells a person, in one line, that the project does not get what it asks for.
+pub(crate) fn tell(home: &Home) {
+    if let Some(asked) = home.asked.as_ref().filter(|asked| !asked.is_trusted()) {
+        let names: Vec<&str> = asked.wishes.iter().map(|wish| wish.name.as_str()).collect();
+        remark(&format!(
+            "osier: {} is not trusted, so this of its .osier folder does not count: {}; `osier trust` shows it and asks",
+            plain(&home.shown(&asked.root)),
+            plain(&fit(&names.join(", "), 200)),
+        ));
+    }
+}
+
+/// Asks the person at the terminal, once, whether to trust the project. Without a terminal nobody is asked.
+pub(crate) fn ask(home: Home) -> Result<Home> {
+    let is_open = |asked: &&Asked| matches!(asked.standing, Standing::Unknown | Standing::Changed);
+    let Some(asked) = home.asked.as_ref().filter(is_open) else { return Ok(home) };
+    if !is_somebody_there() {
+        tell(&home);
+        return Ok(home);
+    }
+    match answer(asked, &home)? {
+        None => Ok(home),
+        Some(yes) => {
+            asked.decide(yes, &home)?;
+            home.again()
+        }
+    }
+}
+
+fn is_somebody_there() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Puts the question. `None` if nobody answered.
+fn answer(asked: &Asked, home: &Home) -> Result<Option<bool>> {
+    let mut stderr = std::io::stderr();
+    let since = match asked.standing {
+        Standing::Changed => "asks for something else than when you decided about it",
+        _ => "asks for what a folder gets only if you trust it",
+    };
+    let question = format!(
+        "{} {since}:\n{}Whoever wrote this could read what you send and have commands run. Trust it? [y/N] ",
+        plain(&home.shown(&asked.root)),
+        listed(&asked.wishes),
+    );
+    write!(stderr, "{}", inert(&question))?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer)?;
+    Ok((read > 0).then(|| matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
+}
+
+fn listed(wishes: &[Wish]) -> String {
+    let mut rows: Vec<String> =
+        wishes.iter().take(ROWS).map(|wish| format!("  {}\n", fit(&plain(&wish.shown), COLUMNS))).collect();
+    if wishes.len() > ROWS {
+        rows.push(format!("  and {} more, which is a lot: look into the file\n", wishes.len() - ROWS));
+    }
+    rows.concat()
+}
+
+/// The project of a directory, or why there is none.
+fn project_of(directory: &Path, home: &Home) -> Result<Project> {
+    let shown = plain(&home.shown(directory));
+    Project::find(directory, &home.homes()).ok_or_else(|| {
+        anyhow::anyhow!(
+            "{shown} belongs to no project: neither it nor a folder above it holds .osier or .git"
+        )
+    })
+}

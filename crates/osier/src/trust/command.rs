@@ -1,0 +1,150 @@
+//! `osier trust`: trust a project's folder, take that back, or list what was decided. For scripts and second thoughts.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use serde::Serialize;
+
+use super::records::{self, Records};
+use super::{Asked, Standing, Wish, answer, is_somebody_there, listed, project_of};
+use crate::failure::usage;
+use crate::home::{self, Home};
+use crate::layout::{left, plain};
+use crate::out::{Out, remark};
+use crate::settings::{OfProject, Project};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  osier trust                  show what this project asks for, and ask
+  osier trust ~/site --yes     trust another one, without being asked
+  osier trust --remove         take it back
+  osier trust --list
+
+A project is the nearest folder that holds .osier or .git. Its .osier folder can set how hard a model
+thinks and the like; servers, keys, commands, models, tools and prompts count only once you trust it, and
+only as long as it asks for the same. Prints what the project asks for.")]
+pub(crate) struct Args {
+    /// A directory of the project, instead of the current one
+    dir: Option<PathBuf>,
+    /// Trust it without being asked
+    #[arg(long, short, conflicts_with_all = ["list", "remove"])]
+    yes: bool,
+    /// Forget what was decided about it
+    #[arg(long, conflicts_with = "list")]
+    remove: bool,
+    /// List the folders decided about
+    #[arg(long, conflicts_with = "dir")]
+    list: bool,
+    /// Print as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Works with settings that stop other commands: the file of a project may be what is wrong.
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    let (home, _) = Home::look(&home::cwd()?)?;
+    let home = &home;
+    let dir = args.dir.clone().unwrap_or_else(|| home.cwd.clone());
+    match (args.list, args.remove) {
+        (true, _) => list(args.json, home),
+        (_, true) => remove(&dir, args.json, home),
+        _ => trust(&dir, &args, home),
+    }
+}
+
+/// A folder as it is listed.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    folder: String,
+    standing: &'static str,
+    wishes: Vec<String>,
+}
+
+impl Row {
+    fn new(root: &Path, standing: &'static str, wishes: &[Wish]) -> Row {
+        let wishes = wishes.iter().map(|wish| wish.shown.clone()).collect();
+        Row { folder: root.to_string_lossy().into_owned(), standing, wishes }
+    }
+}
+
+fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
+    let project = project_of(dir, home)?;
+    if let Some(objection) = project.objection() {
+        bail!("{objection}; somebody else could change what it asks for, so it cannot be trusted");
+    }
+    let of_project = OfProject::read(&project);
+    home.no_mistakes(&of_project.problems)?;
+    let root = plain(&home.shown(&project.root));
+    let records = Records::read(&home.folder)?;
+    let Some(asked) = Asked::of(&project, &of_project.wanted, || records) else {
+        bail!("{root} asks for nothing that needs trust");
+    };
+    if !args.yes && !is_somebody_there() {
+        remark(&format!("{root} asks for:\n{}", listed(&asked.wishes).trim_end()));
+        return Err(usage("add --yes to trust it without being asked"));
+    }
+    let yes = args.yes || answer(&asked, home)?.unwrap_or(false);
+    asked.decide(yes, home)?;
+    let standing = if yes { "trusted" } else { "refused" };
+    let mut out = Out::new();
+    if args.json {
+        out.json(&Row::new(&project.root, standing, &asked.wishes))?;
+    } else {
+        out.line(&format!("{standing}: {root}"))?;
+        if args.yes {
+            out.text(&listed(&asked.wishes))?;
+        }
+    }
+    out.done()
+}
+
+/// A folder that is gone can still be forgotten, by the name it had.
+fn remove(dir: &Path, json: bool, home: &Home) -> Result<ExitCode> {
+    let root = match project_of(dir, home) {
+        Ok(project) => project.root,
+        Err(_) => std::path::absolute(dir)?,
+    };
+    let was_there = records::change(&home.folder, |records| records.remove(&root))?;
+    let shown = plain(&home.shown(&root));
+    if !was_there {
+        bail!("nothing was decided about {shown}; `osier trust --list` shows what was");
+    }
+    let mut out = Out::new();
+    match json {
+        true => out.json(&serde_json::json!({ "folder": root.to_string_lossy(), "standing": "unknown" }))?,
+        false => out.line(&format!("forgotten: {shown}"))?,
+    }
+    out.done()
+}
+
+fn list(json: bool, home: &Home) -> Result<ExitCode> {
+    let records = Records::read(&home.folder)?;
+    let rows: Vec<Row> = records.folders().map(|(root, yes)| row(root, yes, &records)).collect();
+    let mut out = Out::new();
+    if json {
+        out.json(&rows)?;
+        return out.done();
+    }
+    for row in &rows {
+        out.line(&format!("{}  {}", left(row.standing, 7), plain(&home.shown(Path::new(&row.folder)))))?;
+    }
+    if rows.is_empty() {
+        remark("no folder was decided about");
+    }
+    out.done()
+}
+
+fn row(root: &Path, yes: bool, records: &Records) -> Row {
+    let project = Project { root: root.to_owned() };
+    let asked = Asked::of(&project, &OfProject::read(&project).wanted, || records.clone());
+    let standing = match asked.as_ref().map(|asked| asked.standing) {
+        _ if !root.is_dir() => "gone",
+        Some(Standing::Changed) => "changed",
+        _ if yes => "trusted",
+        _ => "refused",
+    };
+    Row::new(root, standing, &asked.map(|asked| asked.wishes).unwrap_or_default())
+}

@@ -1,0 +1,125 @@
+//! `trusted.json` in the home folder: for each project folder, what was decided about what it asked for then.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
+
+use super::{Standing, Wish};
+use crate::settings::Problem;
+
+/// See the module.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Records {
+    folders: BTreeMap<String, Record>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Record {
+    trusted: bool,
+    /// A hash of what the folder asked for.
+    wishes: String,
+}
+
+pub(crate) fn file(home: &Path) -> PathBuf {
+    home.join("trusted.json")
+}
+
+impl Records {
+    /// A file that cannot be read trusts nobody.
+    pub(crate) fn of(home: &Path) -> (Records, Option<Problem>) {
+        match Records::open(home) {
+            Ok(records) => (records, None),
+            Err(error) => {
+                let text = format!("no folder is trusted: {error:#}");
+                (Records::default(), Some(Problem { file: file(home), line: None, text, is_fatal: false }))
+            }
+        }
+    }
+
+    /// For those who would change or list it: what cannot be read is told with its name.
+    pub(crate) fn read(home: &Path) -> Result<Records> {
+        Records::open(home).with_context(|| format!("{}", file(home).display()))
+    }
+
+    fn open(home: &Path) -> Result<Records> {
+        let text = match fs::read(file(home)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Records::default()),
+            Err(error) => return Err(error).context("the file cannot be read"),
+        };
+        serde_json::from_slice(&text).context("the file is damaged; delete it, and trust again")
+    }
+
+    pub(crate) fn standing(&self, root: &Path, wishes: &[Wish]) -> Standing {
+        match root.to_str().and_then(|root| self.folders.get(root)) {
+            None => Standing::Unknown,
+            Some(record) if record.wishes != hash(wishes) => Standing::Changed,
+            Some(record) if record.trusted => Standing::Trusted,
+            Some(_) => Standing::Refused,
+        }
+    }
+
+    pub(crate) fn set(&mut self, root: &Path, wishes: &[Wish], trusted: bool) -> Result<()> {
+        let Some(name) = root.to_str() else {
+            bail!("{} cannot be trusted: its name is not UTF-8", root.display());
+        };
+        self.folders.insert(name.to_owned(), Record { trusted, wishes: hash(wishes) });
+        Ok(())
+    }
+
+    /// Whether there was something to forget.
+    pub(crate) fn remove(&mut self, root: &Path) -> bool {
+        root.to_str().is_some_and(|root| self.folders.remove(root).is_some())
+    }
+
+    /// The folders decided about, and how.
+    pub(crate) fn folders(&self) -> impl Iterator<Item = (&Path, bool)> {
+        self.folders.iter().map(|(root, record)| (Path::new(root), record.trusted))
+    }
+}
+
+fn hash(wishes: &[Wish]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for wish in wishes {
+        hasher.update(&(wish.whole.len() as u64).to_le_bytes());
+        hasher.update(wish.whole.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+/// Changes the file under a lock, so that what one process takes back another does not bring back.
+pub(crate) fn change<T>(home: &Path, f: impl FnOnce(&mut Records) -> T) -> Result<T> {
+    let _lock = lock(home).with_context(|| format!("cannot write to {}", home.display()))?;
+    let before = Records::read(home)?;
+    let mut records = before.clone();
+    let told = f(&mut records);
+    if records != before {
+        let text = serde_json::to_vec_pretty(&records)?;
+        replace(&file(home), &text).with_context(|| format!("cannot write {}", file(home).display()))?;
+    }
+    Ok(told)
+}
+
+fn lock(home: &Path) -> std::io::Result<fs::File> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+    let path = home.join("trusted.lock");
+    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// Puts a file in its place whole or not at all, readable by its owner alone. Through a link the file itself is replaced.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut new = tempfile::Builder::new().prefix(".osier-").tempfile_in(folder)?;
+    new.write_all(bytes)?;
+    new.as_file().sync_all()?;
+    new.persist(&path)?;
+    Ok(())
+}

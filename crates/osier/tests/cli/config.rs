@@ -1,0 +1,357 @@
+//! `osier config`: settings from files, one over the other, and what is said about mistakes in them.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use osier_testkit::{Expect, expect};
+
+use crate::support::World;
+
+/// A world with a settings file of the user, and perhaps one of the project.
+fn world(user: &str, project: Option<&str>) -> World {
+    let world = World::new();
+    fs::create_dir(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), user).unwrap();
+    if let Some(project) = project {
+        world.write(".osier/config.toml", project);
+    }
+    world
+}
+
+fn check(world: &World, commands: &[&[&str]], expect: Expect) {
+    let told: String =
+        commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), world.args(args))).collect();
+    expect.assert_eq(&world.named(&told));
+}
+
+const CONFIG: &[&str] = &["config"];
+
+#[test]
+fn without_files_the_defaults_hold() {
+    check(
+        &World::new(),
+        &[CONFIG],
+        expect![[r#"
+        $ config
+        model                 "offline/offline"  needs no key
+        thinking              "medium"           default
+        approval              "default"          default
+        tools                 -
+        backtracking          true               default
+        system_prompt         -
+        append_system_prompt  -
+        durability            "turn"             default
+        retry.attempts        4                  default
+        retry.patience        60                 default
+    "#]],
+    );
+}
+
+#[test]
+fn each_setting_is_shown_with_the_line_it_came_from() {
+    let world = world(
+        "# mine\nthinking = \"low\"\ntools = [\"read\", \"ls\"]\n\n[providers.local]\nbase_url = \"http://127.0.0.1:8080/v1\"\n\
+         [[providers.local.models]]\nid = \"smollm2\"\ncontext_window = 8192\n",
+        Some("thinking = \"high\"\nretry.attempts = 2\n"),
+    );
+    check(
+        &world,
+        &[CONFIG],
+        expect![[r#"
+        $ config
+        model                     "local/smollm2"             a server of your own has it
+        thinking                  "high"                      ~/work/.osier/config.toml:1
+        approval                  "default"                   default
+        tools                     ["read", "ls"]              ~/home/config.toml:3
+        backtracking              true                        default
+        system_prompt             -
+        append_system_prompt      -
+        durability                "turn"                      default
+        retry.attempts            4                           default
+        retry.patience            60                          default
+        providers.local.base_url  "http://127.0.0.1:8080/v1"  ~/home/config.toml:6
+        providers.local.models    smollm2                     ~/home/config.toml:7
+        retry.attempts            2                           not trusted: ~/work/.osier/config.toml:2
+    "#]],
+    );
+}
+
+#[test]
+fn a_key_in_the_environment_chooses_the_model_and_is_not_shown() {
+    let world = World::new();
+    let mut command = world.command();
+    let output = command.env("OPENAI_API_KEY", "sk-hunter2").args(["config", "--json"]).output().unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(!out.contains("hunter2"), "{out}");
+    let rows: serde_json::Value = serde_json::from_str(&out).unwrap();
+    expect![[r#"{"key":"model","value":"openai/gpt-5.5","from":"environment","variable":"OPENAI_API_KEY"}"#]]
+        .assert_eq(&rows[0].to_string());
+}
+
+#[test]
+fn secrets_are_said_to_be_set_and_never_shown() {
+    let world = world(
+        "[providers.p]\nbase_url = \"https://me:hunter2@host.example/v1?key=hunter2#hunter2\"\n\
+         api_key_command = \"echo hunter2\"\nheaders = { x-token = \"hunter2\" }\n",
+        Some("[providers.q]\nbase_url = \"http://x:hunter2@y\"\nheaders = { a = \"hunter2\" }\n"),
+    );
+    let mut told = String::new();
+    for args in [
+        ["config"].as_slice(),
+        &["config", "--json"],
+        &["config", "get", "providers.p.headers.x-token"],
+        &["config", "get", "providers.p.api_key_command", "--json"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["models", "--all"],
+    ] {
+        let ran = world.args(args);
+        assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{args:?}: {ran}");
+        told += &ran.out;
+    }
+    assert!(told.contains("https://host.example/v1") && told.contains("(set)"), "{told}");
+}
+
+#[test]
+fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
+    let unknown = "durabilty = \"always\"\n[retry]\natempts = 1\n";
+    let world = world(unknown, None);
+    check(
+        &world,
+        &[&["sessions", "list"], CONFIG],
+        expect![[r#"
+        $ sessions list
+        ! osier: ~/home/config.toml:1: unknown key durabilty; did you mean durability?
+        ! osier: ~/home/config.toml:3: unknown key retry.atempts; did you mean retry.attempts?
+        ! no sessions in this directory; --all shows those of others
+        $ config
+        model                 "offline/offline"  needs no key
+        thinking              "medium"           default
+        approval              "default"          default
+        tools                 -
+        backtracking          true               default
+        system_prompt         -
+        append_system_prompt  -
+        durability            "turn"             default
+        retry.attempts        4                  default
+        retry.patience        60                 default
+        ! osier: ~/home/config.toml:1: unknown key durabilty; did you mean durability?
+        ! osier: ~/home/config.toml:3: unknown key retry.atempts; did you mean retry.attempts?
+    "#]],
+    );
+    fs::write(world.home().join("config.toml"), "thinking = \"loud\"\nmodel = 3\n").unwrap();
+    check(
+        &world,
+        &[&["sessions", "list"], &["models"], CONFIG],
+        expect![[r#"
+        $ sessions list
+        ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
+        !   ~/home/config.toml:2: model must be text
+        exit 1
+        $ models
+        ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
+        !   ~/home/config.toml:2: model must be text
+        exit 1
+        $ config
+        model                 "offline/offline"  needs no key
+        thinking              "medium"           default
+        approval              "default"          default
+        tools                 -
+        backtracking          true               default
+        system_prompt         -
+        append_system_prompt  -
+        durability            "turn"             default
+        retry.attempts        4                  default
+        retry.patience        60                 default
+        ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
+        ! osier: ~/home/config.toml:2: model must be text
+    "#]],
+    );
+    fs::write(world.home().join("config.toml"), "model = \"unfinished\nkey = \"sk-hunter2\"\n").unwrap();
+    check(
+        &world,
+        &[&["sessions", "list"]],
+        expect![[r#"
+        $ sessions list
+        ! osier: ~/home/config.toml:1: this is no TOML: invalid basic string, expected `"`
+        exit 1
+    "#]],
+    );
+}
+
+#[test]
+fn a_file_of_nothing_but_mistakes_does_not_bury_the_rest() {
+    let mistakes: String = (0..100).map(|number| format!("key{number} = 1\n")).collect();
+    let ran = world(&mistakes, None).args(&["sessions", "list"]);
+    assert_eq!(ran.err.lines().count(), 10, "{}", ran.err);
+    assert!(ran.err.contains("and 92 more; `osier doctor` tells all"), "{}", ran.err);
+}
+
+#[test]
+fn a_name_in_a_file_cannot_speak_to_the_terminal_or_pass_for_another_line() {
+    let world = world("", Some("\"a\\u001b[2J\\nosier: all is well\" = 1\n"));
+    let ran = world.args(&["sessions", "list"]);
+    assert_eq!(ran.err.lines().count(), 2, "{:?}", ran.err);
+    assert!(!ran.err.contains('\u{1b}'), "{:?}", ran.err);
+}
+
+#[test]
+fn a_setting_is_changed_in_the_users_file_which_keeps_the_rest() {
+    let before = "# my settings\nthinking = \"low\" # enough\n\n[providers.local]  # here\nbase_url = \"http://127.0.0.1:1/v1\"\nheaders = { a = \"1\" }\n";
+    let world = world(before, None);
+    let file = world.home().join("config.toml");
+    check(
+        &world,
+        &[
+            &["config", "set", "thinking", "high"],
+            &["config", "set", "model", "anthropic/claude-opus-5-5"],
+            &["config", "set", "tools", "read,grep"],
+            &["config", "set", "backtracking", "false"],
+            &["config", "set", "providers.local.headers.b", "secret"],
+            &["config", "set", "providers.other.base_url", "http://127.0.0.1:2/v1"],
+            &["config", "get", "tools"],
+            &["config", "get", "thinking"],
+        ],
+        expect![[r#"
+            $ config set thinking high
+            thinking = "high"
+            $ config set model anthropic/claude-opus-5-5
+            model = "anthropic/claude-opus-5-5"
+            $ config set tools read,grep
+            tools = ["read", "grep"]
+            $ config set backtracking false
+            backtracking = false
+            $ config set providers.local.headers.b secret
+            providers.local.headers.b = (set)
+            $ config set providers.other.base_url http://127.0.0.1:2/v1
+            providers.other.base_url = "http://127.0.0.1:2/v1"
+            $ config get tools
+            ["read", "grep"]
+            $ config get thinking
+            high
+        "#]],
+    );
+    expect![[r##"
+        # my settings
+        thinking = "high" # enough
+        model = "anthropic/claude-opus-5-5"
+        tools = ["read", "grep"]
+        backtracking = false
+
+        [providers.local]  # here
+        base_url = "http://127.0.0.1:1/v1"
+        headers = { a = "1", b = "secret" }
+
+        [providers.other]
+        base_url = "http://127.0.0.1:2/v1"
+    "##]]
+    .assert_eq(&fs::read_to_string(&file).unwrap());
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    for key in ["model", "tools", "backtracking", "providers.local.headers.b", "providers.other.base_url"] {
+        assert_eq!(world.args(&["config", "unset", key]).code, 0, "{key}");
+    }
+    assert_eq!(world.args(&["config", "set", "thinking", "low"]).code, 0);
+    let after = fs::read_to_string(&file).unwrap();
+    assert_eq!(after, before);
+}
+
+#[test]
+fn a_setting_that_cannot_be_is_refused_and_nothing_is_written() {
+    let world = World::new();
+    check(
+        &world,
+        &[
+            &["config", "set", "thinking", "loud"],
+            &["config", "set", "modle", "x"],
+            &["config", "set", "retry.attempts", "many"],
+            &["config", "set", "providers", "x"],
+            &["config", "set", "a b", "x"],
+            &["config", "unset", "model"],
+            &["config", "get", "tools"],
+            &["config", "get", "providers.x.base_ulr"],
+        ],
+        expect![[r#"
+            $ config set thinking loud
+            ! osier: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
+            exit 2
+            $ config set modle x
+            ! osier: there is no setting modle; did you mean model?
+            exit 2
+            $ config set retry.attempts many
+            ! osier: retry.attempts must be a whole number from 1 to 20
+            exit 2
+            $ config set providers x
+            ! osier: providers is a table; name one of its keys
+            exit 2
+            $ config set a b x
+            ! osier: a b is no key
+            exit 2
+            $ config unset model
+            ! osier: model is not set in ~/home/config.toml
+            exit 1
+            $ config get tools
+            ! osier: tools is not set
+            exit 1
+            $ config get providers.x.base_ulr
+            ! osier: there is no setting providers.x.base_ulr; did you mean providers.x.base_url?
+            exit 2
+        "#]],
+    );
+    assert!(!world.home().join("config.toml").exists());
+}
+
+#[test]
+fn a_change_that_changes_nothing_here_says_why() {
+    let world = world("", Some("thinking = \"off\"\n"));
+    check(
+        &world,
+        &[&["config", "set", "thinking", "max"], &["config", "set", "model", "claude-opos-5-5"]],
+        expect![[r#"
+            $ config set thinking max
+            thinking = "max"
+            ! osier: here ~/work/.osier/config.toml:1 counts over it
+            $ config set model claude-opos-5-5
+            model = "claude-opos-5-5"
+            ! osier: no model claude-opos-5-5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5?; `osier models` lists what there is
+        "#]],
+    );
+}
+
+#[test]
+fn a_link_to_the_settings_stays_a_link() {
+    let world = world("", None);
+    let file = world.home().join("config.toml");
+    world.write("dotfiles.toml", "# kept elsewhere\n");
+    fs::remove_file(&file).unwrap();
+    symlink(world.path("dotfiles.toml"), &file).unwrap();
+    assert_eq!(world.args(&["config", "set", "thinking", "low"]).code, 0);
+    assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
+    assert_eq!(world.read("dotfiles.toml"), b"# kept elsewhere\nthinking = \"low\"\n");
+}
+
+#[test]
+fn settings_that_are_not_toml_are_not_overwritten() {
+    let world = world("model = \n", None);
+    check(
+        &world,
+        &[&["config", "set", "thinking", "low"], &["config", "path"]],
+        expect![[r#"
+        $ config set thinking low
+        ! osier: ~/home/config.toml:1: this is no TOML: string values must be quoted, expected literal string; mend it first
+        exit 1
+        $ config path
+        $DIR/home/config.toml
+    "#]],
+    );
+    assert_eq!(fs::read_to_string(world.home().join("config.toml")).unwrap(), "model = \n");
+}
+
+#[test]
+fn help_and_version_do_not_look_at_settings() {
+    let world = world("this is no toml", None);
+    for args in [["--version"].as_slice(), &["--help"], &["config", "keys"], &["config", "--help"], &["man"]]
+    {
+        let ran = world.args(args);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}");
+    }
+}

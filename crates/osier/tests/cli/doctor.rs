@@ -1,0 +1,305 @@
+//! `osier doctor`: what stands in the way, and what to do about it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use osier_testkit::{Expect, expect};
+use serde_json::Value;
+
+use crate::listing::Listing;
+use crate::run_support::Terminal;
+use crate::support::{Ran, World};
+
+fn world(settings: &str) -> World {
+    let world = World::new();
+    fs::create_dir(world.home()).unwrap();
+    mode(&world.home(), 0o700);
+    fs::write(world.home().join("config.toml"), settings).unwrap();
+    world
+}
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// What the doctor says about some areas. Where programs are is the machine's business.
+fn check(world: &World, areas: &[&str], expect: Expect) {
+    expect.assert_eq(&world.named(&said(&world.args(&["doctor"]), areas)));
+}
+
+fn said(ran: &Ran, areas: &[&str]) -> String {
+    let mut wanted = false;
+    let mut said = String::new();
+    for line in ran.out.lines() {
+        if !line.starts_with(' ') {
+            wanted = line.split_whitespace().nth(1).is_some_and(|area| areas.contains(&area));
+        }
+        if wanted {
+            said += &format!("{line}\n");
+        }
+    }
+    let ports = regex::Regex::new(r"127\.0\.0\.1:\d+").unwrap();
+    format!("{}exit {}\n", ports.replace_all(&said, "127.0.0.1:PORT"), ran.code)
+}
+
+#[test]
+fn a_new_machine_is_well() {
+    let world = World::new();
+    let ran = world.args(&["doctor"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran}");
+    check(
+        &world,
+        &["settings", "trust", "model", "key", "server", "terminal", "store"],
+        expect![[r#"
+        ok    settings  none; the defaults hold
+        warn  model     offline/offline: built in, and not clever
+                        → set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add a server; see `osier models --all`
+        ok    key       none is set, and none is needed for the offline model
+        ok    terminal  none: the output goes to a file or a program
+        ok    store     ~/home is made with the first session
+        exit 0
+    "#]],
+    );
+    assert!(!world.home().exists(), "looking makes nothing");
+}
+
+#[test]
+fn mistakes_in_settings_are_told_all_at_once() {
+    let world = world("modle = 1\nthinking = \"loud\"\n[providers.x]\nname = \"X\"\n");
+    check(
+        &world,
+        &["settings", "model"],
+        expect![[r#"
+        warn  settings  ~/home/config.toml:1: unknown key modle; did you mean model?
+                        → mend or remove it; it does nothing
+        fail  settings  ~/home/config.toml:2: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
+                        → mend this line; until then no other command works here
+        fail  settings  providers.x: `base_url` is missing
+                        → mend it in ~/home/config.toml
+        warn  model     offline/offline: built in, and not clever
+                        → set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or add a server; see `osier models --all`
+        exit 1
+    "#]],
+    );
+}
+
+#[test]
+fn keys_are_looked_for_and_never_shown() {
+    let server = Listing::of(&["m"]);
+    let world = world("");
+    let key = world.path("key");
+    let provider =
+        |name: &str, key: &str| format!("[providers.{name}]\nbase_url = \"{}\"\n{key}\n", server.url);
+    let settings = [
+        provider("a", "api_key_env = \"A_KEY\""),
+        provider("b", &format!("api_key_file = \"{}\"", key.display())),
+        provider("c", "api_key_command = \"echo sk-hunter2\""),
+        provider("d", ""),
+        provider("e", "api_key_command = \"echo sk-hunter2; false\""),
+    ];
+    fs::write(world.home().join("config.toml"), settings.concat()).unwrap();
+    fs::write(&key, "sk-hunter2").unwrap();
+    mode(&key, 0o644);
+    check(
+        &world,
+        &["key", "server"],
+        expect![[r#"
+            warn  key       a has no key
+                            → set A_KEY
+            warn  key       b has no key
+                            → the key file $DIR/work/key can be read by others (mode 644); run `chmod 600 $DIR/work/key`
+            ok    key       c: comes from a command
+            ok    key       d: needs none
+            ok    key       e: comes from a command
+            ok    server    c answers, and has 1 model
+            ok    server    d answers, and has 1 model
+            warn  server    e: the key command failed (exit status: 1)
+                            → mend where its key comes from
+            exit 0
+        "#]],
+    );
+    mode(&key, 0o600);
+    let mut command = world.command();
+    let ran = Ran::of(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
+    expect![[r#"
+        ok    key       a: A_KEY is set
+        ok    key       b: is in $DIR/work/key, which only you can read
+        ok    key       c: comes from a command
+        ok    key       d: needs none
+        ok    key       e: comes from a command
+        ok    server    a answers, and has 1 model
+        ok    server    b answers, and has 1 model
+        ok    server    c answers, and has 1 model
+        ok    server    d answers, and has 1 model
+        warn  server    e: the key command failed (exit status: 1)
+                        → mend where its key comes from
+        exit 0
+    "#]]
+    .assert_eq(&world.named(&said(&ran, &["key", "server"])));
+    assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{ran}");
+    let with_key = server.heard().iter().filter(|head| head.contains("sk-hunter2")).count();
+    assert!(with_key >= 4, "the key is tried: {:?}", server.heard());
+}
+
+#[test]
+fn a_server_that_refuses_or_is_silent_is_told_of() {
+    let refuses = Listing::new(401, "{\"error\":{\"message\":\"no such key sk-hunter2\"}}");
+    let has_no_list = Listing::new(404, "nothing here");
+    let silent = Listing::silent();
+    let world = world(&format!(
+        "model = \"silent/m\"\n[providers.refuses]\nbase_url = \"{}\"\napi_key_env = \"A_KEY\"\n[providers.nolist]\nbase_url = \"{}\"\n\
+         [providers.silent]\nbase_url = \"{}\"\n[providers.closed]\nbase_url = \"http://127.0.0.1:1/v1\"\n",
+        refuses.url, has_no_list.url, silent.url,
+    ));
+    let mut command = world.command();
+    let ran = Ran::of(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
+    expect![[r#"
+        warn  server    cannot talk to closed: tcp connect error: Connection refused (os error 111)
+                        → is it running, and is its base_url right? A proxy is set by HTTPS_PROXY
+        warn  server    nolist answers, but does not say which models it has: nolist does not understand the request (status 404). nothing here
+                        → its models can be used if you name them in the settings
+        fail  server    refuses does not accept the key. no such key [key]
+                        → make a new key, or correct the one that is set
+        fail  server    silent: no answer within 5 s
+                        → is it running, and is its base_url right?
+        exit 1
+    "#]].assert_eq(&world.named(&said(&ran, &["server"])));
+    assert!(!ran.out.contains("hunter2"), "{}", ran.out);
+}
+
+#[test]
+fn a_store_that_others_can_look_into_or_that_cannot_be_read_is_told_of() {
+    let world = world("[providers.p]\nbase_url = \"http://127.0.0.1:1\"\nheaders = { t = \"s\" }\n");
+    world.ok("append hello");
+    mode(&world.home(), 0o755);
+    mode(&world.home().join("sessions"), 0o750);
+    mode(&world.home().join("config.toml"), 0o644);
+    fs::write(world.session_file(), "no session\n").unwrap();
+    let ran = world.args(&["doctor"]);
+    let told = said(&ran, &["store", "settings"]);
+    let file = regex::Regex::new(r"such as .*").unwrap();
+    expect![[r#"
+        ok    settings  ~/home/config.toml
+        warn  settings  ~/home/config.toml can be read by others, and holds secrets
+                        → chmod 600 ~/home/config.toml
+        ok    store     ~/home can be written to, and locks hold
+        warn  store     others can look into ~/home (mode 755)
+                        → chmod 700 ~/home
+        warn  store     others can look into ~/home/sessions (mode 750)
+                        → chmod 700 ~/home/sessions
+        warn  store     1 session cannot be read, such as …
+                        → `osier sessions verify FILE` tells what is wrong
+        exit 0
+    "#]]
+    .assert_eq(&world.named(&file.replace(&told, "such as …")));
+}
+
+#[test]
+fn a_home_that_cannot_be_is_a_failure() {
+    let world = World::new();
+    world.write("file", "");
+    let mut command = world.command();
+    let ran = Ran::of(command.env("OSIER_HOME", world.path("file/home")).arg("doctor").output().unwrap());
+    expect![[r#"
+        fail  store     ~/work/file/home cannot be made in ~/work/file
+                        → set OSIER_HOME to a folder you can write to
+        exit 1
+    "#]]
+    .assert_eq(&world.named(&said(&ran, &["store"])));
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let world = world("");
+    world.ok("append hello");
+    let before = crate::support::files_below(&world.home());
+    assert_eq!(world.args(&["doctor"]).code, 0);
+    assert_eq!(crate::support::files_below(&world.home()), before);
+}
+
+#[test]
+fn trust_is_looked_at() {
+    let world = world("");
+    world.write(".osier/config.toml", "approval = \"yolo\"\n");
+    check(
+        &world,
+        &["trust"],
+        expect![[r#"
+        warn  trust     ~/work is not trusted, so what it asks for does not count
+                        → `osier trust` shows what it asks for, and asks you
+        exit 0
+    "#]],
+    );
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    check(
+        &world,
+        &["trust"],
+        expect![[r#"
+        ok    trust     ~/work is trusted
+        exit 0
+    "#]],
+    );
+    world.write(".osier/config.toml", "approval = \"autoEdit\"\n");
+    check(
+        &world,
+        &["trust"],
+        expect![[r#"
+        warn  trust     ~/work asks for something else than when you decided about it
+                        → `osier trust` shows what it asks for, and asks you
+        exit 0
+    "#]],
+    );
+    mode(&world.path(".osier"), 0o777);
+    check(
+        &world,
+        &["trust"],
+        expect![[r#"
+        warn  trust     everybody can write to $DIR/work/.osier, so its settings do not count
+                        → make it yours alone
+        exit 0
+    "#]],
+    );
+}
+
+#[test]
+fn json_has_the_same_checks() {
+    let world = world("model = \"anthropic/claude-opus-5-5\"\n");
+    let ran = world.args(&["doctor", "--json"]);
+    assert_eq!(ran.code, 1, "the key is missing");
+    let checks: Value = serde_json::from_str(&ran.out).unwrap();
+    let failed: Vec<&Value> =
+        checks.as_array().unwrap().iter().filter(|check| check["status"] == "fail").collect();
+    expect![[r#"
+        [
+          {
+            "area": "model",
+            "status": "fail",
+            "said": "anthropic/claude-opus-5-5 cannot be used",
+            "advice": "set ANTHROPIC_API_KEY"
+          },
+          {
+            "area": "key",
+            "status": "fail",
+            "said": "anthropic has no key",
+            "advice": "set ANTHROPIC_API_KEY"
+          }
+        ]"#]]
+    .assert_eq(&serde_json::to_string_pretty(&failed).unwrap());
+}
+
+#[test]
+fn a_terminal_is_looked_at() {
+    let world = World::new();
+    let mut command = world.command();
+    command.env("TERM", "xterm-256color").env("LANG", "C").arg("doctor");
+    let (code, screen) = Terminal::start(command).end();
+    let told = said(&Ran { code, out: screen, err: String::new() }, &["terminal"]);
+    expect![[r#"
+        ok    terminal  size unknown, TERM xterm-256color, no colours
+        warn  terminal  the language settings do not say UTF-8
+                        → set LANG=C.UTF-8, or the UTF-8 form of your language
+        exit 0
+    "#]]
+    .assert_eq(&told);
+}

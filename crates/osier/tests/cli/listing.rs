@@ -1,0 +1,64 @@
+//! A server that is asked which models it has. It always says the same, and remembers every word it heard.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// See the module.
+pub(crate) struct Listing {
+    pub(crate) url: String,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+impl Listing {
+    /// Answers every request with this.
+    pub(crate) fn new(status: u16, body: &str) -> Listing {
+        let answer = format!(
+            "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        Listing::with(Some(answer))
+    }
+
+    /// Has models of these names.
+    pub(crate) fn of(models: &[&str]) -> Listing {
+        let models: Vec<_> =
+            models.iter().map(|id| serde_json::json!({ "id": id, "meta": { "n_ctx": 4096 } })).collect();
+        Listing::new(200, &serde_json::json!({ "data": models }).to_string())
+    }
+
+    /// Listens and says nothing, for as long as the test runs.
+    pub(crate) fn silent() -> Listing {
+        Listing::with(None)
+    }
+
+    fn with(answer: Option<String>) -> Listing {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let heard: Arc<Mutex<Vec<String>>> = Arc::default();
+        let ears = heard.clone();
+        std::thread::spawn(move || {
+            let mut kept = Vec::new();
+            for socket in listener.incoming().map_while(Result::ok) {
+                ears.lock().unwrap().push(head(&socket));
+                match &answer {
+                    Some(answer) => drop((&socket).write_all(answer.as_bytes())),
+                    None => kept.push(socket),
+                }
+            }
+        });
+        Listing { url, heard }
+    }
+
+    /// The requests, each with its headers. A connection alone counts as one.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+fn head(socket: &TcpStream) -> String {
+    let mut head = String::new();
+    let mut reader = BufReader::new(socket);
+    while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).is_ok_and(|count| count > 0) {}
+    head
+}

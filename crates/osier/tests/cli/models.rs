@@ -1,0 +1,239 @@
+//! `osier models`: what can be used now, and what is missing for the rest.
+
+use std::fs;
+
+use osier_testkit::{Expect, expect};
+use serde_json::Value;
+
+use crate::listing::Listing;
+use crate::support::{Ran, World};
+
+fn world(settings: &str) -> World {
+    let world = World::new();
+    fs::create_dir(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), settings).unwrap();
+    world
+}
+
+fn local(name: &str, url: &str) -> String {
+    format!("[providers.{name}]\nbase_url = \"{url}\"\n")
+}
+
+fn check(world: &World, args: &[&str], expect: Expect) {
+    let told = format!("$ osier {}\n{}", args.join(" "), world.args(args));
+    let ports = regex::Regex::new(r"127\.0\.0\.1:\d+").unwrap();
+    expect.assert_eq(&ports.replace_all(&world.named(&told), "127.0.0.1:PORT"));
+}
+
+fn json(world: &World, args: &[&str]) -> Value {
+    let ran = world.args(args);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    serde_json::from_str(&ran.out).unwrap()
+}
+
+#[test]
+fn with_nothing_set_up_there_is_the_offline_model() {
+    check(
+        &World::new(),
+        &["models"],
+        expect![[r#"
+            $ osier models
+              model            window  output  $ in  $ out  can
+            * offline/offline    200k     16k     -      -  tools
+            ! no key and no server is set up; --all shows what there is, and what it needs
+        "#]],
+    );
+}
+
+#[test]
+fn a_key_makes_the_models_of_its_provider_usable() {
+    let world = World::new();
+    let mut command = world.command();
+    let ran = Ran::of(command.env("GEMINI_API_KEY", "sk-hunter2").arg("models").output().unwrap());
+    expect![[r#"
+          model                          window  output  $ in  $ out  can
+        * google/gemini-3.1-pro-preview   1.05M     65k     2     12  tools images thinking
+          google/gemini-3.8-flash         1.05M     65k  0.75   3.75  tools images thinking
+          google/gemini-3.5-flash         1.05M     65k   1.5      9  tools images thinking
+          google/gemini-2.5-flash         1.05M     65k   0.3    2.5  tools images thinking
+          offline/offline                  200k     16k     -      -  tools
+    "#]]
+    .assert_eq(&ran.to_string());
+}
+
+#[test]
+fn what_is_missing_is_told_on_request() {
+    check(
+        &World::new(),
+        &["models", "--all", "claude", "haiku"],
+        expect![[r#"
+            $ osier models --all claude haiku
+              model                       window  output  $ in  $ out  can
+              anthropic/claude-haiku-5-5      1M    128k   0.1    0.5  tools images thinking  (set ANTHROPIC_API_KEY)
+              anthropic/claude-haiku-4-5    200k     64k     1      5  tools images thinking  (set ANTHROPIC_API_KEY)
+        "#]],
+    );
+    check(
+        &World::new(),
+        &["models", "--all", "zzz"],
+        expect![[r#"
+            $ osier models --all zzz
+            ! no such model
+        "#]],
+    );
+    check(
+        &World::new(),
+        &["models", "claude"],
+        expect![[r#"
+            $ osier models claude
+            ! no such model; --all shows those that cannot be used yet
+        "#]],
+    );
+}
+
+#[test]
+fn a_server_of_ones_own_is_asked_what_it_has() {
+    let server = Listing::of(&["listed", "unlisted"]);
+    let settings = format!(
+        "{}api_key_env = \"LOCAL_KEY\"\n[[providers.local.models]]\nid = \"listed\"\nthinking = true\nprice = {{ input = 0.5, output = 1 }}\n",
+        local("local", &server.url)
+    );
+    let world = world(&settings);
+    let mut command = world.command();
+    let ran = Ran::of(command.env("LOCAL_KEY", "sk-local").arg("models").output().unwrap());
+    expect![[r#"
+          model            window  output  $ in  $ out  can
+        * local/listed         4k      4k   0.5      1  tools thinking
+          local/unlisted       4k      4k     -      -  tools
+          offline/offline    200k     16k     -      -  tools
+    "#]]
+    .assert_eq(&ran.to_string());
+    let heard = server.heard();
+    assert_eq!(heard.len(), 1, "{heard:?}");
+    assert!(heard[0].starts_with("GET /v1/models "), "{heard:?}");
+    assert!(heard[0].to_lowercase().contains("authorization: bearer sk-local"), "{heard:?}");
+    assert!(world.args(&["models"]).out.lines().count() == 2, "without the key it is not asked");
+    assert_eq!(server.heard().len(), 1);
+}
+
+/// They are asked at once: three silent ones take no longer than one.
+#[test]
+fn servers_that_do_not_answer_are_told_of_and_hold_nobody_up() {
+    let silent = Listing::silent();
+    let answers = Listing::of(&["here"]);
+    let refuses = Listing::new(500, "{\"error\":{\"message\":\"out of\\u001b[2J memory\"}}");
+    let settings = [
+        local("a", &silent.url),
+        local("b", &answers.url),
+        local("c", &refuses.url),
+        local("d", &silent.url),
+        local("e", &silent.url),
+        local("f", "http://127.0.0.1:1/v1"),
+    ]
+    .concat();
+    let world = world(&settings);
+    check(
+        &world,
+        &["models"],
+        expect![[r#"
+            $ osier models
+              model            window  output  $ in  $ out  can
+              b/here               4k      4k     -      -  tools
+            * offline/offline    200k     16k     -      -  tools
+            ! osier: a does not answer: no answer within 2 s
+            ! osier: c does not answer: c failed with status 500. out of�[2J memory
+            ! osier: d does not answer: no answer within 2 s
+            ! osier: e does not answer: no answer within 2 s
+            ! osier: f does not answer: tcp connect error: Connection refused (os error 111)
+        "#]],
+    );
+    let rows = json(&world, &["models", "--json"]);
+    let names: Vec<&str> =
+        rows.as_array().unwrap().iter().map(|row| row["fullName"].as_str().unwrap()).collect();
+    assert_eq!(names, ["b/here", "offline/offline"]);
+}
+
+#[test]
+fn a_key_command_is_not_run_to_make_a_list() {
+    let server = Listing::of(&["m"]);
+    let world = World::new();
+    let marker = world.path("ran");
+    fs::create_dir(world.home()).unwrap();
+    let settings =
+        format!("{}api_key_command = \"touch {}; echo k\"\n", local("local", &server.url), marker.display());
+    fs::write(world.home().join("config.toml"), settings).unwrap();
+    assert_eq!(world.args(&["models"]).code, 0);
+    assert!(!marker.exists() && server.heard().is_empty());
+}
+
+#[test]
+fn json_has_everything_a_program_needs_to_choose() {
+    let rows = json(&World::new(), &["models", "--all", "--json"]);
+    let rows = rows.as_array().unwrap();
+    let find = |name: &str| rows.iter().find(|row| row["fullName"] == name).unwrap();
+    expect![[r#"
+        {
+          "fullName": "anthropic/claude-haiku-4-5",
+          "provider": "anthropic",
+          "id": "claude-haiku-4-5",
+          "name": "Claude Haiku 4.5",
+          "api": "anthropic-messages",
+          "contextWindow": 200000,
+          "maxOutput": 64000,
+          "price": {
+            "input": 1.0,
+            "output": 5.0,
+            "cache_read": 0.1,
+            "cache_write": 1.25
+          },
+          "tools": true,
+          "images": true,
+          "thinking": {
+            "style": "budget",
+            "levels": [
+              "minimal",
+              "low",
+              "medium",
+              "high",
+              "xhigh"
+            ],
+            "off": "omit"
+          },
+          "usable": false,
+          "missing": "set ANTHROPIC_API_KEY",
+          "default": false
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(find("anthropic/claude-haiku-4-5")).unwrap());
+    expect![[r#"{"fullName":"offline/offline","provider":"offline","id":"offline","name":"Offline (built in, follows simple requests)","api":"offline","contextWindow":200000,"maxOutput":16384,"price":{"input":0.0,"output":0.0,"cache_read":0.0,"cache_write":0.0},"tools":true,"images":false,"thinking":{"style":"none","levels":[]},"usable":true,"default":true}"#]].assert_eq(&find("offline/offline").to_string());
+}
+
+#[test]
+fn the_setting_chooses_the_one_with_the_star() {
+    let world = world("model = \"anthropic/claude-haiku-4-5\"\n");
+    let starred: Vec<String> = world
+        .args(&["models", "--all"])
+        .out
+        .lines()
+        .filter(|line| line.starts_with('*'))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(starred.len(), 1);
+    assert!(starred[0].starts_with("* anthropic/claude-haiku-4-5 "), "{starred:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_provider_is_told_and_does_no_harm_to_others() {
+    check(
+        &world(
+            "[providers.x]\napi = \"openai-completions\"\n[providers.y]\nbase_url = \"http://127.0.0.1:1\"\napi_key_env = \"A\"\napi_key_file = \"k\"\n",
+        ),
+        &["models"],
+        expect![[r#"
+            $ osier models
+              model            window  output  $ in  $ out  can
+            * offline/offline    200k     16k     -      -  tools
+            ! osier: providers.x: `base_url` is missing
+            ! osier: providers.y: only one of `api_key_env`, `api_key_command` and `api_key_file` can be set
+        "#]],
+    );
+}

@@ -1,0 +1,57 @@
+//! Keys go to the server they belong to, and nowhere else.
+
+use serde_json::json;
+
+use crate::run_support::{KEY, Running, Server, everything_below, osier};
+use crate::support::Ran;
+
+fn is_nowhere(ran: &Ran, what: &str) {
+    assert!(!ran.out.contains(KEY), "{what}: {}", ran.out);
+    assert!(!ran.err.contains(KEY), "{what}: {}", ran.err);
+}
+
+#[test]
+fn a_key_is_sent_and_never_shown() {
+    let echoed = json!({ "error": { "message": format!("Incorrect API key provided: {KEY}. You said \"Bearer {KEY}\".") } });
+    for args in
+        [&["-p", "hello"][..], &["-p", "--verbose", "hello"], &["--mode", "json", "--verbose", "hello"]]
+    {
+        let server = Server::new();
+        let world = server.world();
+        let running = Running::start(osier(&world, args));
+        let asked = server.next();
+        assert!(asked.head.contains(&format!("Bearer {KEY}")), "{}", asked.head);
+        assert!(!asked.body.to_string().contains(KEY));
+        asked.refuse(401, &echoed.to_string());
+        let ran = running.end();
+        assert_eq!(ran.code, 1, "{ran}");
+        assert!(ran.err.contains("osier doctor"), "{ran}");
+        is_nowhere(&ran, "refused");
+
+        let running = Running::start(osier(&world, &[&["-c"], args].concat()));
+        server.next().answer("fine");
+        let ran = running.end();
+        assert_eq!(ran.code, 0, "{ran}");
+        is_nowhere(&ran, "answered");
+        assert!(!everything_below(&world).contains(KEY));
+    }
+}
+
+/// A model that asks the shell for the key does not get it, so it cannot end up in an entry.
+#[test]
+fn commands_do_not_see_the_keys_of_models() {
+    let server = Server::new();
+    let world = server.world();
+    let mut command = osier(&world, &["--mode", "json", "--approval", "yolo", "hello"]);
+    command.env("ANTHROPIC_API_KEY", KEY).env("HARMLESS", "yes");
+    let running = Running::start(command);
+    server.next().calls("bash", &json!({ "command": "env" }));
+    let asked = server.next();
+    let seen = asked.messages().pop().unwrap();
+    assert!(seen.contains("HARMLESS=yes") && !seen.contains(KEY), "{seen}");
+    asked.answer("No key.");
+    let ran = running.end();
+    assert_eq!(ran.code, 0);
+    is_nowhere(&ran, "env");
+    assert!(!everything_below(&world).contains(KEY));
+}

@@ -1,0 +1,63 @@
+//! Killed in the middle of a turn, with no chance to clean up: the tree is whole, and the next run goes on.
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::run_support::{Running, Server, osier};
+use crate::support::World;
+
+fn is_sound(world: &World) {
+    let file = world.session_file();
+    let verified = world.ok(&format!("verify {}", file.display()));
+    assert!(verified.ends_with("sound\n"), "{verified}");
+}
+
+#[test]
+fn killed_while_a_command_runs() {
+    let server = Server::new();
+    let world = server.world();
+    let mut running =
+        Running::start(osier(&world, &["--mode", "json", "--approval", "yolo", "wait a while"]));
+    server.next().calls("bash", &json!({ "command": "echo \"pid $$ ok\"; exec sleep 1000" }));
+    running.out.until("\"text\":\"pid ");
+    let pid = running.out.until(" ok");
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, -1, "killed");
+    let pid: i32 = pid.trim_end_matches(" ok").parse().unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+
+    is_sound(&world);
+    let before = std::fs::read(world.session_file()).unwrap();
+    let shown = world.ok(&format!("show {}", world.session_file().display()));
+    assert!(shown.contains("wait a while") && shown.contains("interrupted"), "{shown}");
+    assert_eq!(std::fs::read(world.session_file()).unwrap(), before, "looking writes nothing");
+
+    let running = Running::start(osier(&world, &["-c", "-p", "go on"]));
+    let asked = server.next();
+    let messages = asked.messages();
+    assert_eq!(messages[..2], ["user: wait a while", "assistant:  →bash"]);
+    assert!(messages[2].starts_with("tool: ") && messages[2].contains("interrupted"), "{messages:?}");
+    assert_eq!(messages[3..], ["user: go on"]);
+    asked.answer("Gone on.");
+    assert_eq!(running.end().out, "Gone on.\n");
+    is_sound(&world);
+}
+
+#[test]
+fn killed_while_the_model_speaks() {
+    let server = Server::new();
+    let world = server.world();
+    let mut running = Running::start(osier(&world, &["-p", "--no-tools", "tell a story"]));
+    let mut asked = server.next();
+    asked.text("Once upon");
+    running.out.until("Once upon");
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, -1, "killed");
+    is_sound(&world);
+    let running = Running::start(osier(&world, &["-c", "-p", "go on"]));
+    let asked = server.next();
+    assert_eq!(asked.messages(), ["user: tell a story", "user: go on"]);
+    asked.answer("a time.");
+    assert_eq!(running.end().out, "a time.\n");
+    is_sound(&world);
+}

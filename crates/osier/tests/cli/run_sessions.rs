@@ -1,0 +1,246 @@
+//! Which session a run goes on with.
+
+use osier_testkit::expect;
+
+use crate::run_support::{Running, Server, Terminal, osier};
+use crate::support::{Ran, World};
+
+/// Says something to the offline model, which must work.
+fn say(world: &World, args: &[&str]) -> Ran {
+    let ran = world.args(&[&["-p"], args].concat());
+    assert_eq!(ran.code, 0, "{args:?}: {ran}");
+    ran
+}
+
+/// What the user said, session by session, the one used last first.
+fn said(world: &World) -> Vec<Vec<String>> {
+    let cards = world.json("list");
+    let file = |card: &serde_json::Value| card["file"].as_str().unwrap().to_owned();
+    let said = |file: String| {
+        let tree = world.ok(&format!("tree {file} --filter user-only"));
+        tree.lines()
+            .map(|line| line.replace("  ← active", "").replace("user: ", "").replace('"', ""))
+            .collect()
+    };
+    cards.as_array().unwrap().iter().map(file).map(said).collect()
+}
+
+#[test]
+fn continue_goes_on_with_the_session_used_last_here() {
+    let world = World::new();
+    let first = say(&world, &["-c", "one"]);
+    assert_eq!(first.err, "osier: nothing to continue in this directory; a new session begins\n");
+    say(&world, &["two"]);
+    assert_eq!(say(&world, &["--continue", "three"]).err, "");
+    assert_eq!(said(&world), [vec!["two", "three"], vec!["one"]]);
+    // Another directory has sessions of its own.
+    std::fs::create_dir(world.path("sub")).unwrap();
+    assert!(say(&world, &["--cwd", "sub", "-c", "four"]).err.starts_with("osier: nothing to continue"));
+}
+
+#[test]
+fn continue_never_takes_the_session_of_another_agent() {
+    let world = World::new();
+    say(&world, &["mine"]);
+    let file = world.session_file();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let header = text.lines().next().unwrap();
+    let id = header.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
+    let other = text
+        .replacen("\"cwd\"", "\"agentId\":\"helper\",\"cwd\"", 1)
+        .replace(id, "0b0b0b0b-0000-4000-8000-000000000000");
+    let other = other.replace("2026-", "2030-").replace("mine", "not mine");
+    std::fs::write(
+        file.with_file_name("2030-01-01T00-00-00-000Z_0b0b0b0b-0000-4000-8000-000000000000.jsonl"),
+        other,
+    )
+    .unwrap();
+    say(&world, &["-c", "more"]);
+    assert_eq!(world.json("list --search more")[0]["shortId"], id[..8]);
+}
+
+#[test]
+fn resume_takes_the_beginning_of_an_id_and_lists_the_nearest() {
+    let world = World::new();
+    say(&world, &["one"]);
+    let id = world.json("list")[0]["shortId"].as_str().unwrap().to_owned();
+    say(&world, &["--resume", &id, "two"]);
+    assert_eq!(said(&world), [["one", "two"]]);
+    let wrong = if id.starts_with('0') { "1" } else { "0" };
+    let near = format!("{}{}", &id[..2], "zz");
+    for (word, told) in [
+        (near.as_str(), format!("osier: no session {near}; the nearest: ")),
+        (wrong, format!("osier: no session {wrong}; `osier sessions list --all` shows what there is\n")),
+    ] {
+        let ran = world.args(&["-p", "--resume", word, "--", "two"]);
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
+        assert!(ran.err.starts_with(&told), "{ran}");
+    }
+}
+
+#[test]
+fn resume_without_an_id_needs_somebody_who_chooses() {
+    let world = World::new();
+    let ran = world.args(&["-p", "two", "--resume"]);
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (
+            2,
+            "osier: --resume without an id needs a terminal to choose at; there is no session in this directory\n"
+        )
+    );
+    say(&world, &["one"]);
+    say(&world, &["another one"]);
+    expect![[r#"
+        ! osier: --resume without an id needs a terminal to choose at; name one of these:
+        !   <1>     3 msg   now  another one
+        !   <2>     3 msg   now  one
+        exit 2
+    "#]]
+    .assert_eq(&world.named(&world.args(&["-p", "two", "--resume"]).to_string()));
+    let mut terminal = Terminal::start(osier(&world, &["-p", "two", "--resume"]));
+    terminal.until("which one? [1-2] ");
+    terminal.type_in("3\n");
+    terminal.until("give one of the numbers");
+    terminal.until("which one? [1-2] ");
+    terminal.type_in("2\n");
+    assert_eq!(terminal.end().0, 0);
+    assert_eq!(said(&world), [vec!["one", "two"], vec!["another one"]]);
+}
+
+#[test]
+fn a_session_of_another_directory_is_gone_on_with_where_it_belongs() {
+    let world = World::new();
+    world.write("sub/only.txt", "x");
+    say(&world, &["--cwd", "sub", "hello"]);
+    let id = world.json("list --all")[0]["shortId"].as_str().unwrap().to_owned();
+    let ran = say(&world, &["-r", &id, "list the files here"]);
+    assert!(ran.out.contains("only.txt"), "{ran}");
+    assert_eq!(world.named(&ran.err), "osier: working in ~/work/sub, where the session belongs\n");
+    let ran = say(&world, &["-r", &id, "--cwd", ".", "list the files here"]);
+    assert!(ran.out.contains("sub/") && ran.err.is_empty(), "{ran}");
+}
+
+#[test]
+fn a_file_of_pi_is_gone_on_with_where_it_lies() {
+    let world = World::with("say How do we begin?; reply Like so.");
+    let before = world.read("s.jsonl");
+    let ran = world.args(&["-p", "--session", "s.jsonl", "list the files here"]);
+    expect![[r#"
+        ! osier: anthropic cannot be used yet: set ANTHROPIC_API_KEY; or name another model for this session with --model, say --model offline
+        exit 1
+    "#]]
+    .assert_eq(&ran.to_string());
+    say(&world, &["--session", "s.jsonl", "--model", "offline", "list the files here"]);
+    let after = world.read("s.jsonl");
+    assert!(after.starts_with(&before), "nothing in a log is changed");
+    assert!(world.ok("tree s.jsonl").contains("user: \"list the files here\""));
+    assert!(world.session_files().is_empty());
+    let ran = world.args(&["-p", "--session", "none.jsonl", "x"]);
+    assert_eq!((ran.code, ran.err.as_str()), (1, "osier: no file none.jsonl\n"));
+    let ran = world.args(&["-p", "--session", "4f89da11", "x"]);
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (2, "osier: --session takes a file; for a session of the list: --resume 4f89da11\n")
+    );
+}
+
+/// Whoever made the file could have allowed himself anything.
+#[test]
+fn a_file_from_elsewhere_cannot_bring_its_own_approvals() {
+    let world = World::with("say a; reply b");
+    world.ok("config s.jsonl approvalMode=yolo");
+    let ran = world.args(&["-p", "--session", "s.jsonl", "$ touch pwned"]);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran}");
+    assert!(ran.err.contains("say --approval yolo"), "{ran}");
+    say(&world, &["--session", "s.jsonl", "--model", "offline", "--approval", "default", "$ touch pwned"]);
+    assert!(!world.path("pwned").exists());
+    say(&world, &["--session", "s.jsonl", "--model", "offline", "--approval", "yolo", "$ touch mine"]);
+    assert!(world.path("mine").exists());
+}
+
+#[test]
+fn an_approval_of_one_run_is_not_kept_for_the_next() {
+    let world = World::new();
+    say(&world, &["--approval", "yolo", "$ touch one"]);
+    assert!(world.path("one").exists());
+    let ran = say(&world, &["-c", "$ touch two"]);
+    assert!(!world.path("two").exists() && ran.err.contains("not allowed: [bash: touch two]"), "{ran}");
+}
+
+#[test]
+fn a_fork_begins_with_a_copy_and_leaves_the_source_alone() {
+    let world = World::new();
+    say(&world, &["one"]);
+    say(&world, &["-c", "two"]);
+    let file = world.session_file();
+    let before = std::fs::read(&file).unwrap();
+    let id = world.json("list")[0]["shortId"].as_str().unwrap().to_owned();
+    let ran = say(&world, &["--fork", &id, "--name", "A copy", "three"]);
+    assert!(ran.err.starts_with("osier: forked into session "), "{ran}");
+    let path = world.json(&format!("path {id}"));
+    let first =
+        path.as_array().unwrap().iter().find(|entry| entry["message"]["role"] == "assistant").unwrap();
+    say(&world, &["--fork", &format!("{id}@{}", first["id"].as_str().unwrap()), "other"]);
+    assert_eq!(std::fs::read(&file).unwrap(), before);
+    let mut all = said(&world);
+    all.sort();
+    assert_eq!(all, [vec!["one", "other"], vec!["one", "two"], vec!["one", "two", "three"]]);
+    assert!(world.ok("list").contains("A copy"));
+    let ran = world.args(&["-p", "--fork", &format!("{id}@nonsense"), "x"]);
+    assert!(ran.code == 1 && ran.err.starts_with("osier: no entry nonsense"), "{ran}");
+}
+
+#[test]
+fn without_a_session_nothing_is_kept() {
+    let world = World::new();
+    say(&world, &["--no-session", "hello"]);
+    assert!(world.session_files().is_empty());
+    let header = world.args(&["--mode", "json", "--no-session", "hello"]).out;
+    assert!(header.starts_with("{\"type\":\"session\""), "{header}");
+}
+
+#[test]
+fn a_name_is_given_once() {
+    let world = World::new();
+    say(&world, &["--name", "Beginnings", "one"]);
+    say(&world, &["-c", "--name", "Beginnings", "two"]);
+    say(&world, &["-c", "--name", "Ends", "three"]);
+    let file = std::fs::read_to_string(world.session_file()).unwrap();
+    assert_eq!(file.matches("\"session_info\"").count(), 2);
+    assert_eq!(world.json("list")[0]["name"], "Ends");
+}
+
+#[test]
+fn two_runs_on_one_session_make_two_branches() {
+    let server = Server::new();
+    let world = server.world();
+    let left = Running::start(osier(&world, &["-p", "left"]));
+    let to_left = server.next();
+    let right = Running::start(osier(&world, &["-c", "-p", "right"]));
+    let to_right = server.next();
+    to_left.answer("answer to the left");
+    assert_eq!(left.end(), Ran { code: 0, out: "answer to the left\n".into(), err: String::new() });
+    to_right.answer("answer to the right");
+    assert_eq!(right.end(), Ran { code: 0, out: "answer to the right\n".into(), err: String::new() });
+    let file = world.session_file();
+    assert!(world.ok(&format!("verify {}", file.display())).ends_with("sound\n"));
+    expect![[r#"
+        user: "left"
+        ├─ user: "right"
+        │  assistant: "answer to the right"  ← active
+        └─ assistant: "answer to the left"
+    "#]]
+    .assert_eq(&world.ok(&format!("tree {} --filter no-tools", file.display())));
+}
+
+#[test]
+fn an_old_file_is_migrated_before_something_is_said() {
+    let world = World::new();
+    let header = r#"{"type":"session","id":"old-1","timestamp":"2024-01-01T00:00:00.000Z","cwd":"/x"}"#;
+    let line = r#"{"type":"message","timestamp":"2024-01-01T00:00:01.000Z","message":{"role":"user","content":"old"}}"#;
+    world.write("old.jsonl", format!("{header}\n{line}\n"));
+    say(&world, &["--session", "old.jsonl", "new"]);
+    assert!(world.ok("verify old.jsonl").ends_with("sound\n"));
+    assert!(world.path("old.jsonl.v1.bak").exists());
+}

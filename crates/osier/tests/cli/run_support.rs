@@ -1,0 +1,301 @@
+//! What tests of the agent share: a model server that says only what the test tells it to, a process that is watched while
+//! it runs, and a terminal.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use serde_json::{Value, json};
+
+use crate::support::{Ran, World};
+
+/// The key that nobody may ever see.
+pub(crate) const KEY: &str = "sk-tesT0nly-4f1bd2c39e77";
+
+/// A test that waits longer has failed.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Speaks Chat Completions on a socket of its own. Requests are answered by the test itself, word by word.
+pub(crate) struct Server {
+    url: String,
+    asked: Receiver<Asked>,
+}
+
+/// A request that waits for its answer.
+pub(crate) struct Asked {
+    pub(crate) body: Value,
+    pub(crate) head: String,
+    socket: TcpStream,
+    began: bool,
+}
+
+impl Server {
+    pub(crate) fn new() -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let (to, asked) = mpsc::channel();
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                if to.send(Asked::read(socket.unwrap())).is_err() {
+                    return;
+                }
+            }
+        });
+        Server { url, asked }
+    }
+
+    /// A world whose model is this server.
+    pub(crate) fn world(&self) -> World {
+        let world = World::new();
+        fs::create_dir_all(world.home()).unwrap();
+        let settings = format!(
+            "model = \"local/test\"\nretry.attempts = 1\n[providers.local]\napi = \"openai-completions\"\n\
+             base_url = \"{}\"\napi_key_env = \"LOCAL_KEY\"\n[[providers.local.models]]\nid = \"test\"\n",
+            self.url
+        );
+        fs::write(world.home().join("config.toml"), settings).unwrap();
+        world
+    }
+
+    /// The next request.
+    pub(crate) fn next(&self) -> Asked {
+        self.asked.recv_timeout(PATIENCE).expect("the server is asked")
+    }
+}
+
+impl Asked {
+    fn read(socket: TcpStream) -> Asked {
+        socket.set_nodelay(true).unwrap();
+        let mut reader = BufReader::new(socket.try_clone().unwrap());
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(reader.read_line(&mut head).unwrap() > 0, "a whole request");
+        }
+        let length =
+            head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+        let mut body = vec![0; length.unwrap_or(0)];
+        reader.read_exact(&mut body).unwrap();
+        Asked { body: serde_json::from_slice(&body).unwrap_or_default(), head, socket, began: false }
+    }
+
+    fn send(&mut self, bytes: &str) {
+        if !std::mem::replace(&mut self.began, true) {
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n";
+            self.socket.write_all(head.as_bytes()).unwrap();
+        }
+        // A client that hung up is part of some plays.
+        let _ = self.socket.write_all(format!("{:x}\r\n{bytes}\r\n", bytes.len()).as_bytes());
+    }
+
+    fn choice(&mut self, delta: &Value, finish: Option<&str>) {
+        let chunk = json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] });
+        self.send(&format!("data: {chunk}\n\n"));
+    }
+
+    /// Says a few words.
+    pub(crate) fn text(&mut self, text: &str) {
+        self.choice(&json!({ "content": text }), None);
+    }
+
+    pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &Value) {
+        let function = json!({ "name": name, "arguments": arguments.to_string() });
+        let call = json!({ "index": 0, "id": id, "type": "function", "function": function });
+        self.choice(&json!({ "tool_calls": [call] }), None);
+    }
+
+    pub(crate) fn end(mut self, finish: &str) {
+        self.choice(&json!({}), Some(finish));
+        self.send("data: [DONE]\n\n");
+        let _ = self.socket.write_all(b"0\r\n\r\n");
+    }
+
+    /// Says all of it.
+    pub(crate) fn answer(mut self, text: &str) {
+        self.text(text);
+        self.end("stop");
+    }
+
+    /// Calls one tool.
+    pub(crate) fn calls(mut self, name: &str, arguments: &Value) {
+        self.call("call_1", name, arguments);
+        self.end("tool_calls");
+    }
+
+    pub(crate) fn refuse(mut self, status: u16, body: &str) {
+        let head = format!(
+            "HTTP/1.1 {status} No\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        self.socket.write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes()).unwrap();
+    }
+
+    /// Waits until the client gave up.
+    pub(crate) fn until_hung_up(mut self) {
+        self.socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let gone = self.socket.read(&mut [0]);
+        assert!(!matches!(&gone, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock), "{gone:?}");
+    }
+
+    /// The messages, each as `role: text`.
+    pub(crate) fn messages(&self) -> Vec<String> {
+        let said = |message: &Value| {
+            let text = match &message["content"] {
+                Value::String(text) => text.clone(),
+                Value::Array(blocks) => {
+                    blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join(" ")
+                }
+                _ => String::new(),
+            };
+            let calls = message["tool_calls"].as_array().into_iter().flatten();
+            let calls: String =
+                calls.map(|call| format!(" →{}", call["function"]["name"].as_str().unwrap())).collect();
+            format!("{}: {text}{calls}", message["role"].as_str().unwrap())
+        };
+        let messages = self.body["messages"].as_array().unwrap();
+        messages.iter().filter(|message| message["role"] != "system").map(said).collect()
+    }
+}
+
+/// Text that arrives piece by piece.
+pub(crate) struct Watched {
+    pieces: Receiver<Vec<u8>>,
+    /// What came, and how much of it was looked at.
+    seen: Vec<u8>,
+    read: usize,
+}
+
+impl Watched {
+    pub(crate) fn of(mut from: impl Read + Send + 'static) -> Watched {
+        let (to, pieces) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut buffer) {
+                if to.send(buffer[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Watched { pieces, seen: Vec::new(), read: 0 }
+    }
+
+    /// Waits for a text, and gives everything up to its end.
+    pub(crate) fn until(&mut self, text: &str) -> String {
+        loop {
+            let new = String::from_utf8_lossy(&self.seen[self.read..]).into_owned();
+            if let Some(at) = new.find(text) {
+                let end = at + text.len();
+                self.read += end;
+                return new[..end].to_owned();
+            }
+            match self.pieces.recv_timeout(PATIENCE) {
+                Ok(piece) => self.seen.extend(piece),
+                Err(why) => {
+                    panic!("{text:?} did not come ({why}) in {:?}", String::from_utf8_lossy(&self.seen))
+                }
+            }
+        }
+    }
+
+    /// Everything that was not looked at, up to the end.
+    pub(crate) fn rest(&mut self) -> String {
+        while let Ok(piece) = self.pieces.recv_timeout(PATIENCE) {
+            self.seen.extend(piece);
+        }
+        String::from_utf8_lossy(&self.seen[self.read..]).into_owned()
+    }
+}
+
+/// A command that runs.
+pub(crate) struct Running {
+    child: Child,
+    pub(crate) out: Watched,
+    err: Watched,
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Running {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let out = Watched::of(child.stdout.take().unwrap());
+        let err = Watched::of(child.stderr.take().unwrap());
+        Running { child, out, err }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).unwrap();
+    }
+
+    /// Waits for the end, and gives what was not looked at yet.
+    pub(crate) fn end(mut self) -> Ran {
+        let (out, err) = (self.out.rest(), self.err.rest());
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        Ran { code, out, err }
+    }
+}
+
+/// A command on a terminal of its own.
+pub(crate) struct Terminal {
+    child: Child,
+    master: File,
+    screen: Watched,
+}
+
+impl Terminal {
+    pub(crate) fn start(mut command: Command) -> Terminal {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let terminal = File::options().read(true).write(true).open(name).unwrap();
+        command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
+        let child = command.env("NO_COLOR", "1").spawn().unwrap();
+        // The command holds copies of the terminal; without them the reading ends with the child.
+        drop(command);
+        let master = File::from(master);
+        let screen = Watched::of(master.try_clone().unwrap());
+        Terminal { child, master, screen }
+    }
+
+    pub(crate) fn type_in(&mut self, text: &str) {
+        self.master.write_all(text.as_bytes()).unwrap();
+    }
+
+    /// Types a line at the prompt that is waited for.
+    pub(crate) fn say(&mut self, line: &str) -> String {
+        let before = self.until("> ");
+        self.type_in(&format!("{line}\n"));
+        self.until(line);
+        before
+    }
+
+    pub(crate) fn until(&mut self, text: &str) -> String {
+        self.screen.until(text).replace("\r\n", "\n")
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub(crate) fn end(mut self) -> (i32, String) {
+        let rest = self.screen.rest().replace("\r\n", "\n");
+        (self.child.wait().unwrap().code().unwrap_or(-1), rest)
+    }
+}
+
+/// `osier` with arguments, and with the key in its environment.
+pub(crate) fn osier(world: &World, args: &[&str]) -> Command {
+    let mut command = world.command();
+    command.env("LOCAL_KEY", KEY).args(args);
+    command
+}
+
+/// Every byte that anybody could find afterwards.
+pub(crate) fn everything_below(world: &World) -> String {
+    let files = crate::support::files_below(&world.home());
+    files.iter().map(|file| String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned()).collect()
+}

@@ -1,0 +1,118 @@
+//! Wrong usage of the agent: refused before anything is opened, with what to do instead.
+
+use osier_testkit::expect;
+
+use crate::support::World;
+
+fn told(world: &World, runs: &[&[&str]]) -> String {
+    let mut told = String::new();
+    for args in runs {
+        let ran = world.args(args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{args:?}: {ran}");
+        told += &format!("$ osier {}\n{}", args.join(" "), ran.err);
+    }
+    told
+}
+
+#[test]
+fn wishes_that_cannot_go_together_are_refused() {
+    let world = World::new();
+    let told = told(
+        &world,
+        &[
+            &["-p", "-c", "--resume=4f89da11", "x"],
+            &["-p", "--no-session", "--fork", "4f89da11", "x"],
+            &["-p", "--no-session", "--name", "n", "x"],
+            &["-p", "--name", " ", "x"],
+            &["-p", "--tools", "read,wriet", "x"],
+            &["-p", "--cwd", "nowhere", "x"],
+            &["-p", "--model", "nonsense", "x"],
+            &["-p"],
+            &["-p", ""],
+            &[],
+        ],
+    );
+    expect![[r#"
+        $ osier -p -c --resume=4f89da11 x
+        osier: --continue and --resume name different sessions; give one of them
+        $ osier -p --no-session --fork 4f89da11 x
+        osier: --fork and --no-session name different sessions; give one of them
+        $ osier -p --no-session --name n x
+        osier: --no-session keeps nothing, so there is nothing to name; leave out --name
+        $ osier -p --name   x
+        osier: --name is empty; `osier sessions rename` takes a name away
+        $ osier -p --tools read,wriet x
+        osier: no tool wriet; the tools are read, write, edit, bash, grep, find, ls, todo
+        $ osier -p --cwd nowhere x
+        osier: --cwd nowhere: there is no such directory
+        $ osier -p --model nonsense x
+        osier: no model nonsense; `osier models` lists what there is
+        $ osier -p
+        osier: there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (`osier --help` tells more)
+        $ osier -p 
+        osier: there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (`osier --help` tells more)
+        $ osier 
+        osier: there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (`osier --help` tells more)
+    "#]].assert_eq(&told);
+    assert!(world.session_files().is_empty(), "nothing was begun");
+}
+
+#[test]
+fn values_there_are_not_are_refused_with_those_there_are() {
+    let world = World::new();
+    for (args, known) in [
+        (["--thinking", "hard", "x"], "[possible values: off, minimal, low, medium, high, xhigh, max]"),
+        (["--approval", "all", "x"], "[possible values: default, autoEdit, yolo]"),
+        (["--mode", "xml", "x"], "[possible values: text, json]"),
+    ] {
+        let ran = world.args(&args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran}");
+        assert!(ran.err.contains(known), "{ran}");
+    }
+    let ran = world.args(&["--tools", "read", "--no-tools", "x"]);
+    assert!(ran.code == 2 && ran.err.contains("cannot be used with"), "{ran}");
+}
+
+#[test]
+fn a_mistyped_command_is_not_sent_to_a_model() {
+    let world = World::new();
+    let told = told(
+        &world,
+        &[
+            &["sesions"],
+            &["session", "list"],
+            &["sesions", "list", "--all"],
+            &["--verbose", "demo"],
+            &["modles"],
+        ],
+    );
+    expect![[r#"
+        $ osier sesions
+        osier: no command `sesions`; did you mean `osier sessions`? To say it to the model: osier -- 'sesions'
+        $ osier session list
+        osier: no command `session`; did you mean `osier sessions`? To say it to the model: osier -- 'session list'
+        $ osier sesions list --all
+        error: no command `sesions`; did you mean `osier sessions`? To say it to the model: osier -- 'sesions list'
+        $ osier --verbose demo
+        osier: the command `demo` takes none of the options before it. To say it to the model: osier -- 'demo'
+        $ osier modles
+        osier: no command `modles`; did you mean `osier models`? To say it to the model: osier -- 'modles'
+    "#]].assert_eq(&told);
+    assert!(world.session_files().is_empty());
+}
+
+#[test]
+fn words_are_a_prompt_if_they_are_a_sentence_or_if_one_says_so() {
+    let world = World::new();
+    for args in [
+        &["session", "handling", "is", "odd"][..],
+        &["--", "demo"],
+        &["-p", "demo"],
+        &["--mode", "text", "sessions"],
+        &["hello"],
+    ] {
+        let ran = world.args(args);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}: {ran}");
+    }
+    assert_eq!(world.session_files().len(), 5);
+}

@@ -1,0 +1,363 @@
+//! Trust: what a project gets without being asked about, what it gets once it is trusted, and who can take that back.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Command;
+
+use osier_testkit::{Expect, expect};
+
+use crate::run_support::Terminal;
+use crate::support::{Ran, World};
+
+const ASKS: &str = "thinking = \"low\"\nmodel = \"local/m\"\n[providers.local]\nbase_url = \"http://127.0.0.1:1/v1\"\n\
+                    api_key_command = \"pass local\"\nheaders = { x-token = \"hunter2\" }\n";
+
+fn world() -> World {
+    let world = World::new();
+    world.write(".osier/config.toml", ASKS);
+    world
+}
+
+fn check(world: &World, commands: &[&[&str]], expect: Expect) {
+    let told: String =
+        commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), world.args(args))).collect();
+    expect.assert_eq(&world.named(&told));
+}
+
+fn get(world: &World, key: &str) -> String {
+    let ran = world.args(&["config", "get", key]);
+    ran.out.trim_end().to_owned()
+}
+
+fn in_force(world: &World) -> bool {
+    assert_eq!(get(world, "thinking"), "low", "what is harmless always counts");
+    get(world, "model") == "local/m"
+}
+
+#[test]
+fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
+    let world = world();
+    assert!(!in_force(&world));
+    check(
+        &world,
+        &[
+            &["trust", "--list"],
+            &["models"],
+            &["trust"],
+            &["trust", "--yes"],
+            &["trust", "--list"],
+            &["models"],
+            &["config", "get", "model"],
+            &["trust", "--remove"],
+            &["config", "get", "model"],
+            &["trust", "--remove"],
+        ],
+        expect![[r#"
+            $ trust --list
+            ! no folder was decided about
+            $ models
+              model            window  output  $ in  $ out  can
+            * offline/offline    200k     16k     -      -  tools
+            ! osier: ~/work is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
+            ! no key and no server is set up; --all shows what there is, and what it needs
+            $ trust
+            ! ~/work asks for:
+            !   model = "local/m"
+            !   providers.local.base_url = "http://127.0.0.1:1/v1"
+            !   providers.local.api_key_command = "pass local"
+            !   providers.local.headers.x-token = (set)
+            ! osier: add --yes to trust it without being asked
+            exit 2
+            $ trust --yes
+            trusted: ~/work
+              model = "local/m"
+              providers.local.base_url = "http://127.0.0.1:1/v1"
+              providers.local.api_key_command = "pass local"
+              providers.local.headers.x-token = (set)
+            $ trust --list
+            trusted  ~/work
+            $ models
+              model            window  output  $ in  $ out  can
+            * local/m             32k     16k     -      -  tools
+              offline/offline    200k     16k     -      -  tools
+            $ config get model
+            local/m
+            $ trust --remove
+            forgotten: ~/work
+            $ config get model
+            offline/offline
+            $ trust --remove
+            ! osier: nothing was decided about ~/work; `osier trust --list` shows what was
+            exit 1
+        "#]],
+    );
+    assert!(!in_force(&world));
+}
+
+#[test]
+fn trust_is_kept_in_a_file_of_the_owners_alone_and_in_no_project() {
+    let world = world();
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    for name in ["trusted.json", "trusted.lock"] {
+        let about = fs::metadata(world.home().join(name)).unwrap();
+        assert_eq!(about.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    assert_eq!(fs::metadata(world.home()).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(crate::support::files_below(&world.path(".osier")), [world.path(".osier/config.toml")]);
+    let kept = fs::read_to_string(world.home().join("trusted.json")).unwrap();
+    assert!(!kept.contains("hunter2") && !kept.contains("pass local"), "{kept}");
+}
+
+#[test]
+fn a_project_that_asks_for_something_else_is_not_trusted_any_more() {
+    let world = world();
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    assert!(in_force(&world));
+    let changes = [
+        ASKS.replace("127.0.0.1:1", "127.0.0.1:2"),
+        ASKS.replace("pass local", "curl x"),
+        ASKS.replace("hunter2", "hunter3"),
+        format!("approval = \"yolo\"\n{ASKS}"),
+    ];
+    for changed in changes {
+        world.write(".osier/config.toml", &changed);
+        assert!(!in_force(&world), "{changed}");
+        assert!(world.args(&["trust", "--list"]).out.starts_with("changed "), "{changed}");
+    }
+    world.write(".osier/config.toml", ASKS.replace("model", "# why not\nmodel"));
+    assert!(in_force(&world), "a comment asks for nothing");
+    fs::create_dir(world.path(".osier/skills")).unwrap();
+    assert!(!in_force(&world), "a folder that a model would follow");
+}
+
+#[test]
+fn trust_in_a_folder_is_not_trust_in_a_project_inside_it() {
+    let world = world();
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    let osier = |folder: &str, args: &[&str]| {
+        let mut command: Command = world.command();
+        Ran::of(command.current_dir(world.path(folder)).args(args).output().unwrap())
+    };
+    fs::create_dir_all(world.path("src/deep")).unwrap();
+    assert_eq!(osier("src/deep", &["config", "get", "model"]).out, "local/m\n", "the same project");
+    world.write("vendor/lib/.osier/config.toml", ASKS);
+    assert_ne!(osier("vendor/lib", &["config", "get", "model"]).out, "local/m\n");
+    fs::create_dir_all(world.path("vendor/git/.git")).unwrap();
+    assert_ne!(osier("vendor/git", &["config", "get", "model"]).out, "local/m\n", "another repository");
+    let listed = osier("vendor/lib", &["trust", "--list", "--json"]).out;
+    assert!(!listed.contains("vendor"), "{listed}");
+}
+
+#[test]
+fn a_folder_is_the_same_by_whatever_way_one_comes_there() {
+    let world = world();
+    symlink(world.cwd(), world.home().with_file_name("link")).unwrap();
+    fs::create_dir(world.path("src")).unwrap();
+    let ran = world.args(&["trust", "--yes", "src/../../link/src"]);
+    assert!(world.named(&ran.out).starts_with("trusted: ~/work\n"), "{ran}");
+    assert!(in_force(&world));
+}
+
+#[test]
+fn a_folder_that_others_can_change_cannot_be_trusted_and_is_not_looked_at() {
+    let world = world();
+    let open = |path: &str, mode| {
+        fs::set_permissions(world.path(path), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open(".osier/config.toml", 0o666);
+    check(
+        &world,
+        &[&["trust", "--yes"], &["config", "get", "thinking"]],
+        expect![[r#"
+        $ trust --yes
+        ! osier: everybody can write to $DIR/work/.osier/config.toml; somebody else could change what it asks for, so it cannot be trusted
+        exit 1
+        $ config get thinking
+        medium
+    "#]],
+    );
+    open(".osier/config.toml", 0o644);
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    open(".osier", 0o777);
+    assert_eq!(get(&world, "thinking"), "medium");
+    open(".osier", 0o755);
+    assert!(in_force(&world));
+}
+
+#[test]
+fn there_must_be_something_to_trust() {
+    let world = World::new();
+    check(
+        &world,
+        &[&["trust", "--yes"], &["trust", "--yes", "nowhere"], &["trust", "--remove"]],
+        expect![[r#"
+        $ trust --yes
+        ! osier: ~/work belongs to no project: neither it nor a folder above it holds .osier or .git
+        exit 1
+        $ trust --yes nowhere
+        ! osier: nowhere belongs to no project: neither it nor a folder above it holds .osier or .git
+        exit 1
+        $ trust --remove
+        ! osier: nothing was decided about ~/work; `osier trust --list` shows what was
+        exit 1
+    "#]],
+    );
+    world.write(".osier/config.toml", "thinking = \"low\"\n");
+    check(
+        &world,
+        &[&["trust", "--yes"]],
+        expect![[r#"
+        $ trust --yes
+        ! osier: ~/work asks for nothing that needs trust
+        exit 1
+    "#]],
+    );
+    world.write(".osier/config.toml", "model = 3\n");
+    check(
+        &world,
+        &[&["trust", "--yes"]],
+        expect![[r#"
+        $ trust --yes
+        ! osier: ~/work/.osier/config.toml:1: model must be text
+        exit 1
+    "#]],
+    );
+    assert!(!world.home().join("trusted.json").exists());
+}
+
+#[test]
+fn a_damaged_list_trusts_nobody_and_is_told_of() {
+    let world = world();
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    fs::write(world.home().join("trusted.json"), "{\"folders\": ").unwrap();
+    assert!(!in_force(&world));
+    check(
+        &world,
+        &[&["models"], &["trust", "--yes"]],
+        expect![[r#"
+            $ models
+              model            window  output  $ in  $ out  can
+            * offline/offline    200k     16k     -      -  tools
+            ! osier: ~/home/trusted.json: no folder is trusted: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
+            ! osier: ~/work is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
+            ! no key and no server is set up; --all shows what there is, and what it needs
+            $ trust --yes
+            ! osier: $DIR/home/trusted.json: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
+            exit 1
+        "#]],
+    );
+}
+
+#[test]
+fn a_folder_that_is_gone_can_be_forgotten() {
+    let world = world();
+    let folder = world.path("other");
+    world.write("other/.osier/config.toml", ASKS);
+    let name = folder.to_str().unwrap();
+    assert_eq!(world.args(&["trust", "--yes", name]).code, 0);
+    fs::remove_dir_all(&folder).unwrap();
+    check(
+        &world,
+        &[&["trust", "--list"], &["trust", "--remove", name], &["trust", "--list"]],
+        expect![[r#"
+        $ trust --list
+        gone     ~/work/other
+        $ trust --remove $DIR/work/other
+        forgotten: ~/work/other
+        $ trust --list
+        ! no folder was decided about
+    "#]],
+    );
+}
+
+/// What one takes back, another one who decides at the same time does not bring back.
+#[test]
+fn many_can_decide_at_once() {
+    let world = world();
+    for number in 0..8 {
+        world.write(&format!("p{number}/.osier/config.toml"), ASKS);
+    }
+    world.at_once(8, &["trust", "--yes", "p#"]);
+    assert_eq!(world.args(&["trust", "--list"]).out.lines().count(), 8);
+    world.at_once(8, &["trust", "--remove", "p#"]);
+    assert_eq!(world.args(&["trust", "--list"]).out, "");
+}
+
+fn on_a_terminal(world: &World, args: &[&str]) -> Terminal {
+    let mut command = world.command();
+    command.args(args);
+    Terminal::start(command)
+}
+
+#[test]
+fn a_person_is_asked_once_and_the_answer_is_remembered() {
+    let world = world();
+    let mut terminal = on_a_terminal(&world, &[]);
+    let question = terminal.until("[y/N] ");
+    expect![[r#"
+        ~/work asks for what a folder gets only if you trust it:
+          model = "local/m"
+          providers.local.base_url = "http://127.0.0.1:1/v1"
+          providers.local.api_key_command = "pass local"
+          providers.local.headers.x-token = (set)
+        Whoever wrote this could read what you send and have commands run. Trust it? [y/N] "#]]
+    .assert_eq(&world.named(&question));
+    terminal.type_in("n\n");
+    terminal.say("/quit");
+    assert_eq!(terminal.end().0, 0);
+    assert!(!in_force(&world));
+    let mut terminal = on_a_terminal(&world, &[]);
+    let greeting = terminal.until("> ");
+    assert!(!greeting.contains("[y/N]"), "{greeting}");
+    terminal.type_in("/quit\n");
+    assert_eq!(terminal.end().0, 0);
+    assert!(world.args(&["trust", "--list"]).out.starts_with("refused "));
+    world.write(".osier/config.toml", format!("approval = \"yolo\"\n{ASKS}"));
+    let mut terminal = on_a_terminal(&world, &[]);
+    let question = terminal.until("[y/N] ");
+    assert!(
+        question.contains("asks for something else") && question.contains("approval = \"yolo\""),
+        "{question}"
+    );
+    terminal.type_in("y\n");
+    terminal.say("/quit");
+    assert_eq!(terminal.end().0, 0);
+    assert!(in_force(&world));
+}
+
+#[test]
+fn nobody_is_asked_where_an_answer_is_printed() {
+    let world = world();
+    for args in [["-p", "hello"].as_slice(), &["--mode", "json", "hello"], &["models"], &["sessions", "list"]]
+    {
+        let (code, screen) = on_a_terminal(&world, args).end();
+        assert_eq!(code, 0, "{args:?}: {screen}");
+        assert!(!screen.contains("[y/N]"), "{args:?}: {screen}");
+    }
+    assert!(!world.home().join("trusted.json").exists());
+}
+
+#[test]
+fn whoever_is_not_there_to_answer_has_not_decided() {
+    let world = world();
+    let mut terminal = on_a_terminal(&world, &[]);
+    terminal.until("[y/N] ");
+    terminal.type_in("\u{4}");
+    terminal.until("> ");
+    terminal.type_in("\u{4}");
+    terminal.end();
+    assert!(!world.home().join("trusted.json").exists());
+}
+
+#[test]
+fn the_command_asks_too_and_shows_what_is_asked_for() {
+    let world = world();
+    let mut terminal = on_a_terminal(&world, &["trust"]);
+    let question = terminal.until("[y/N] ");
+    assert!(question.contains("pass local") && !question.contains("hunter2"), "{question}");
+    terminal.type_in("y\n");
+    let (code, rest) = terminal.end();
+    assert_eq!(code, 0);
+    assert!(rest.contains("trusted: ~/work"), "{rest}");
+    assert!(in_force(&world));
+}
