@@ -1,8 +1,15 @@
-//! Asking the user whether a tool may run.
+//! Asking the user whether a tool may run. A question waits until somebody answers it or its turn is stopped.
 
-use async_trait::async_trait;
+use osier_model::CancellationToken;
 use osier_tools::approvals::{Allowance, Why};
 use osier_tools::{Change, ToolCall};
+use serde::{Serialize, Serializer};
+use serde_json::json;
+use tokio::sync::oneshot;
+
+use crate::error::Error;
+use crate::live::Live;
+use crate::workplace::Workplace;
 
 /// A call that needs a word from the user.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,8 +22,23 @@ pub struct Question {
     pub offers: Vec<Allowance>,
 }
 
+impl Serialize for Question {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let ToolCall { id, name, arguments } = &self.call;
+        let why = match self.why {
+            Why::Writes => "writes",
+            Why::Runs => "runs",
+            Why::Outside => "outside",
+            Why::Guarded => "guarded",
+        };
+        let offers: Vec<String> = self.offers.iter().map(ToString::to_string).collect();
+        let call = json!({ "id": id, "name": name, "arguments": arguments });
+        json!({ "call": call, "what": self.what, "why": why, "offers": offers }).serialize(serializer)
+    }
+}
+
 /// The user's word.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Once,
     Always(Allowance),
@@ -24,19 +46,52 @@ pub enum Answer {
     No(String),
 }
 
-/// Asks whoever can answer.
-#[async_trait]
-pub trait Asker: Send + Sync + std::fmt::Debug {
-    async fn ask(&self, question: Question) -> Answer;
+/// A question that waits.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) question: Question,
+    answer: oneshot::Sender<Answer>,
 }
 
-/// Nobody is there to ask: what needs asking is refused.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Refuser;
-
-#[async_trait]
-impl Asker for Refuser {
-    async fn ask(&self, _question: Question) -> Answer {
-        Answer::No("nobody is here who could approve it".to_owned())
+impl Workplace {
+    /// Asks whoever is attached. `None` if the turn was stopped meanwhile.
+    pub(crate) async fn ask(&self, question: Question, cancel: &CancellationToken) -> Option<Answer> {
+        if !self.parts.attended {
+            return Some(Answer::No(nobody(question.why)));
+        }
+        let (answer, answered) = oneshot::channel();
+        let id = {
+            let mut now = self.now();
+            now.last_question += 1;
+            let id = now.last_question;
+            self.teller.tell(Live::Asked { id, question: Box::new(question.clone()) });
+            now.questions.insert(id, Open { question, answer });
+            id
+        };
+        let answer = tokio::select! {
+            answer = answered => answer.ok(),
+            () = cancel.cancelled() => None,
+        };
+        let mut now = self.now();
+        now.questions.remove(&id);
+        let allowed = matches!(answer, Some(Answer::Once | Answer::Always(_)));
+        self.teller.tell(Live::Answered { id, allowed });
+        answer
     }
+
+    pub(crate) fn answer(&self, id: u64, answer: Answer) -> Result<(), Error> {
+        let open = self.now().questions.remove(&id).ok_or(Error::NoQuestion { id })?;
+        open.answer.send(answer).map_err(|_| Error::NoQuestion { id })
+    }
+}
+
+/// Why a call is refused when nobody is there to ask, and what would have allowed it.
+fn nobody(why: Why) -> String {
+    let flag = match why {
+        Why::Writes => {
+            "`--approval autoEdit` allows changes of files in the project, `--approval yolo` everything"
+        }
+        Why::Runs | Why::Outside | Why::Guarded => "`--approval yolo` allows it",
+    };
+    format!("nobody is here to approve it; {flag}")
 }

@@ -1,74 +1,108 @@
 //! Asking the model: the context of the path goes in, the reply is shown while it comes, and stored once it is whole.
 
+use std::sync::Arc;
+
 use futures_util::StreamExt;
-use osier_model::{Delta, Message, Request, ToolSpec};
+use osier_model::{AssistantMessage, Delta, Message, ModelInfo, Request, ToolSpec};
 use osier_session::{Commit, DraftHandle};
-use osier_tree::scan::Raw;
-use osier_tree::{PlanError, Seq};
+use osier_tree::Seq;
 use serde_json::{Value, json};
 
+use crate::error::Error;
+use crate::live::Live;
 use crate::system::SystemPrompt;
-use crate::turn::{Agent, Error, Live};
+use crate::turn::Turn;
+use crate::workplace::{Workplace, plan_message};
 
 /// A request taken apart: the prompt as the path replays it, and everything that was said.
-pub(crate) struct Parts {
-    pub(crate) prompt: SystemPrompt,
-    pub(crate) messages: Vec<Message>,
+struct Context {
+    prompt: SystemPrompt,
+    messages: Vec<Message>,
 }
 
-impl Agent {
-    pub(crate) async fn request_parts(&self) -> Result<Parts, Error> {
-        let (tree, at) = (self.session.tree(), self.cursor.place());
-        let plan = tree.context_entries(at);
+impl Workplace {
+    async fn context(&self) -> Result<Context, Error> {
+        let (state, at) = self.here();
+        let plan = state.tree.context_entries(at);
         let wanted: Vec<Seq> =
             plan.items.iter().flat_map(|item| std::iter::once(item.seq).chain(item.edit)).collect();
-        let lines = self.lines(&wanted).await?;
-        let request = tree.request(&plan, &lines, self.settings.backtracking);
-        let mut parts =
-            Parts { prompt: SystemPrompt::default(), messages: Vec::with_capacity(request.messages.len()) };
-        for message in request.messages {
-            if message["role"] == "system" {
-                parts.prompt.replay_message(&message);
-            } else if let Ok(message) = Message::read(message) {
-                parts.messages.push(message);
-            }
-        }
-        Ok(parts)
+        let lines = self.lines(&state, &wanted).await?;
+        let markers = self.parts.backtracking;
+        // A long conversation takes its time, and commands are not to wait for it.
+        let context =
+            tokio::task::spawn_blocking(move || Context::read(state.tree.request(&plan, &lines, markers)));
+        Ok(context.await.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic())))
     }
 
-    pub(crate) async fn call_model(&self) -> Result<(), Error> {
-        let Parts { prompt, messages } = self.request_parts().await?;
-        let mut request = Request::new(self.settings.model.clone(), messages);
+    pub(crate) async fn request(&self) -> Result<Request, Error> {
+        let choice = self.settle_choice().await?;
+        let Context { prompt, messages } = self.context().await?;
+        let mut request = Request::new(choice.model, messages);
         request.system = prompt.text();
-        request.tools = prompt.tools.values().filter_map(tool_spec).collect();
-        request.thinking = self.settings.thinking;
+        request.tools = prompt.tools().filter_map(tool_spec).collect();
+        request.thinking = choice.thinking;
         request.session = Some(self.session.id().to_owned());
-        let draft = self.cursor.begin_draft().await?;
-        let mut deltas = self.model.stream(request, self.cancel.clone());
+        Ok(request)
+    }
+}
+
+impl Context {
+    fn read(request: osier_tree::projection::request::Request) -> Context {
+        let messages = Vec::with_capacity(request.messages.len());
+        let mut context = Context { prompt: SystemPrompt::default(), messages };
+        for message in request.messages {
+            if message["role"] == "system" {
+                context.prompt.replay_message(&message);
+            } else if let Ok(message) = Message::read(message) {
+                context.messages.push(message);
+            }
+        }
+        context
+    }
+}
+
+impl Turn {
+    pub(crate) async fn call_model(&mut self) -> Result<(), Error> {
+        let work = self.work.clone();
+        let request = work.request().await?;
+        let model = request.model.clone();
+        let draft = work.cursor.begin_draft().await?;
+        let mut deltas = work.parts.model.stream(request, self.cancel.clone());
         while let Some(delta) = deltas.next().await {
             match delta {
-                Delta::Done(message) | Delta::Failed(_, message) => {
-                    return self.reply(&draft, Message::Assistant(*message)).await;
+                Delta::Done(message) => return self.reply(&draft, priced(*message, &model)).await,
+                Delta::Failed(failure, message) => {
+                    self.failure = Some(failure.message());
+                    return self.reply(&draft, priced(*message, &model)).await;
                 }
-                Delta::Retrying { attempt, delay, why } => {
-                    let _ = self.live.send(Live::Retrying { attempt, seconds: delay.as_secs_f64(), why });
-                }
+                Delta::Retrying { attempt, delay, why } => work.teller.tell(Live::Retrying {
+                    attempt,
+                    seconds: delay.as_secs_f64(),
+                    kind: why.kind(),
+                    message: why.message(),
+                }),
                 delta => draft.push(shown(&delta).to_string()),
             }
         }
         Ok(())
     }
 
-    /// Stores the reply under the id of its draft.
-    async fn reply(&self, draft: &DraftHandle, message: Message) -> Result<(), Error> {
-        let message = serde_json::to_vec(&message).expect("a message is plain data");
-        let commit = Commit::new(move |tree, at| {
-            let message = Raw::parse(&message)
-                .map_err(|_| PlanError::NotAnEntry { why: "a message is a JSON object" })?;
-            tree.plan_message(at, message)
-        });
-        self.stored(commit.finishing(draft)).await.map(drop)
+    /// Stores the reply under the id of its draft. Its calls are this turn's to run.
+    async fn reply(&mut self, draft: &DraftHandle, message: AssistantMessage) -> Result<(), Error> {
+        let message = serde_json::to_vec(&Message::Assistant(message)).expect("a message is plain data");
+        let commit = Commit::new(move |tree, at| plan_message(tree, at, &message)).finishing(draft);
+        let stored = self.work.store(commit).await?;
+        self.reply = Some(Arc::clone(&stored.id));
+        Ok(())
     }
+}
+
+/// Models that do not count their own cost are paid by the list.
+fn priced(mut message: AssistantMessage, model: &ModelInfo) -> AssistantMessage {
+    if message.usage.cost.total == 0.0 {
+        message.usage.cost = model.price.cost(&message.usage);
+    }
+    message
 }
 
 fn tool_spec(tool: &Value) -> Option<ToolSpec> {

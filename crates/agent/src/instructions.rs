@@ -1,6 +1,7 @@
 //! Project instructions: what `AGENTS.md` and `CLAUDE.md` files tell the agent, from the home folder down to where it works.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The names looked for in each folder; of several in one folder the first counts.
@@ -21,26 +22,34 @@ pub struct Instructions {
 /// The instructions for `cwd`: those of the user's own folder first, then from the outermost folder inwards, so that the
 /// nearest has the last word. The search goes up to the folder that holds `.git`, or to the root without one.
 pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
-    let mut folders: Vec<&Path> = Vec::new();
+    let mut folders: Vec<(&Path, Option<&Path>)> = Vec::new();
+    let project = cwd.ancestors().find(|folder| folder.join(".git").exists());
     for folder in cwd.ancestors() {
-        folders.push(folder);
-        if folder.join(".git").exists() {
+        folders.push((folder, Some(project.unwrap_or(folder))));
+        if Some(folder) == project {
             break;
         }
     }
-    folders.push(user_folder);
+    folders.push((user_folder, None));
     let mut found: Vec<Instructions> = Vec::new();
-    for folder in folders.into_iter().rev() {
-        let read = NAMES.iter().find_map(|name| read(&folder.join(name)));
+    for (folder, border) in folders.into_iter().rev() {
+        let read = NAMES.iter().find_map(|name| read(&folder.join(name), border));
         // A folder can be reached twice; its instructions are said once.
         found.extend(read.filter(|new| found.iter().all(|old| old.path != new.path)));
     }
     found
 }
 
-fn read(path: &Path) -> Option<Instructions> {
+/// A link that leads out of `border` is not followed: whoever made a project could make it lead to the user's secrets.
+fn read(path: &Path, border: Option<&Path>) -> Option<Instructions> {
     let path = path.canonicalize().ok().filter(|path| path.is_file())?;
-    let bytes = fs::read(&path).ok()?;
+    if let Some(border) = border
+        && !path.starts_with(border.canonicalize().ok()?)
+    {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(&path).ok()?.take(MOST as u64 + 1).read_to_end(&mut bytes).ok()?;
     let cut = bytes.len() > MOST;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]).into_owned();
     (!text.trim().is_empty()).then_some(Instructions { path, text, cut })
@@ -49,6 +58,7 @@ fn read(path: &Path) -> Option<Instructions> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn the_nearest_folder_has_the_last_word_and_the_project_is_the_border() {
@@ -81,5 +91,32 @@ mod tests {
         let found = find(Path::new("/nowhere"), root.path());
         assert_eq!(found.len(), 1);
         assert!(found[0].cut && found[0].text.len() == MOST);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_out_of_the_project_is_not_followed() {
+        use std::os::unix::fs::symlink;
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        for folder in ["project/.git", "project/sub", "bare", "user", "elsewhere"] {
+            fs::create_dir_all(at(folder)).unwrap();
+        }
+        fs::write(at("elsewhere/secret"), "a key").unwrap();
+        fs::write(at("project/CLAUDE.md"), "inside").unwrap();
+        symlink(at("elsewhere/secret"), at("project/AGENTS.md")).unwrap();
+        symlink("../CLAUDE.md", at("project/sub/AGENTS.md")).unwrap();
+        symlink(at("elsewhere/secret"), at("bare/AGENTS.md")).unwrap();
+        symlink(at("elsewhere/secret"), at("user/AGENTS.md")).unwrap();
+        let texts = |user: &str, cwd: &str| -> Vec<String> {
+            find(&at(user), &at(cwd)).into_iter().map(|found| found.text).collect()
+        };
+        assert_eq!(texts("nobody", "project/sub"), ["inside"]);
+        assert!(texts("nobody", "bare").is_empty());
+        assert_eq!(
+            texts("user", "bare"),
+            ["a key"],
+            "the user's own folder may link to wherever the user likes"
+        );
     }
 }

@@ -1,18 +1,50 @@
-//! The agent: what comes next on a path, and the prompt it works under.
+//! The agent: what comes next on a path, the turns that do it, and the one trait through which every view of a session uses
+//! them.
 //!
 //! The loop keeps no state of its own. Everything that happened is an entry; [`next_step`] looks at the end of the path and
 //! says what to do, so a turn that died with its process goes on where it stopped.
 
 mod asking;
+mod bash;
+pub mod briefing;
 mod calling;
+mod choice;
+mod client;
+mod error;
+mod events;
+mod frontmatter;
 pub mod instructions;
+mod live;
 pub mod next_step;
+mod parts;
+pub mod prompts;
+mod queue;
+mod returned;
+mod saying;
+mod side;
+pub mod skills;
 pub mod system;
 pub mod tail;
+pub mod templates;
+mod textfile;
 mod tools;
 mod turn;
+mod worker;
+mod workplace;
 
-pub use asking::{Answer, Asker, Question, Refuser};
+pub use asking::{Answer, Question};
+pub use briefing::{Briefing, Facts};
+pub use choice::Choice;
+pub use client::{Attached, Client, Command, Reply, When};
+pub use error::Error;
+pub use events::{Event, Events};
+pub use live::Live;
 pub use next_step::{Finished, Step, Waiting, next_step};
+pub use parts::{Lookup, Parts};
+pub use prompts::Prompts;
+pub use queue::Queue;
+pub use saying::Said;
+pub use side::SideState;
 pub use tail::{Call, Tail};
-pub use turn::{Agent, Error, Live, Settings};
+pub use textfile::Problem;
+pub use worker::Worker;

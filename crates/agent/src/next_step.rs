@@ -1,6 +1,7 @@
 //! The one decision of the loop. Pure: the path and what waits beside it go in, the next step comes out.
 
 use osier_tree::Why;
+use serde::Serialize;
 
 use crate::tail::{Call, Tail};
 
@@ -9,6 +10,9 @@ use crate::tail::{Call, Tail};
 pub struct Waiting {
     /// The user stopped the turn.
     pub cancelled: bool,
+    /// The calls at the end of the path were made before this turn: by a process that died, or by somebody else. Only who made
+    /// a call runs it and stores its result; the request tells the model that it was interrupted.
+    pub left_behind: bool,
     /// The model asked to return to a checkpoint.
     pub backtrack: bool,
     /// The user said something for the model to hear as soon as it can.
@@ -22,8 +26,8 @@ pub struct Waiting {
 pub enum Step {
     CallModel,
     RunTools(Vec<Call>),
-    /// Give every open call a result that says it was stopped.
-    StopCalls(Vec<Call>),
+    /// Give every open call a result that says why it was not run.
+    StopCalls(Vec<Call>, Why),
     Backtrack,
     /// Store what the user said while the model worked.
     DeliverSteering,
@@ -32,7 +36,8 @@ pub enum Step {
 }
 
 /// How a turn ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Finished {
     Done,
     Cancelled,
@@ -45,17 +50,20 @@ pub enum Finished {
 /// See the module.
 pub fn next_step(tail: &Tail, waiting: Waiting) -> Step {
     match tail {
-        Tail::Calling(calls) if waiting.cancelled => Step::StopCalls(calls.clone()),
+        Tail::Broken(why, calls) if !waiting.left_behind => Step::StopCalls(calls.clone(), *why),
+        Tail::Calling(calls) if waiting.cancelled && !waiting.left_behind => {
+            Step::StopCalls(calls.clone(), Why::Aborted)
+        }
         _ if waiting.cancelled => Step::Finish(Finished::Cancelled),
-        Tail::Calling(calls) => Step::RunTools(calls.clone()),
+        Tail::Calling(calls) if !waiting.left_behind => Step::RunTools(calls.clone()),
         Tail::Answered if waiting.backtrack => Step::Backtrack,
-        Tail::Answered if waiting.steering => Step::DeliverSteering,
-        Tail::Asked | Tail::Answered => Step::CallModel,
+        Tail::Answered | Tail::Calling(_) if waiting.steering => Step::DeliverSteering,
+        Tail::Asked | Tail::Answered | Tail::Calling(_) => Step::CallModel,
         Tail::Said(Why::Error) => Step::Finish(Finished::Failed),
         Tail::Said(Why::Aborted) => Step::Finish(Finished::Cancelled),
         _ if waiting.steering => Step::DeliverSteering,
         _ if waiting.follow_up => Step::DeliverFollowUp,
         Tail::Said(Why::Length) => Step::Finish(Finished::CutOff),
-        Tail::Said(_) | Tail::Quiet | Tail::Nothing => Step::Finish(Finished::Done),
+        Tail::Said(_) | Tail::Broken(..) | Tail::Nothing => Step::Finish(Finished::Done),
     }
 }

@@ -1,23 +1,40 @@
 //! The system prompt as entries. The first request of a session stores it whole; a change stores only what changed. What is
 //! sent is the replay of the path, so an edited file never changes what an old request began with.
 
-use std::collections::BTreeMap;
-
 use osier_tree::entry::{Entry, read_entry};
 use osier_tree::scan::Raw;
+use osier_tree::{Kind, Role, Seq};
 use serde_json::{Map, Value, json};
 
-/// The prompt in named sections, and the tools the model may call.
+use crate::error::Error;
+use crate::workplace::Workplace;
+
+/// The prompt in named sections, and the tools the model may call. Both keep the order in which they first came: what is
+/// added later is told later.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SystemPrompt {
     /// Text that belongs to no section: what other programs store.
     pub content: String,
-    pub sections: BTreeMap<String, String>,
+    sections: Map<String, Value>,
     /// By name, each as `{name, description, parameters}`.
-    pub tools: BTreeMap<String, Value>,
+    tools: Map<String, Value>,
 }
 
 impl SystemPrompt {
+    /// A prompt of these sections and tools.
+    pub fn new(sections: Vec<(String, String)>, tools: Vec<Value>) -> SystemPrompt {
+        let name = |tool: &Value| tool["name"].as_str().unwrap_or_default().to_owned();
+        SystemPrompt {
+            content: String::new(),
+            sections: sections.into_iter().map(|(name, text)| (name, json!(text))).collect(),
+            tools: tools.into_iter().map(|tool| (name(&tool), tool)).collect(),
+        }
+    }
+
+    pub fn tools(&self) -> impl Iterator<Item = &Value> {
+        self.tools.values()
+    }
+
     /// Takes the next system message of a path in.
     pub fn replay(&mut self, entry: &Entry<'_>) {
         let Some(message) = entry.message else { return };
@@ -29,11 +46,11 @@ impl SystemPrompt {
         }
         if let Some(sections) = message.get("sections") {
             sections.each_field(|name, text| match text.text() {
-                Some(text) => drop(self.sections.insert(name.to_owned(), text.into_owned())),
-                None => drop(self.sections.remove(name)),
+                Some(text) => drop(self.sections.insert(name.to_owned(), json!(text))),
+                None => drop(self.sections.shift_remove(name)),
             });
         }
-        each_tool(message, "toolsRemoved", |name, _| drop(self.tools.remove(name)));
+        each_tool(message, "toolsRemoved", |name, _| drop(self.tools.shift_remove(name)));
         each_tool(message, "toolsAdded", |name, tool| drop(self.tools.insert(name.to_owned(), tool)));
     }
 
@@ -45,21 +62,16 @@ impl SystemPrompt {
         }
     }
 
-    /// The message that turns this prompt into `wanted`; `None` if it is that already.
+    /// The message that turns this prompt into `wanted`; `None` if it is that already. Another order is no change.
     pub fn patch(&self, wanted: &SystemPrompt, timestamp: i64) -> Option<Value> {
-        let mut sections = Map::new();
-        for name in self.sections.keys().filter(|name| !wanted.sections.contains_key(*name)) {
-            sections.insert(name.clone(), Value::Null);
-        }
-        for (name, text) in
-            wanted.sections.iter().filter(|(name, text)| self.sections.get(*name) != Some(text))
-        {
-            sections.insert(name.clone(), json!(text));
-        }
-        let removed = self.tools.keys().filter(|name| !wanted.tools.contains_key(*name));
-        let removed: Vec<Value> = removed.map(|name| json!({ "name": name })).collect();
-        let added = wanted.tools.iter().filter(|(name, tool)| self.tools.get(*name) != Some(tool));
-        let added: Vec<&Value> = added.map(|(_, tool)| tool).collect();
+        let mut sections: Map<String, Value> =
+            missing(&self.sections, &wanted.sections).map(|name| (name.clone(), Value::Null)).collect();
+        sections.extend(
+            changed(&self.sections, &wanted.sections).map(|(name, text)| (name.clone(), text.clone())),
+        );
+        let removed: Vec<Value> =
+            missing(&self.tools, &wanted.tools).map(|name| json!({ "name": name })).collect();
+        let added: Vec<&Value> = changed(&self.tools, &wanted.tools).map(|(_, tool)| tool).collect();
         let same_content = wanted.content == self.content;
         if sections.is_empty() && removed.is_empty() && added.is_empty() && same_content {
             return None;
@@ -81,8 +93,61 @@ impl SystemPrompt {
 
     /// The prompt as one text.
     pub fn text(&self) -> String {
-        let parts = std::iter::once(&self.content).chain(self.sections.values());
-        parts.filter(|part| !part.trim().is_empty()).map(String::as_str).collect::<Vec<_>>().join("\n\n")
+        let sections = self.sections.values().filter_map(Value::as_str);
+        let parts = std::iter::once(self.content.as_str()).chain(sections);
+        parts.filter(|part| !part.trim().is_empty()).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+fn missing<'a>(old: &'a Map<String, Value>, new: &'a Map<String, Value>) -> impl Iterator<Item = &'a String> {
+    old.keys().filter(|name| !new.contains_key(*name))
+}
+
+fn changed<'a>(
+    old: &'a Map<String, Value>,
+    new: &'a Map<String, Value>,
+) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    new.iter().filter(|(name, value)| old.get(*name) != Some(value))
+}
+
+impl Workplace {
+    /// Brings the prompt on the path to what it should be now, by an entry if it differs.
+    pub(crate) async fn brief(&self) -> Result<(), Error> {
+        let (briefing, now) = (self.parts.briefing.clone(), self.clock());
+        let sections = tokio::task::spawn_blocking(move || briefing.sections(now));
+        // A briefing that broke down changes nothing.
+        let Ok(sections) = sections.await else { return Ok(()) };
+        let tool = |spec: osier_tools::ToolSpec| json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters });
+        let tools = self.parts.tools.specs().into_iter().map(tool).collect();
+        let patch = self.prompt_of_path().await?.patch(&SystemPrompt::new(sections, tools), now);
+        match patch {
+            Some(patch) => self.say(&patch).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// The prompt as the path replays it.
+    async fn prompt_of_path(&self) -> Result<SystemPrompt, Error> {
+        let (state, at) = self.here();
+        let tells = |seq: &Seq| {
+            let head = state.tree.head(*seq);
+            head.role == Role::System || head.kind == Kind::Compaction
+        };
+        let plan = state.tree.context_entries(at);
+        let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).filter(tells).collect();
+        let lines = self.lines(&state, &wanted).await?;
+        let mut prompt = SystemPrompt::default();
+        for item in plan.items.iter().filter(|item| tells(&item.seq)) {
+            let Some(line) = lines.get(&item.seq) else { continue };
+            item.messages(line, None, &mut |message| {
+                if let Ok(message) = serde_json::from_slice::<Value>(message)
+                    && message["role"] == "system"
+                {
+                    prompt.replay_message(&message);
+                }
+            });
+        }
+        Ok(prompt)
     }
 }
 
@@ -101,14 +166,9 @@ mod tests {
     use super::*;
 
     fn prompt(sections: &[(&str, &str)], tools: &[&str]) -> SystemPrompt {
-        SystemPrompt {
-            content: String::new(),
-            sections: sections.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect(),
-            tools: tools
-                .iter()
-                .map(|name| ((*name).to_owned(), json!({ "name": name, "description": "d" })))
-                .collect(),
-        }
+        let sections = sections.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
+        let tools = tools.iter().map(|name| json!({ "name": name, "description": "d" })).collect();
+        SystemPrompt::new(sections, tools)
     }
 
     fn replayed(messages: &[Value]) -> SystemPrompt {

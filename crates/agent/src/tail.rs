@@ -1,4 +1,5 @@
-//! The end of a path, as far as the next step depends on it.
+//! The end of a path, as far as the next step depends on it. What neither asks nor answers is looked through: marks, changes
+//! of model or prompt, summaries, commands of the user's, messages of extensions.
 
 use osier_tree::entry::Entry;
 use osier_tree::projection::Lines;
@@ -23,48 +24,72 @@ pub enum Tail {
     Asked,
     /// Calls that have no result yet, in the order in which they were made.
     Calling(Vec<Call>),
+    /// Calls without a result in a reply that broke off: they may be half written, so nobody runs them.
+    Broken(Why, Vec<Call>),
     /// All calls have their results.
     Answered,
     /// The model has said what it had to say, or stopped for another reason.
     Said(Why),
-    /// Something was added that asks for nothing: a summary, a command of the user's, a message of an extension.
-    Quiet,
 }
 
-/// The entries whose lines [`Tail::of`] needs: the last that reaches a context and, behind the last reply that calls tools,
-/// everything up to it.
+/// What an entry is to the next step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Ask,
+    Reply,
+    Result,
+}
+
+fn part(tree: &SessionTree, seq: Seq) -> Option<Part> {
+    let head = tree.head(seq);
+    match (head.kind, head.role) {
+        (Kind::Backtrack, _) | (Kind::Message, Role::User) => Some(Part::Ask),
+        (Kind::Message, Role::Assistant) => Some(Part::Reply),
+        (Kind::Message, Role::ToolResult) => Some(Part::Result),
+        _ => None,
+    }
+}
+
+/// The entries whose lines [`Tail::of`] needs: the last reply if it calls tools, and the results it has.
 pub fn tail_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
     let mut entries: Vec<Seq> = Vec::new();
     for seq in tree.heads().up(at) {
-        let head = tree.head(seq);
-        match (head.kind, head.role) {
-            (Kind::Message, Role::ToolResult) => entries.push(seq),
-            (Kind::Message, Role::Assistant) => {
-                entries.push(seq);
+        match part(tree, seq) {
+            Some(Part::Result) => entries.push(seq),
+            Some(Part::Reply) => {
+                entries.extend(Some(seq).filter(|seq| tree.head(*seq).calls > 0));
                 break;
             }
-            // Between a call and its results others may have written marks; anything that is said ends the search.
-            (kind, _) if kind.reaches_context() => break,
-            _ => {}
+            Some(Part::Ask) => break,
+            None => {}
         }
     }
     entries.reverse();
     entries
 }
 
+/// The reply that the path ends with, looked for behind its results.
+pub fn last_reply(tree: &SessionTree, at: Place) -> Option<Seq> {
+    let mut said = tree.heads().up(at).filter_map(|seq| part(tree, seq).map(|part| (seq, part)));
+    said.find(|(_, part)| *part != Part::Result).filter(|(_, part)| *part == Part::Reply).map(|(seq, _)| seq)
+}
+
 impl Tail {
     /// The tail of the path to `at`; `lines` has those of [`tail_entries`].
     pub fn of(tree: &SessionTree, at: Place, lines: &impl Lines) -> Tail {
-        let Some(anchor) = tree.heads().anchor(at) else { return Tail::Nothing };
-        let head = tree.head(anchor);
-        match (head.kind, head.role) {
-            (Kind::Message, Role::User) | (Kind::Backtrack, _) => Tail::Asked,
-            (Kind::Message, Role::Assistant) if head.calls == 0 => Tail::Said(head.why),
-            (Kind::Message, Role::Assistant | Role::ToolResult) => {
-                let open = unanswered(&tail_entries(tree, at), lines);
-                if open.is_empty() { Tail::Answered } else { Tail::Calling(open) }
-            }
-            _ => Tail::Quiet,
+        let mut said = tree.heads().up(at).filter_map(|seq| part(tree, seq));
+        let Some(last) = said.next() else { return Tail::Nothing };
+        let Some(reply) = last_reply(tree, at) else {
+            // Results of no reply at all still want an answer.
+            return if last == Part::Result { Tail::Answered } else { Tail::Asked };
+        };
+        let why = tree.head(reply).why;
+        let broken = matches!(why, Why::Error | Why::Aborted | Why::Length);
+        match unanswered(&tail_entries(tree, at), lines) {
+            calls if calls.is_empty() && (broken || tree.head(reply).calls == 0) => Tail::Said(why),
+            calls if calls.is_empty() => Tail::Answered,
+            calls if broken => Tail::Broken(why, calls),
+            calls => Tail::Calling(calls),
         }
     }
 }

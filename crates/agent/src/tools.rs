@@ -1,95 +1,154 @@
 //! Running the tools a reply calls: asked about where the session's settings say so, one result entry for each call.
+//!
+//! Calls that only read run together, all others alone and in order. Results are stored in the order of the calls, each as
+//! soon as those before it are.
 
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt, stream};
 use osier_tools::approvals::{Approvals, Decision, denied};
-use osier_tools::{Progress, ToolCall, ToolContext, ToolOutcome, ToolSpec};
+use osier_tools::{Kind, Progress, ToolCall, ToolContext, ToolOutcome, ToolSpec};
+use osier_tree::Why;
 use serde_json::Map;
 
 use crate::asking::{Answer, Question};
+use crate::error::Error;
+use crate::live::Live;
 use crate::tail::Call;
-use crate::turn::{Agent, Error, Live};
+use crate::turn::Turn;
 
-impl Agent {
-    /// Runs the calls in their order. Each result is stored the moment it exists.
+/// How many calls run at the same time.
+const TOGETHER: usize = 8;
+
+/// How long a tool that was told to stop may take beyond its own time to clean up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Turn {
     pub(crate) async fn run_tools(&self, calls: Vec<Call>) -> Result<(), Error> {
-        for call in calls.into_iter().map(tool_call) {
-            if self.cancel.is_cancelled() {
-                return Ok(());
+        let calls: Vec<ToolCall> = calls.into_iter().map(tool_call).collect();
+        let specs = self.work.parts.tools.specs();
+        let spec = |call: &ToolCall| specs.iter().find(|spec| spec.name == call.name);
+        let reads = |call: &ToolCall| spec(call).is_some_and(|spec| spec.kind == Kind::Reads);
+        let mut rest = calls.as_slice();
+        while !rest.is_empty() && !self.cancel.is_cancelled() {
+            let together = rest.iter().take_while(|call| reads(call)).count().max(1);
+            let (now, later) = rest.split_at(together);
+            let ctx = self.tool_context().await?;
+            let mut runs = Vec::with_capacity(together);
+            for call in now {
+                runs.push(self.run_call(call, spec(call), &ctx).boxed());
             }
-            let outcome = self.run(&call).await?;
-            self.say(outcome.message(&call, self.now())).await?;
+            let mut outcomes = stream::iter(runs).buffered(TOGETHER);
+            for call in now {
+                let Some(outcome) = outcomes.next().await else { break };
+                self.work.say(&outcome?.message(call, self.work.clock())).await?;
+            }
+            rest = later;
         }
         Ok(())
     }
 
-    pub(crate) async fn stop_calls(&self, calls: Vec<Call>) -> Result<(), Error> {
-        for call in calls.into_iter().map(tool_call) {
-            self.say(ToolOutcome::cancelled().message(&call, self.now())).await?;
-        }
-        Ok(())
-    }
-
-    async fn run(&self, call: &ToolCall) -> Result<ToolOutcome, Error> {
-        let Some(spec) = self.tools.specs().into_iter().find(|spec| spec.name == call.name) else {
-            let names: Vec<String> = self.tools.specs().into_iter().map(|spec| spec.name).collect();
-            return Ok(ToolOutcome::failed(format!(
-                "there is no tool {}; there are {}",
-                call.name,
-                names.join(", ")
-            )));
+    /// Answers calls that are not run.
+    pub(crate) async fn stop_calls(&self, calls: Vec<Call>, why: Why) -> Result<(), Error> {
+        let outcome = match why {
+            Why::Error => ToolOutcome::failed("This call was not run: the reply broke off."),
+            Why::Length => ToolOutcome::failed(
+                "This call was not run: the reply reached the limit of output, so it may be cut off. Make it shorter.",
+            ),
+            _ => ToolOutcome::cancelled(),
         };
+        for call in calls.into_iter().map(tool_call) {
+            self.work.say(&outcome.message(&call, self.work.clock())).await?;
+        }
+        Ok(())
+    }
+
+    async fn tool_context(&self) -> Result<ToolContext, Error> {
+        let files_read = self.work.side_state().await?.files;
+        let context = self.work.parts.context.clone();
+        Ok(ToolContext { cancel: self.cancel.child_token(), files_read, ..context })
+    }
+
+    async fn run_call(
+        &self,
+        call: &ToolCall,
+        spec: Option<&ToolSpec>,
+        ctx: &ToolContext,
+    ) -> Result<ToolOutcome, Error> {
         let (progress, mut output) = Progress::channel(64);
-        let ctx = ToolContext { cancel: self.cancel.child_token(), progress, ..self.settings.tools.clone() };
-        if let Some(refusal) = self.refusal(call, &spec, &ctx).await? {
+        let ctx = ToolContext { progress, ..ctx.clone() };
+        if let Some(refusal) = self.refusal(call, spec, &ctx).await? {
             return Ok(refusal);
         }
-        self.tell(Live::ToolStarted {
-            call: call.id.clone(),
+        let (id, teller) = (call.id.clone(), &self.work.teller);
+        teller.tell(Live::ToolStarted {
+            call: id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
         });
-        let run = self.tools.run(call.clone(), &ctx);
+        let run = AssertUnwindSafe(self.work.parts.tools.run(call.clone(), &ctx)).catch_unwind();
         tokio::pin!(run);
         let outcome = loop {
             tokio::select! {
-                outcome = &mut run => break outcome,
-                Some(live) = output.recv() => self.tell(Live::ToolOutput { call: call.id.clone(), text: live.text }),
+                outcome = &mut run => break outcome.unwrap_or_else(|_| broke_down(&call.name)),
+                Some(live) = output.recv() => {
+                    teller.tell(Live::ToolOutput { call: id.clone(), text: live.text, skipped: live.skipped });
+                }
+                () = self.lost_patience(&ctx) => break ToolOutcome::cancelled(),
             }
         };
-        self.tell(Live::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
+        teller.tell(Live::ToolEnded { call: id, is_error: outcome.is_error });
         Ok(outcome)
+    }
+
+    /// Returns when a stopped tool has had all the time it gets.
+    async fn lost_patience(&self, ctx: &ToolContext) {
+        self.cancel.cancelled().await;
+        tokio::time::sleep(ctx.limits.grace + PATIENCE).await;
     }
 
     /// What the model is told instead of a result, if the call cannot succeed or may not run.
     async fn refusal(
         &self,
         call: &ToolCall,
-        spec: &ToolSpec,
+        spec: Option<&ToolSpec>,
         ctx: &ToolContext,
     ) -> Result<Option<ToolOutcome>, Error> {
-        let preview = match self.tools.preview(call, ctx).await {
+        let preview = match self.work.parts.tools.preview(call, ctx).await {
             Ok(preview) => preview,
             Err(outcome) => return Ok(Some(outcome)),
         };
-        let settings: Map<_, _> = self.session.tree().marks().settings().clone().into_iter().collect();
-        let mut approvals = Approvals::from_settings(&settings);
+        let Some(spec) = spec else {
+            return Ok(Some(ToolOutcome::failed(format!("there is no tool `{}`", call.name))));
+        };
+        let mut approvals = self.approvals();
         let Decision::Ask { what, why, offers } = approvals.decide(spec, &preview) else { return Ok(None) };
-        match self.asker.ask(Question { call: call.clone(), what, why, offers }).await {
-            Answer::Once => Ok(None),
-            Answer::No(reason) => Ok(Some(denied(&reason))),
-            Answer::Always(allowance) => {
+        let question = Question { call: call.clone(), what, why, offers };
+        match self.work.ask(question, &self.cancel).await {
+            None => Ok(Some(ToolOutcome::cancelled())),
+            Some(Answer::Once) => Ok(None),
+            Some(Answer::No(reason)) => Ok(Some(denied(&reason))),
+            Some(Answer::Always(allowance)) => {
                 approvals.allow(allowance);
                 let mut set = approvals.to_settings();
                 set.retain(|key, _| key == "approvalTools");
-                self.session.config(set, Vec::new()).await?;
+                self.work.session.config(set, Vec::new()).await?;
                 Ok(None)
             }
         }
     }
 
-    fn tell(&self, live: Live) {
-        // Nobody has to look.
-        let _ = self.live.send(live);
+    /// What the session allows, in the mode of this run.
+    fn approvals(&self) -> Approvals {
+        let settings: Map<_, _> = self.work.session.tree().marks().settings().clone().into_iter().collect();
+        let stored = Approvals::from_settings(&settings);
+        Approvals { mode: self.work.now().approval.unwrap_or(stored.mode), ..stored }
     }
+}
+
+fn broke_down(name: &str) -> ToolOutcome {
+    ToolOutcome::failed(format!("{name} broke down; what it did is not known. Try another way."))
 }
 
 fn tool_call(call: Call) -> ToolCall {

@@ -1,222 +1,190 @@
-//! A turn: from a user's message to idle, one step after the other. What was done is on the path; nothing is kept here.
+//! A turn: from something said to idle, one step after the other. What was done is on the path; what is kept here ends with
+//! the turn.
 
+use std::error::Error as _;
 use std::sync::Arc;
 
-use osier_model::{CancellationToken, Failure, Model, ModelInfo, ThinkingLevel};
-use osier_session::{Commit, Cursor, Outcome, Session, Stored};
-use osier_store::StoreError;
-use osier_tools::{ToolContext, Toolbox};
-use osier_tree::scan::Raw;
-use osier_tree::{PlanError, Seq, SessionTree};
-use rustc_hash::FxHashMap;
-use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use osier_model::CancellationToken;
+use osier_tree::Why;
+use tokio::sync::oneshot;
 
-use crate::asking::Asker;
+use crate::client::Reply;
+use crate::error::Error;
+use crate::live::Live;
 use crate::next_step::{Finished, Step, Waiting, next_step};
-use crate::system::SystemPrompt;
-use crate::tail::{Tail, tail_entries};
+use crate::queue::Line;
+use crate::saying::Said;
+use crate::tail::{Tail, last_reply, tail_entries};
+use crate::workplace::Workplace;
 
-/// What an agent works with.
-#[derive(Debug, Clone)]
-pub struct Settings {
-    pub model: Arc<ModelInfo>,
-    pub thinking: ThinkingLevel,
-    /// The prompt as it should be; tools are added from the box.
-    pub sections: Vec<(String, String)>,
-    pub tools: ToolContext,
-    /// Whether the model may return to checkpoints, and sees them.
-    pub backtracking: bool,
-}
-
-/// Something worth seeing only while it happens. What is said goes through the session's drafts.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Live {
-    Retrying { attempt: u32, seconds: f64, why: Failure },
-    ToolStarted { call: String, name: String, arguments: Value },
-    ToolOutput { call: String, text: String },
-    ToolEnded { call: String, is_error: bool },
-}
-
-/// Why a turn could not go on. What was stored stays stored.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error(transparent)]
-    Session(#[from] osier_session::Error),
-    #[error("the entry was refused by a gate")]
-    Refused,
-}
-
-impl From<StoreError> for Error {
-    fn from(error: StoreError) -> Error {
-        Error::Session(error.into())
-    }
-}
-
-impl From<PlanError> for Error {
-    fn from(error: PlanError) -> Error {
-        Error::Session(error.into())
-    }
-}
-
-/// Runs turns on one cursor of a session.
+/// Why a turn begins.
 #[derive(Debug)]
-pub struct Agent {
-    pub(crate) session: Session,
-    pub(crate) cursor: Cursor,
-    pub(crate) model: Arc<dyn Model>,
-    pub(crate) tools: Arc<dyn Toolbox>,
-    pub(crate) asker: Arc<dyn Asker>,
-    pub(crate) settings: Settings,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) live: mpsc::UnboundedSender<Live>,
+pub(crate) enum Begin {
+    Say(Said),
+    Resume,
+    /// Something waits to be said.
+    Queued,
 }
 
-impl Agent {
-    pub fn new(
-        cursor: Cursor,
-        model: Arc<dyn Model>,
-        tools: Arc<dyn Toolbox>,
-        asker: Arc<dyn Asker>,
-        settings: Settings,
-    ) -> (Agent, mpsc::UnboundedReceiver<Live>) {
-        let (live, receiver) = mpsc::unbounded_channel();
-        let session = cursor.session().clone();
-        let cancel = CancellationToken::new();
-        (Agent { session, cursor, model, tools, asker, settings, cancel, live }, receiver)
+/// Whoever began the turn, and wants to know that it did.
+pub(crate) type Starter = oneshot::Sender<Result<Reply, Error>>;
+
+/// How it ended.
+#[derive(Debug, Default)]
+pub(crate) struct Ended {
+    /// It was told that the turn began.
+    pub(crate) began: bool,
+    pub(crate) finished: Option<Finished>,
+    pub(crate) error: Option<String>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    pub(crate) work: Arc<Workplace>,
+    pub(crate) cancel: CancellationToken,
+    /// The reply whose calls are this turn's to run. Those of others, or of a process that died, are never run.
+    pub(crate) reply: Option<Arc<str>>,
+    /// What the model last said about a failure.
+    pub(crate) failure: Option<String>,
+}
+
+impl Turn {
+    pub(crate) fn new(work: Arc<Workplace>, cancel: CancellationToken) -> Turn {
+        Turn { work, cancel, reply: None, failure: None }
     }
 
-    /// Stops the turn that runs: the model hangs up, tools are killed, and every call still gets its result.
-    pub fn canceller(&self) -> CancellationToken {
-        self.cancel.clone()
+    pub(crate) async fn run(mut self, begin: Begin, starter: Option<Starter>) -> Ended {
+        let mut ended = Ended::default();
+        let finished = self.whole(begin, starter, &mut ended.began).await;
+        match finished {
+            Ok(finished) => {
+                ended.finished = Some(finished);
+                ended.error = self.failure.filter(|_| finished == Finished::Failed);
+            }
+            Err(error) => ended.error = Some(error),
+        }
+        ended
     }
 
-    /// Says something and works until there is nothing left to do.
-    pub async fn prompt(&self, text: &str) -> Result<Finished, Error> {
-        let turn = self.cursor.begin_turn().await?;
-        self.prepare().await?;
-        let content = json!([{ "type": "text", "text": text }]);
-        self.say(json!({ "role": "user", "content": content, "timestamp": self.now() })).await?;
-        self.session.before_prompt().await?;
-        let finished = self.work().await;
-        turn.end().await?;
-        finished
+    /// The error is text: whoever began the turn may have been given the error itself.
+    async fn whole(
+        &mut self,
+        begin: Begin,
+        starter: Option<Starter>,
+        began: &mut bool,
+    ) -> Result<Finished, String> {
+        let started = async {
+            if let Begin::Resume = begin {
+                self.make_way().await?;
+            }
+            let guard = self.work.cursor.begin_turn().await?;
+            *began = true;
+            self.work.teller.tell(Live::TurnStarted);
+            let reply = self.begin(begin).await?;
+            Ok((guard, reply))
+        };
+        let guard = match started.await {
+            Ok((guard, reply)) => {
+                if let Some(starter) = starter {
+                    // Whoever asked may be gone by now.
+                    let _ = starter.send(Ok(reply));
+                }
+                guard
+            }
+            Err(error) => {
+                let text = told(&error);
+                if let Some(starter) = starter {
+                    let _ = starter.send(Err(error));
+                }
+                return Err(text);
+            }
+        };
+        let finished = self.steps().await;
+        let ended = guard.end().await;
+        let finished = finished.map_err(|error| told(&error))?;
+        ended.map(|()| finished).map_err(|error| told(&error.into()))
     }
 
-    /// Goes on where the path asks for something: after a crash, or after a move.
-    pub async fn resume(&self) -> Result<Finished, Error> {
-        let turn = self.cursor.begin_turn().await?;
-        let finished = self.work().await;
-        turn.end().await?;
-        finished
+    async fn begin(&mut self, begin: Begin) -> Result<Reply, Error> {
+        let Begin::Say(said) = begin else {
+            self.work.brief().await?;
+            return Ok(Reply::Done);
+        };
+        let expanded = self.work.expand(&said.text).await?;
+        self.work.forget_returned().await?;
+        self.work.settle_choice().await?;
+        self.work.brief().await?;
+        Ok(Reply::Started { entry: self.work.say_as_user(&said, expanded).await? })
     }
 
-    async fn work(&self) -> Result<Finished, Error> {
+    /// Before a path is resumed: a reply that failed or was stopped is left beside the way, and asked for again.
+    async fn make_way(&self) -> Result<(), Error> {
+        let (state, at) = self.work.here();
+        match self.tail().await? {
+            Tail::Asked | Tail::Answered | Tail::Calling(_) => Ok(()),
+            Tail::Said(Why::Error | Why::Aborted) | Tail::Broken(..) => {
+                let reply = last_reply(&state.tree, at).map(|seq| state.tree.head(seq).parent);
+                self.work.cursor.move_to(reply.flatten()).await?;
+                Ok(())
+            }
+            Tail::Said(_) | Tail::Nothing => Err(Error::NothingToResume),
+        }
+    }
+
+    async fn steps(&mut self) -> Result<Finished, Error> {
         loop {
-            let waiting = Waiting { cancelled: self.cancel.is_cancelled(), ..Waiting::default() };
-            match next_step(&self.tail().await?, waiting) {
+            let tail = self.tail().await?;
+            match next_step(&tail, self.waiting()) {
                 Step::CallModel => self.call_model().await?,
                 Step::RunTools(calls) => self.run_tools(calls).await?,
-                Step::StopCalls(calls) => self.stop_calls(calls).await?,
+                Step::StopCalls(calls, why) => self.stop_calls(calls, why).await?,
+                Step::DeliverSteering => self.deliver(Line::Steering).await?,
+                Step::DeliverFollowUp => self.deliver(Line::FollowUp).await?,
                 Step::Finish(finished) => return Ok(finished),
-                // Nothing waits here yet that these steps could deliver.
-                Step::Backtrack | Step::DeliverSteering | Step::DeliverFollowUp => return Ok(Finished::Done),
+                // No tool asks for it yet.
+                Step::Backtrack => return Ok(Finished::Done),
             }
         }
     }
 
+    fn waiting(&self) -> Waiting {
+        let (state, at) = self.work.here();
+        let reply = last_reply(&state.tree, at).map(|seq| state.tree.id(seq));
+        let now = self.work.now();
+        Waiting {
+            cancelled: self.cancel.is_cancelled(),
+            left_behind: reply.is_some_and(|id| Some(id.as_str()) != self.reply.as_deref()),
+            backtrack: false,
+            steering: !now.queue.steering.is_empty(),
+            follow_up: !now.queue.follow_up.is_empty(),
+        }
+    }
+
     async fn tail(&self) -> Result<Tail, Error> {
-        let tree = self.session.tree();
-        let at = self.cursor.place();
-        let lines = self.lines(&tail_entries(&tree, at)).await?;
-        Ok(Tail::of(&tree, at, &lines))
+        let (state, at) = self.work.here();
+        let lines = self.work.lines(&state, &tail_entries(&state.tree, at)).await?;
+        Ok(Tail::of(&state.tree, at, &lines))
     }
 
-    /// Brings model, thinking level and prompt on the path to what the settings say, each by an entry if it differs.
-    async fn prepare(&self) -> Result<(), Error> {
-        let (tree, at) = (self.session.tree(), self.cursor.place());
-        let plan = tree.context_entries(at);
-        let wanted: Vec<Seq> = plan.model.into_iter().chain(plan.thinking).collect();
-        let lines = self.lines(&wanted).await?;
-        let entry = |seq: Option<Seq>| {
-            seq.and_then(|seq| lines.get(&seq)).and_then(|line| osier_tree::entry::read_entry(line).ok())
-        };
-        let text = |raw: Raw<'_>| raw.text().map(String::from);
-        let model = entry(plan.model).as_ref().and_then(osier_tree::projection::context::model_of);
-        let model = model.and_then(|(provider, id)| Some((text(provider)?, text(id)?)));
-        let info = &self.settings.model;
-        if model != Some((info.provider.clone(), info.id.clone())) {
-            let (provider, id) = (info.provider.clone(), info.id.clone());
-            self.commit(move |tree, at| tree.plan_model_change(at, &provider, &id)).await?;
-        }
-        let level = entry(plan.thinking)
-            .as_ref()
-            .and_then(osier_tree::projection::context::thinking_of)
-            .and_then(text);
-        let wanted = self.settings.thinking.name();
-        if level.as_deref().unwrap_or("off") != wanted {
-            self.commit(move |tree, at| tree.plan_thinking_level(at, wanted)).await?;
-        }
-        let current = self.request_parts().await?.prompt;
-        if let Some(patch) = current.patch(&self.wanted_prompt(), self.now()) {
-            self.say(patch).await?;
-        }
-        Ok(())
+    /// Says what waited longest, and only then takes it out of the queue.
+    async fn deliver(&self, line: Line) -> Result<(), Error> {
+        let Some(said) = self.work.next_to_say(line) else { return Ok(()) };
+        // A skill that vanished meanwhile does not hold up the rest.
+        let expanded = self.work.expand(&said.text).await.unwrap_or_default();
+        let stored = self.work.say_as_user(&said, expanded).await;
+        self.work.said(line, stored.is_ok()).await?;
+        stored.map(drop)
     }
+}
 
-    fn wanted_prompt(&self) -> SystemPrompt {
-        let tools = self.tools.specs().into_iter().map(|spec| {
-            let tool =
-                json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters });
-            (spec.name, tool)
-        });
-        SystemPrompt {
-            content: String::new(),
-            sections: self.settings.sections.iter().cloned().collect(),
-            tools: tools.collect(),
-        }
+/// An error with its causes.
+pub(crate) fn told(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
     }
-
-    /// Stores a message where the cursor stands.
-    pub(crate) async fn say(&self, message: Value) -> Result<Stored, Error> {
-        let line = message.to_string().into_bytes();
-        self.commit(move |tree, at| {
-            let message =
-                Raw::parse(&line).map_err(|_| PlanError::NotAnEntry { why: "a message is a JSON object" })?;
-            tree.plan_message(at, message)
-        })
-        .await
-    }
-
-    pub(crate) async fn commit(
-        &self,
-        plan: impl Fn(&SessionTree, osier_tree::Place) -> Result<osier_tree::Draft, PlanError>
-        + Send
-        + Sync
-        + 'static,
-    ) -> Result<Stored, Error> {
-        self.stored(Commit::new(plan)).await
-    }
-
-    pub(crate) async fn stored(&self, commit: Commit) -> Result<Stored, Error> {
-        match self.cursor.commit(commit).await? {
-            Outcome::Stored(stored) => Ok(stored),
-            Outcome::Nothing | Outcome::Cancelled => Err(Error::Refused),
-        }
-    }
-
-    pub(crate) async fn lines(&self, wanted: &[Seq]) -> Result<FxHashMap<Seq, Vec<u8>>, Error> {
-        let mut lines = FxHashMap::default();
-        self.session
-            .each_line(self.session.version(), wanted, |seq, line| {
-                lines.insert(seq, line.to_vec());
-                Ok::<_, StoreError>(())
-            })
-            .await?;
-        Ok(lines)
-    }
-
-    pub(crate) fn now(&self) -> i64 {
-        self.session.env().clock.now()
-    }
+    text
 }

@@ -2,6 +2,7 @@
 
 use osier_agent::{Finished, Step, Tail, Waiting, next_step};
 use osier_testkit::Script;
+use osier_tree::Why;
 
 fn tail(script: &str) -> Tail {
     let script = Script::run(script);
@@ -14,7 +15,7 @@ fn step(script: &str) -> Step {
 
 fn names(step: &Step) -> Vec<&str> {
     match step {
-        Step::RunTools(calls) | Step::StopCalls(calls) => {
+        Step::RunTools(calls) | Step::StopCalls(calls, _) => {
             calls.iter().map(|call| call.name.as_str()).collect()
         }
         other => panic!("{other:?}"),
@@ -66,4 +67,47 @@ fn a_backtrack_waits_for_the_results_of_its_batch() {
     let backtrack = Waiting { backtrack: true, ..Waiting::default() };
     assert_eq!(names(&next_step(&tail("say a; reply b calls read x.txt"), backtrack)), ["read"]);
     assert_eq!(next_step(&tail("say a; reply b calls read x.txt; result ok"), backtrack), Step::Backtrack);
+}
+
+#[test]
+fn what_neither_asks_nor_answers_is_looked_through() {
+    let asked = "say a; model p/m; thinking high; bash ls; note x hello; custom y; name N";
+    assert_eq!(step(asked), Step::CallModel);
+    assert_eq!(step("say a; reply b; bash ls; model p/m"), Step::Finish(Finished::Done));
+    assert_eq!(
+        names(&step("say a; reply b calls read x.txt, read y.txt; bash ls; result ok; model p/m")),
+        ["read"]
+    );
+    assert_eq!(step("say a; reply b calls read x.txt; result ok; compact keep b S"), Step::CallModel);
+    assert_eq!(step("model p/m; system S"), Step::Finish(Finished::Done), "nothing was said");
+}
+
+#[test]
+fn only_who_made_a_call_runs_it() {
+    let left_behind = Waiting { left_behind: true, ..Waiting::default() };
+    let open = tail("say a; reply b calls read x.txt");
+    assert_eq!(next_step(&open, left_behind), Step::CallModel, "the request tells that it was interrupted");
+    let steering = Waiting { steering: true, ..left_behind };
+    assert_eq!(next_step(&open, steering), Step::DeliverSteering);
+    let cancelled = Waiting { cancelled: true, ..left_behind };
+    assert_eq!(next_step(&open, cancelled), Step::Finish(Finished::Cancelled));
+}
+
+#[test]
+fn calls_of_a_reply_that_broke_off_are_answered_and_not_run() {
+    for (reason, why, finished) in [
+        ("error", Why::Error, Finished::Failed),
+        ("aborted", Why::Aborted, Finished::Cancelled),
+        ("length", Why::Length, Finished::CutOff),
+    ] {
+        let call = r#"{"type":"toolCall","id":"c","name":"read","arguments":{}}"#;
+        let reply = format!(
+            r#"say a; entry {{"type":"message","message":{{"role":"assistant","content":[{call}],"stopReason":"{reason}"}}}}"#
+        );
+        assert!(
+            matches!(step(&reply), Step::StopCalls(calls, stop) if calls.len() == 1 && stop == why),
+            "{reason}"
+        );
+        assert_eq!(step(&format!("{reply}; error not run")), Step::Finish(finished), "{reason}");
+    }
 }

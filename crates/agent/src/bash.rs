@@ -1,0 +1,34 @@
+//! `!command` and `!!command`: the user runs something himself. Its output is shown while it comes, and stored when it ends.
+
+use std::sync::Arc;
+
+use osier_model::CancellationToken;
+use osier_tools::user_bash::{self, UserCommand};
+use osier_tools::{Progress, ToolContext};
+
+use crate::error::Error;
+use crate::live::Live;
+use crate::workplace::Workplace;
+
+impl Workplace {
+    /// Runs the command and tells which entry holds it.
+    pub(crate) async fn bash(
+        &self,
+        command: UserCommand,
+        cancel: CancellationToken,
+    ) -> Result<Arc<str>, Error> {
+        let (progress, mut output) = Progress::channel(64);
+        let ctx = ToolContext { cancel, progress, ..self.parts.context.clone() };
+        let run = user_bash::run(command, &ctx);
+        tokio::pin!(run);
+        let ran = loop {
+            tokio::select! {
+                ran = &mut run => break ran.map_err(Error::Command)?,
+                Some(live) = output.recv() => {
+                    self.teller.tell(Live::BashOutput { text: live.text, skipped: live.skipped });
+                }
+            }
+        };
+        Ok(self.say(&ran.message(self.clock())).await?.id)
+    }
+}

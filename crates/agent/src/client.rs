@@ -1,0 +1,112 @@
+//! What every view of a session is given: commands go in, events come out. Terminal, print mode, RPC, gateway and
+//! extensions use this and nothing else.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use osier_model::{Image, ThinkingLevel};
+use osier_session::{OpenDraft, State};
+use osier_store::Version;
+use osier_tools::approvals::Mode;
+use osier_tools::user_bash::UserCommand;
+
+use crate::asking::{Answer, Question};
+use crate::error::Error;
+use crate::events::Events;
+use crate::queue::Queue;
+use crate::saying::Said;
+
+/// See the module.
+#[async_trait]
+pub trait Client: Send + Sync + Debug {
+    async fn send(&self, command: Command) -> Result<Reply, Error>;
+
+    /// Joins: what came since `after`, what is open now, and all that happens from then on, without gap or duplicate.
+    async fn attach(&self, after: Option<Version>) -> Result<Attached, Error>;
+}
+
+/// What a client can ask for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Says something. Answered as soon as it is stored, not when the turn ends.
+    Prompt {
+        text: String,
+        images: Vec<Image>,
+        when: When,
+    },
+    /// Goes on where the path asks for something: after a crash, a failure or a move. A reply that failed is asked for again
+    /// on a branch beside it.
+    Resume,
+    /// Stops the turn and the user's command that run. Answered when they have ended, with the texts that still waited: they
+    /// are not said any more.
+    Cancel,
+    /// Takes back what waits to be said.
+    Unqueue,
+    Answer {
+        question: u64,
+        answer: Answer,
+    },
+    /// By a name as the user writes it.
+    SetModel(String),
+    SetThinking(ThinkingLevel),
+    /// For this session, from now on.
+    SetApproval(Mode),
+    /// `!command` and `!!command`. Answered when it has ended.
+    Bash(UserCommand),
+}
+
+impl Command {
+    /// Says a text now.
+    pub fn prompt(text: impl Into<String>) -> Command {
+        Command::Prompt { text: text.into(), images: Vec::new(), when: When::Now }
+    }
+}
+
+/// When something is said that comes while a turn runs. Without a turn it is said now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum When {
+    /// Refused while a turn runs.
+    #[default]
+    Now,
+    /// Before the model is asked next.
+    Steer,
+    /// When the turn would end.
+    FollowUp,
+}
+
+/// What a client hears at once.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    Done,
+    /// A turn runs; this entry holds what was said.
+    Started {
+        entry: Arc<str>,
+    },
+    Queued,
+    /// What was taken back.
+    Returned(Vec<Said>),
+    /// The command has ended; this entry holds what it printed.
+    Ran {
+        entry: Arc<str>,
+    },
+}
+
+/// A session as a client finds it. Entries up to `state.version` are in `state`; all later ones come as events.
+#[derive(Debug)]
+pub struct Attached {
+    pub state: Arc<State>,
+    /// The place in the log from which on entries are new to the client.
+    pub since: usize,
+    /// What the client had is of another log: it starts from nothing.
+    pub reset: bool,
+    pub drafts: Vec<OpenDraft>,
+    /// Whether a turn runs.
+    pub running: bool,
+    /// Questions that wait for an answer.
+    pub asked: Vec<(u64, Question)>,
+    pub queue: Queue,
+    /// What waited to be said when a former process died. It belongs into the editor, and is said by nobody else.
+    pub returned: Vec<Said>,
+    pub events: Events,
+}

@@ -1,0 +1,45 @@
+//! What can go wrong with an agent, as far as the caller can do something about it. A failure of a model or a tool is none
+//! of these: it is an entry.
+
+use osier_model::LookupError;
+use osier_store::StoreError;
+use osier_tree::PlanError;
+
+/// See the module. What was stored stays stored.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Session(#[from] osier_session::Error),
+    #[error("the entry was refused by a gate")]
+    Refused,
+    #[error("a turn is running; stop it first, or say this as steering or as a follow-up")]
+    Busy,
+    #[error("a command of yours is still running; wait for it, or stop it")]
+    CommandRuns,
+    #[error("there is nothing to say; write something first")]
+    Empty,
+    #[error("the conversation asks for nothing more; say something to go on")]
+    NothingToResume,
+    #[error("no question {id} is open; it was answered, or its turn has ended")]
+    NoQuestion { id: u64 },
+    #[error(transparent)]
+    Model(#[from] LookupError),
+    #[error("there is no skill {name}; a folder with a SKILL.md that has a description makes one")]
+    NoSkill { name: String },
+    #[error("the command could not be started")]
+    Command(#[source] std::io::Error),
+    #[error("the agent has ended; open the session again")]
+    Closed,
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Error {
+        Error::Session(error.into())
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Error {
+        Error::Session(error.into())
+    }
+}

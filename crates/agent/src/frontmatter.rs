@@ -1,0 +1,116 @@
+//! The head of a Markdown file: `key: value` lines between two lines of `---`. Reads the part of YAML that templates and
+//! skills use (plain and quoted values, folded and literal blocks) and says what it cannot read.
+
+use std::collections::BTreeMap;
+
+/// A file taken apart.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Page<'a> {
+    pub(crate) fields: BTreeMap<String, String>,
+    pub(crate) body: &'a str,
+    /// What is wrong with the head. The rest of it counts.
+    pub(crate) problem: Option<String>,
+}
+
+impl<'a> Page<'a> {
+    pub(crate) fn read(text: &'a str) -> Page<'a> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let Some(rest) = after_fence(text) else { return Page { body: text, ..Page::default() } };
+        let mut at = 0;
+        for line in rest.split_inclusive('\n') {
+            if line.trim_end() == "---" {
+                let (fields, problem) = fields(&rest[..at]);
+                return Page { fields, body: &rest[at + line.len()..], problem };
+            }
+            at += line.len();
+        }
+        let problem = Some("the line `---` that ends its head is missing".to_owned());
+        Page { body: text, problem, ..Page::default() }
+    }
+
+    /// A value that says something.
+    pub(crate) fn text(&self, key: &str) -> Option<&str> {
+        self.fields.get(key).map(|value| value.trim()).filter(|value| !value.is_empty())
+    }
+}
+
+fn after_fence(text: &str) -> Option<&str> {
+    let (first, rest) = text.split_once('\n')?;
+    (first.trim_end() == "---").then_some(rest)
+}
+
+fn fields(head: &str) -> (BTreeMap<String, String>, Option<String>) {
+    let (mut fields, mut problem) = (BTreeMap::new(), None);
+    let mut lines = head.lines().enumerate().peekable();
+    while let Some((number, line)) = lines.next() {
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let Some((key, value)) = line.split_once(':').filter(|(key, _)| is_key(key)) else {
+            problem.get_or_insert_with(|| format!("line {} is not `key: value`", number + 2));
+            continue;
+        };
+        let mut more = Vec::new();
+        while let Some((_, line)) =
+            lines.next_if(|(_, line)| line.starts_with([' ', '\t', '-']) || line.trim().is_empty())
+        {
+            more.push(line.trim());
+        }
+        fields.insert(key.trim().to_owned(), joined(value.trim(), &more));
+    }
+    (fields, problem)
+}
+
+fn is_key(key: &str) -> bool {
+    let key = key.trim_end();
+    !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'))
+}
+
+fn joined(first: &str, more: &[&str]) -> String {
+    let literal = first.starts_with('|');
+    let first = if first.starts_with(['|', '>']) { "" } else { unquoted(first) };
+    let lines = std::iter::once(first).chain(more.iter().copied()).filter(|line| literal || !line.is_empty());
+    lines.collect::<Vec<_>>().join(if literal { "\n" } else { " " }).trim().to_owned()
+}
+
+fn unquoted(value: &str) -> &str {
+    ['"', '\'']
+        .iter()
+        .find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote))
+        .unwrap_or_else(|| value.split(" #").next().unwrap_or(value).trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_plain_quoted_folded_or_literal() {
+        let page = Page::read(
+            "---\nname: fix # not this\ndescription: >-\n  Repairs\n  things\nquoted: \"a: b\"\nlist:\n- x\nlines: |\n  one\n  two\n---\nBody\n---\n",
+        );
+        let field = |key: &str| page.text(key);
+        assert_eq!(
+            ["name", "description", "quoted", "lines", "list", "none"].map(field),
+            [Some("fix"), Some("Repairs things"), Some("a: b"), Some("one\ntwo"), Some("- x"), None]
+        );
+        assert_eq!((page.body, page.problem), ("Body\n---\n", None));
+    }
+
+    #[test]
+    fn a_file_without_a_head_is_all_body() {
+        assert_eq!(Page::read("# Title\n---\n").body, "# Title\n---\n");
+        assert_eq!(Page::read("\u{feff}---\r\na: 1\r\n---\r\nx").body, "x");
+        assert_eq!(Page::read("").body, "");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_and_the_rest_counts() {
+        let page = Page::read("---\nname: a\n{oh no\n---\nBody");
+        assert_eq!((page.text("name"), page.body), (Some("a"), "Body"));
+        assert_eq!(page.problem.as_deref(), Some("line 3 is not `key: value`"));
+        let open = Page::read("---\nname: a\n");
+        assert_eq!(open.problem.as_deref(), Some("the line `---` that ends its head is missing"));
+        assert_eq!(open.body, "---\nname: a\n");
+    }
+}

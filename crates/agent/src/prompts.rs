@@ -1,0 +1,68 @@
+//! What the user types in short: `/name` says a template, `/skill:name` a skill. Files are read when they are used, so an
+//! edited one counts at once. Folders are given; nothing here looks for them.
+
+use std::path::PathBuf;
+
+use crate::error::Error;
+use crate::skills::{self, Skill};
+use crate::templates::{self, Template};
+use crate::textfile::Problem;
+
+/// Where templates and skills lie; later folders win.
+#[derive(Debug, Clone, Default)]
+pub struct Prompts {
+    pub templates: Vec<PathBuf>,
+    pub skills: Vec<PathBuf>,
+}
+
+impl Prompts {
+    /// All templates and skills there are, for lists and completion, and what is wrong with some files.
+    pub fn find(&self) -> (Vec<Template>, Vec<Skill>, Vec<Problem>) {
+        let (templates, mut problems) = templates::find(&self.templates);
+        let (skills, more) = skills::find(&self.skills);
+        problems.extend(more);
+        (templates, skills, problems)
+    }
+
+    /// What a text stands for; `None` if it is neither a template nor a skill.
+    pub fn expand(&self, typed: &str) -> Result<Option<String>, Error> {
+        let Some(command) = typed.trim_start().strip_prefix('/') else { return Ok(None) };
+        let end = command.find(char::is_whitespace).unwrap_or(command.len());
+        let (name, rest) = command.split_at(end);
+        if let Some(name) = name.strip_prefix("skill:") {
+            let skill = skills::find(&self.skills).0.into_iter().find(|skill| skill.name == name);
+            let skill = skill.ok_or_else(|| Error::NoSkill { name: name.to_owned() })?;
+            return Ok(Some(skill.expand(rest)));
+        }
+        let template = templates::find(&self.templates).0.into_iter().find(|template| template.name == name);
+        Ok(template.map(|template| template.expand(rest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_and_a_known_name_stand_for_a_file() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        std::fs::create_dir_all(at("skills/pdf")).unwrap();
+        std::fs::create_dir_all(at("prompts")).unwrap();
+        std::fs::write(at("skills/pdf/SKILL.md"), "---\ndescription: d\n---\nbody").unwrap();
+        std::fs::write(at("prompts/fix.md"), "Fix $1.").unwrap();
+        let prompts = Prompts { templates: vec![at("prompts")], skills: vec![at("skills")] };
+        let expand = |typed: &str| prompts.expand(typed).unwrap();
+        assert_eq!(expand("/fix a.rs").as_deref(), Some("Fix a.rs."));
+        assert_eq!(expand("/fix\nb.rs").as_deref(), Some("Fix b.rs."));
+        assert!(expand("/skill:pdf x").unwrap().ends_with("</skill>\n\nx"));
+        for plain in ["fix a.rs", "/other", "/../prompts/fix", "", "/"] {
+            assert_eq!(expand(plain), None, "{plain}");
+        }
+        let error = prompts.expand("/skill:none").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "there is no skill none; a folder with a SKILL.md that has a description makes one"
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! What a process that died left waiting to be said. It goes back to the editor, but for what was said just before the end:
+//! an entry is stored first, and only then taken out of the queue.
+
+use osier_tree::entry::{Entry, read_entry};
+use osier_tree::projection::card::text_of;
+use osier_tree::scan::Raw;
+use osier_tree::{Kind, Role, Seq, SessionTree};
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::queue::{KEY, Queue};
+use crate::saying::Said;
+use crate::workplace::Workplace;
+
+impl Workplace {
+    /// Looks for it. Writes nothing: the setting stays until the user says something.
+    pub(crate) async fn left_waiting(&self) -> Result<Vec<Said>, Error> {
+        let (state, at) = self.here();
+        let stored = state.tree.marks().settings().get(KEY);
+        let Some(mut queue) = stored.and_then(|queue| Queue::deserialize(queue).ok()) else {
+            return Ok(Vec::new());
+        };
+        let Some(queued) = self.last_change(&state.tree).await? else { return Ok(queue.into_all()) };
+        let later = state.tree.heads().up(at).take_while(|seq| *seq > queued);
+        let said: Vec<Seq> = later.filter(|seq| state.tree.head(*seq).role == Role::User).collect();
+        let lines = self.lines(&state, &said).await?;
+        for entry in said.iter().rev().filter_map(|seq| read_entry(lines.get(seq)?).ok()) {
+            queue.forget(&typed(&entry));
+        }
+        Ok(queue.into_all())
+    }
+
+    /// The entry that last changed the queue. It is one of the last of its kind, so few are looked at.
+    async fn last_change(&self, tree: &SessionTree) -> Result<Option<Seq>, Error> {
+        let state = self.session.state();
+        let configs = (0..tree.len()).rev().map(Seq::new).filter(|seq| tree.head(*seq).kind == Kind::Config);
+        for seq in configs {
+            let lines = self.lines(&state, &[seq]).await?;
+            let entry = lines.get(&seq).and_then(|line| read_entry(line).ok());
+            if entry.is_some_and(|entry| changes_queue(&entry)) {
+                return Ok(Some(seq));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn changes_queue(entry: &Entry<'_>) -> bool {
+    let set = entry.get("data").and_then(|data| data.get("set"));
+    set.is_some_and(|set| set.get(KEY).is_some())
+}
+
+/// What the user typed: a message made of a template keeps it beside what the model got.
+fn typed(entry: &Entry<'_>) -> String {
+    let Some(message) = entry.message else { return String::new() };
+    let shown = message.get("uiContent").and_then(Raw::text);
+    shown.map_or_else(|| text_of(message), std::borrow::Cow::into_owned)
+}
+
+impl Queue {
+    /// Takes the first with this text out.
+    fn forget(&mut self, text: &str) {
+        for line in [&mut self.steering, &mut self.follow_up] {
+            if let Some(at) = line.iter().position(|said| said.text == text) {
+                line.remove(at);
+                return;
+            }
+        }
+    }
+}

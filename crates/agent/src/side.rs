@@ -1,0 +1,136 @@
+//! What a path tells of the world beside it: the files the model has seen, and its list of things to do. Replayed from the
+//! results on the path, so no move can leave it behind.
+//!
+//! A long path is replayed once; after that only what came below the known place is read.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use osier_session::{Session, State};
+use osier_store::StoreError;
+use osier_tools::{FilesRead, Stamp, Todo, todos_of};
+use osier_tree::entry::{Entry, read_entry};
+use osier_tree::scan::Raw;
+use osier_tree::{Kind, Place, Role, Seq, SessionTree};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::Error;
+use crate::tail::{Call, calls_of};
+use crate::workplace::Workplace;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct SideState {
+    pub files: Arc<FilesRead>,
+    pub todos: Vec<Todo>,
+    /// The calls of the last reply: records of other programs name a file only there.
+    calls: HashMap<String, Call>,
+}
+
+impl Default for SideState {
+    fn default() -> SideState {
+        SideState { files: Arc::new(FilesRead::none()), todos: Vec::new(), calls: HashMap::new() }
+    }
+}
+
+impl SideState {
+    /// Takes the next entry of the path in.
+    pub fn take_in(&mut self, entry: &Entry<'_>) {
+        match entry.role {
+            Role::Assistant => {
+                self.calls = calls_of(entry).into_iter().map(|call| (call.id.clone(), call)).collect();
+            }
+            Role::ToolResult => self.result(entry),
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, entry: &Entry<'_>) {
+        let Some(message) = entry.message else { return };
+        let text = |key: &str| message.get(key).and_then(Raw::text).unwrap_or_default();
+        let call = self.calls.get(&*text("toolCallId"));
+        let name = match text("toolName") {
+            name if name.is_empty() => call.map(|call| call.name.clone()).unwrap_or_default(),
+            name => name.into_owned(),
+        };
+        if !matches!(name.as_str(), "read" | "write" | "edit" | "todo") {
+            return;
+        }
+        let details: Value = parsed(message, "details");
+        let failed = parsed(message, "isError") == Value::Bool(true);
+        if let Some(todos) = todos_of(&details).filter(|_| name == "todo" && !failed) {
+            self.todos = todos;
+        }
+        let named = details.get("path").or_else(|| call.and_then(|call| call.arguments.get("path")));
+        if let Some(path) = named.and_then(Value::as_str).filter(|_| name != "todo" && !failed) {
+            let stamp = details.get("stamp").and_then(|stamp| Stamp::deserialize(stamp).ok());
+            Arc::make_mut(&mut self.files).insert(path, stamp);
+        }
+    }
+}
+
+fn parsed(message: Raw<'_>, key: &str) -> Value {
+    message.get(key).and_then(|raw| serde_json::from_slice(raw.bytes()).ok()).unwrap_or_default()
+}
+
+/// A replay and how far it went.
+#[derive(Debug, Default)]
+pub(crate) struct Replay {
+    side: SideState,
+    at: Place,
+    generation: u64,
+}
+
+/// The entries on the path to `at` that a replay takes in, oldest first, and whether they begin right below `known`. If
+/// they do not, they are those of the whole path.
+fn since(tree: &SessionTree, at: Place, known: Place) -> (Vec<Seq>, bool) {
+    let mut entries = Vec::new();
+    let mut above = at;
+    while above != known {
+        let Some(seq) = above else { break };
+        let head = tree.head(seq);
+        let tells = head.role == Role::ToolResult || (head.role == Role::Assistant && head.calls > 0);
+        if head.kind == Kind::Message && tells {
+            entries.push(seq);
+        }
+        above = head.parent;
+    }
+    entries.reverse();
+    (entries, above == known)
+}
+
+impl Replay {
+    async fn go_to(&mut self, session: &Session, state: &State, at: Place) -> Result<(), StoreError> {
+        if self.generation != state.version.generation {
+            *self = Replay { generation: state.version.generation, ..Replay::default() };
+        }
+        let (wanted, goes_on) = since(&state.tree, at, self.at);
+        if !goes_on {
+            self.side = SideState::default();
+        }
+        // Whatever interrupts this, the next one starts over.
+        self.at = None;
+        let mut side = std::mem::take(&mut self.side);
+        session
+            .each_line(state.version, &wanted, |_, line| {
+                if let Ok(entry) = read_entry(line) {
+                    side.take_in(&entry);
+                }
+                Ok::<_, StoreError>(())
+            })
+            .await?;
+        (self.side, self.at) = (side, at);
+        Ok(())
+    }
+}
+
+impl Workplace {
+    /// The side state where the cursor stands.
+    pub(crate) async fn side_state(&self) -> Result<SideState, Error> {
+        let (state, at) = self.here();
+        let mut replay = self.replay.lock().await;
+        replay.go_to(&self.session, &state, at).await?;
+        Ok(replay.side.clone())
+    }
+}

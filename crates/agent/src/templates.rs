@@ -1,0 +1,196 @@
+//! Prompt templates: Markdown files whose text is said when the user types `/name`. `$1`, `$2`, … stand for single words,
+//! `$@` and `$ARGUMENTS` for all that was typed behind the name, `${@:2}` and `${@:2:3}` for some of the words.
+
+use std::path::{Path, PathBuf};
+
+use crate::frontmatter::Page;
+use crate::textfile::{self, Problem};
+
+/// A template, as a list of commands shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    pub name: String,
+    /// From the head of the file, or its first line.
+    pub description: String,
+    /// What may be typed behind the name.
+    pub argument_hint: Option<String>,
+    pub path: PathBuf,
+    body: String,
+}
+
+/// The templates in these folders by name; of two with one name that of the later folder counts.
+pub fn find(folders: &[PathBuf]) -> (Vec<Template>, Vec<Problem>) {
+    let (mut templates, mut problems): (Vec<Template>, Vec<Problem>) = Default::default();
+    for path in folders.iter().flat_map(|folder| textfile::entries(folder)) {
+        let is_markdown = path.extension().is_some_and(|extension| extension == "md") && path.is_file();
+        let Some(name) = path.file_stem().and_then(|name| name.to_str()).filter(|_| is_markdown) else {
+            continue;
+        };
+        match Template::read(name, &path) {
+            Ok((template, problem)) => {
+                problems.extend(problem);
+                templates.retain(|known| known.name != template.name);
+                templates.push(template);
+            }
+            Err(problem) => problems.push(problem),
+        }
+    }
+    templates.sort_by(|a, b| a.name.cmp(&b.name));
+    (templates, problems)
+}
+
+impl Template {
+    fn read(name: &str, path: &Path) -> Result<(Template, Option<Problem>), Problem> {
+        let text = textfile::read(path)?;
+        let page = Page::read(&text);
+        let first_line = || page.body.lines().map(str::trim).find(|line| !line.is_empty());
+        let template = Template {
+            name: name.to_owned(),
+            description: page.text("description").or_else(first_line).unwrap_or_default().to_owned(),
+            argument_hint: page.text("argument-hint").map(str::to_owned),
+            path: path.to_owned(),
+            body: page.body.trim().to_owned(),
+        };
+        Ok((template, page.problem.map(|what| Problem { path: path.to_owned(), what })))
+    }
+
+    /// The text with what was typed behind the name put in. Words that no place takes are added at the end.
+    pub fn expand(&self, typed: &str) -> String {
+        let typed = typed.trim();
+        let words = words(typed);
+        let (mut out, mut rest, mut taken) = (String::new(), self.body.as_str(), false);
+        while let Some(at) = rest.find('$') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            match placeholder(rest) {
+                Some((length, place)) => {
+                    taken = true;
+                    out.push_str(&place.fill(typed, &words));
+                    rest = &rest[length..];
+                }
+                None => {
+                    out.push('$');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        out.push_str(rest);
+        if taken || typed.is_empty() { out } else { format!("{out}\n\n{typed}") }
+    }
+}
+
+/// What stands for words that were typed.
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    Word(usize),
+    All,
+    /// From this word on, so many of them.
+    Some(usize, usize),
+}
+
+impl Place {
+    fn fill(&self, typed: &str, words: &[String]) -> String {
+        match *self {
+            Place::All => typed.to_owned(),
+            Place::Word(number) => word(words, number).to_owned(),
+            Place::Some(from, count) => {
+                let chosen = words.iter().skip(from.saturating_sub(1)).take(count);
+                chosen.map(String::as_str).collect::<Vec<_>>().join(" ")
+            }
+        }
+    }
+}
+
+fn word(words: &[String], number: usize) -> &str {
+    number.checked_sub(1).and_then(|at| words.get(at)).map_or("", String::as_str)
+}
+
+/// The placeholder that a text begins with, and its length.
+fn placeholder(text: &str) -> Option<(usize, Place)> {
+    if text.starts_with("$ARGUMENTS") {
+        return Some(("$ARGUMENTS".len(), Place::All));
+    }
+    if text.starts_with("$@") {
+        return Some((2, Place::All));
+    }
+    if let Some(inner) = text.strip_prefix("${@:") {
+        let (inner, _) = inner.split_once('}')?;
+        let (from, count) = match inner.split_once(':') {
+            Some((from, count)) => (from, count.parse().ok()?),
+            None => (inner, usize::MAX),
+        };
+        return Some(("${@:".len() + inner.len() + 1, Place::Some(from.parse().ok()?, count)));
+    }
+    let digits: String = text[1..].chars().take_while(char::is_ascii_digit).collect();
+    let number = digits.parse().ok().filter(|number| *number > 0)?;
+    Some((1 + digits.len(), Place::Word(number)))
+}
+
+/// Words as a shell takes them: quotes keep spaces together.
+fn words(typed: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote): (Vec<String>, Option<String>, Option<char>) = Default::default();
+    for c in typed.chars() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, _) if c.is_whitespace() => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn template(body: &str) -> Template {
+        let (name, description) = (String::new(), String::new());
+        Template { name, description, argument_hint: None, path: PathBuf::new(), body: body.to_owned() }
+    }
+
+    #[test]
+    fn words_go_where_their_numbers_are() {
+        let expand = |body: &str, typed: &str| template(body).expand(typed);
+        assert_eq!(expand("$1 then $2, not $3.", "a 'b c'"), "a then b c, not .");
+        assert_eq!(expand("all: $@ / $ARGUMENTS", " a  \"b c\" "), "all: a  \"b c\" / a  \"b c\"");
+        assert_eq!(expand("${@:2} | ${@:1:2} | $10", "a b c"), "b c | a b | ");
+        assert_eq!(expand("$5.00 and $HOME ${@:x} $", "a"), ".00 and $HOME ${@:x} $");
+    }
+
+    #[test]
+    fn nothing_that_was_typed_is_lost_and_nothing_is_expanded_twice() {
+        assert_eq!(template("Fix it.").expand("now please"), "Fix it.\n\nnow please");
+        assert_eq!(template("Fix it.").expand("  "), "Fix it.");
+        assert_eq!(template("Do $1").expand("'$2 $@' x"), "Do $2 $@");
+    }
+
+    #[test]
+    fn the_later_folder_has_the_last_word_and_bad_files_are_told() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = |name: &str| root.path().join(name);
+        for (file, text) in [
+            ("user/fix.md", "---\ndescription: of the user\nargument-hint: <file>\n---\nFix $1"),
+            ("user/plan.md", "\nMake a plan.\n"),
+            ("user/notes.txt", "no template"),
+            ("project/fix.md", "---\nno colon\n---\nFix $1 here"),
+            ("project/bad.md", "\u{0}\u{0}"),
+        ] {
+            std::fs::create_dir_all(folder(file).parent().unwrap()).unwrap();
+            std::fs::write(folder(file), text).unwrap();
+        }
+        let (templates, problems) = find(&[folder("user"), folder("project"), folder("nowhere")]);
+        let shown: Vec<(&str, &str)> =
+            templates.iter().map(|template| (&*template.name, &*template.description)).collect();
+        assert_eq!(shown, [("fix", "Fix $1 here"), ("plan", "Make a plan.")]);
+        let told: Vec<String> = problems
+            .iter()
+            .map(|problem| problem.to_string().replace(&*root.path().to_string_lossy(), ""))
+            .collect();
+        assert_eq!(told, ["/project/bad.md: is not text", "/project/fix.md: line 2 is not `key: value`"]);
+    }
+}

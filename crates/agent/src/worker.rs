@@ -1,0 +1,230 @@
+//! An agent at work on a session: one task takes commands, one after the other, and lets at most one turn and one command of
+//! the user's run beside it. It keeps no conversation of its own.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use osier_model::CancellationToken;
+use osier_session::{Cursor, Session};
+use osier_store::Version;
+use osier_tools::user_bash::UserCommand;
+use serde_json::{Map, json};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinError, JoinHandle};
+
+use crate::choice::Choice;
+use crate::client::{Attached, Client, Command, Reply, When};
+use crate::error::Error;
+use crate::live::Live;
+use crate::next_step::Finished;
+use crate::parts::Parts;
+use crate::queue::Line;
+use crate::saying::Said;
+use crate::side::SideState;
+use crate::turn::{Begin, Ended, Starter, Turn};
+use crate::workplace::Workplace;
+
+/// See the module. Copies are the same worker; it ends with the last of them.
+#[derive(Debug, Clone)]
+pub struct Worker {
+    work: Arc<Workplace>,
+    mailbox: mpsc::UnboundedSender<(Command, Starter)>,
+}
+
+impl Worker {
+    /// An agent on the cursor that the clients of this process share. Writes nothing.
+    pub async fn start(session: Session, parts: Parts) -> Result<Worker, Error> {
+        Worker::start_at(session.main(), parts).await
+    }
+
+    /// An agent that goes its own way.
+    pub async fn start_at(cursor: Cursor, parts: Parts) -> Result<Worker, Error> {
+        let work = Arc::new(Workplace::new(cursor, parts));
+        let returned = work.left_waiting().await?;
+        work.now().returned = returned;
+        let (mailbox, mails) = mpsc::unbounded_channel();
+        tokio::spawn(Desk { work: work.clone(), turn: None, bash: None }.run(mails));
+        Ok(Worker { work, mailbox })
+    }
+
+    pub fn session(&self) -> &Session {
+        &self.work.session
+    }
+
+    /// The model and the level of thinking that are in force where it works. Writes nothing.
+    pub async fn choice(&self) -> Result<Choice, Error> {
+        self.work.choice().await
+    }
+
+    /// What the path tells of files and things to do.
+    pub async fn side_state(&self) -> Result<SideState, Error> {
+        self.work.side_state().await
+    }
+
+    /// Where it works.
+    pub fn cursor(&self) -> &Cursor {
+        &self.work.cursor
+    }
+}
+
+#[async_trait]
+impl Client for Worker {
+    async fn send(&self, command: Command) -> Result<Reply, Error> {
+        let (reply, answer) = oneshot::channel();
+        self.mailbox.send((command, reply)).map_err(|_| Error::Closed)?;
+        answer.await.map_err(|_| Error::Closed)?
+    }
+
+    async fn attach(&self, after: Option<Version>) -> Result<Attached, Error> {
+        self.work.attach(after).await
+    }
+}
+
+/// Something that runs beside the worker.
+#[derive(Debug)]
+struct Running<T> {
+    task: JoinHandle<T>,
+    cancel: CancellationToken,
+}
+
+/// The worker's one loop.
+#[derive(Debug)]
+struct Desk {
+    work: Arc<Workplace>,
+    turn: Option<Running<Ended>>,
+    bash: Option<Running<()>>,
+}
+
+impl Desk {
+    async fn run(mut self, mut mails: mpsc::UnboundedReceiver<(Command, Starter)>) {
+        loop {
+            tokio::select! {
+                mail = mails.recv() => match mail {
+                    Some((command, reply)) => self.take(command, reply).await,
+                    None => break,
+                },
+                ended = over(&mut self.turn) => self.turn_ended(ended, true),
+                _ = over(&mut self.bash) => self.bash = None,
+            }
+        }
+        self.stop().await;
+    }
+
+    async fn take(&mut self, command: Command, reply: Starter) {
+        let answer = match command {
+            Command::Prompt { text, images, when } => {
+                return self.prompt(Said { text, images }, when, reply).await;
+            }
+            Command::Resume if self.turn.is_some() => Err(Error::Busy),
+            Command::Resume => return self.start(Begin::Resume, Some(reply)),
+            Command::Bash(command) => return self.bash(command, reply),
+            Command::Cancel => {
+                self.stop().await;
+                self.work.unqueue().await.map(Reply::Returned)
+            }
+            Command::Unqueue => self.work.unqueue().await.map(Reply::Returned),
+            Command::Answer { question, answer } => self.work.answer(question, answer).map(|()| Reply::Done),
+            settings => self.set(settings).await.map(|()| Reply::Done),
+        };
+        answered(reply, answer);
+    }
+
+    async fn prompt(&mut self, said: Said, when: When, reply: Starter) {
+        let line = match when {
+            _ if said.is_empty() => return answered(reply, Err(Error::Empty)),
+            _ if self.turn.is_none() => return self.start(Begin::Say(said), Some(reply)),
+            When::Now => return answered(reply, Err(Error::Busy)),
+            When::Steer => Line::Steering,
+            When::FollowUp => Line::FollowUp,
+        };
+        answered(reply, self.work.enqueue(line, said).await.map(|()| Reply::Queued));
+    }
+
+    async fn set(&mut self, command: Command) -> Result<(), Error> {
+        match command {
+            Command::SetModel(name) => {
+                self.work.now().model = Some(self.work.parts.lookup.find(&name)?);
+            }
+            Command::SetThinking(level) => self.work.now().thinking = Some(level),
+            Command::SetApproval(mode) => {
+                self.work.now().approval = None;
+                let set = Map::from_iter([("approvalMode".to_owned(), json!(mode.name()))]);
+                self.work.session.config(set, Vec::new()).await?;
+                return Ok(());
+            }
+            _ => {}
+        }
+        // While a turn runs, the choice takes effect before the model is asked next.
+        if self.turn.is_none() { self.work.settle_choice().await.map(drop) } else { Ok(()) }
+    }
+
+    fn start(&mut self, begin: Begin, starter: Option<Starter>) {
+        let cancel = CancellationToken::new();
+        let turn = Turn::new(self.work.clone(), cancel.clone());
+        self.work.now().running = true;
+        self.turn = Some(Running { task: tokio::spawn(turn.run(begin, starter)), cancel });
+    }
+
+    fn bash(&mut self, command: UserCommand, reply: Starter) {
+        if self.bash.is_some() {
+            return answered(reply, Err(Error::CommandRuns));
+        }
+        let (work, cancel) = (self.work.clone(), CancellationToken::new());
+        let stop = cancel.clone();
+        let task = tokio::spawn(async move {
+            answered(reply, work.bash(command, stop).await.map(|entry| Reply::Ran { entry }));
+        });
+        self.bash = Some(Running { task, cancel });
+    }
+
+    fn turn_ended(&mut self, ended: Result<Ended, JoinError>, go_on: bool) {
+        let broke_down = |_| {
+            let error =
+                Some("the turn broke down; what it stored is safe, and the path can be resumed".to_owned());
+            Ended { began: true, finished: None, error }
+        };
+        let ended = ended.unwrap_or_else(broke_down);
+        self.turn = None;
+        let waits = {
+            let mut now = self.work.now();
+            now.running = false;
+            if ended.began {
+                self.work.teller.tell(Live::TurnEnded { finished: ended.finished, error: ended.error });
+            }
+            !now.queue.is_empty()
+        };
+        // Something may have been queued after the turn last looked.
+        if go_on && waits && matches!(ended.finished, Some(Finished::Done | Finished::CutOff)) {
+            self.start(Begin::Queued, None);
+        }
+    }
+
+    /// Stops whatever runs, and returns when it has ended.
+    async fn stop(&mut self) {
+        if let Some(turn) = &self.turn {
+            turn.cancel.cancel();
+            let ended = over(&mut self.turn).await;
+            self.turn_ended(ended, false);
+        }
+        if let Some(bash) = &self.bash {
+            bash.cancel.cancel();
+            // A command that broke down left no entry, and whoever asked hears that nobody answers.
+            let _ = over(&mut self.bash).await;
+            self.bash = None;
+        }
+    }
+}
+
+/// Waits for the end of what runs; for ever if nothing does.
+async fn over<T>(running: &mut Option<Running<T>>) -> Result<T, JoinError> {
+    match running {
+        Some(running) => (&mut running.task).await,
+        None => pending().await,
+    }
+}
+
+fn answered(reply: Starter, answer: Result<Reply, Error>) {
+    // Whoever asked may be gone by now.
+    let _ = reply.send(answer);
+}

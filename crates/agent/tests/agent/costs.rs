@@ -1,0 +1,85 @@
+//! What work costs in a long session, counted in what the store is asked.
+
+use std::sync::Arc;
+
+use osier_model::scripted::Turn;
+use osier_store::Store;
+use osier_tools::Mode;
+use osier_tree::Header;
+use serde_json::{Value, json};
+
+use crate::counting::Counting;
+use crate::desk::Desk;
+
+/// A path of so many messages: questions, replies that read a file, results, answers.
+fn long_path(messages: usize) -> Vec<Vec<u8>> {
+    let message = |at: usize| match at % 4 {
+        0 => json!({ "role": "user", "content": format!("question {at}") }),
+        1 => json!({ "role": "assistant", "stopReason": "toolUse", "content": [
+            { "type": "toolCall", "id": format!("c{at}"), "name": "read", "arguments": { "path": "a.txt" } },
+        ]}),
+        2 => {
+            json!({ "role": "toolResult", "toolCallId": format!("c{}", at - 1), "toolName": "read", "isError": false,
+            "content": [{ "type": "text", "text": "text" }], "details": { "path": format!("file {at}") } })
+        }
+        _ => {
+            json!({ "role": "assistant", "stopReason": "stop", "content": [{ "type": "text", "text": "answer" }] })
+        }
+    };
+    let id = |at: usize| format!("{:08x}", at + 1);
+    let line = |at: usize| {
+        let parent = at.checked_sub(1).map_or(Value::Null, |above| json!(id(above)));
+        let entry = json!({ "type": "message", "id": id(at), "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z", "message": message(at) });
+        entry.to_string().into_bytes()
+    };
+    (0..messages).map(line).collect()
+}
+
+async fn desk(messages: usize, turns: impl IntoIterator<Item = Turn>) -> (Desk, Arc<Counting>) {
+    let store = Counting::new();
+    store.create(&Header::new("s", 0, "/x"), &long_path(messages)).await.unwrap();
+    let folder = Arc::new(tempfile::tempdir().unwrap());
+    let yolo = |parts: &mut osier_agent::Parts| parts.approval = Some(Mode::Yolo);
+    (Desk::open(store.clone(), folder, turns, yolo).await, store)
+}
+
+#[tokio::test]
+async fn a_reply_of_a_thousand_pieces_asks_the_store_no_more_than_one_of_a_single_piece() {
+    let turns = [Turn::reply("word"), Turn::reply("word"), Turn::reply("word ".repeat(1000))];
+    let (desk, store) = desk(4_000, turns).await;
+    desk.say("the first writes the prompt").await;
+    store.counted();
+    desk.say("short").await;
+    let short = store.counted().0;
+    desk.say("long").await;
+    let long = store.counted().0;
+    // One look at the long path may take a batch more, as it grew.
+    assert!(long <= short + 1 && short < 30, "{short} calls for one piece, {long} for a thousand");
+}
+
+#[tokio::test]
+async fn the_side_state_of_a_long_path_is_read_once() {
+    let call = |id: &str| Turn::new().call(id, "bash", &json!({ "command": "true" }));
+    let (desk, store) = desk(50_000, [call("x"), Turn::reply("done")]).await;
+    store.counted();
+    let side = desk.worker.side_state().await.unwrap();
+    assert_eq!(side.files.len(), 12_500);
+    assert_eq!(store.counted().1, 25_000, "replies that call, and results");
+    desk.worker.side_state().await.unwrap();
+    assert_eq!(store.counted().1, 0);
+    desk.say("go").await;
+    store.counted();
+    desk.worker.side_state().await.unwrap();
+    assert!(store.counted().1 <= 2, "only what is new");
+}
+
+#[tokio::test]
+async fn deciding_what_comes_next_does_not_read_the_path() {
+    let (desk, store) = desk(4_000, [Turn::new().call("x", "ls", &json!({})), Turn::reply("done")]).await;
+    desk.worker.side_state().await.unwrap();
+    store.counted();
+    desk.say("go").await;
+    let (_, lines) = store.counted();
+    // Two requests are made of the whole path; everything else looks at its end.
+    assert!(lines < 2 * 4_010 + 20, "{lines} lines were read");
+}

@@ -1,0 +1,110 @@
+//! A store that counts what it is asked, and can hold back its answers.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use osier_store::{Batch, Deleted, Filter, MemoryStore, Opened, Page, Store, StoreError, Version, Watch};
+use osier_tree::projection::card::Card;
+use osier_tree::{Head, Header, Seq};
+use tokio::sync::Semaphore;
+
+#[derive(Debug)]
+pub(crate) struct Counting {
+    inner: MemoryStore,
+    calls: AtomicUsize,
+    lines: AtomicUsize,
+    /// A `sync` takes one; where there is none, it waits.
+    pub(crate) syncs: Semaphore,
+}
+
+impl Counting {
+    pub(crate) fn new() -> Arc<Counting> {
+        Arc::new(Counting {
+            inner: MemoryStore::default(),
+            calls: AtomicUsize::new(0),
+            lines: AtomicUsize::new(0),
+            syncs: Semaphore::new(Semaphore::MAX_PERMITS),
+        })
+    }
+
+    /// Calls and lines asked for since the last time.
+    pub(crate) fn counted(&self) -> (usize, usize) {
+        (self.calls.swap(0, Ordering::Relaxed), self.lines.swap(0, Ordering::Relaxed))
+    }
+
+    fn count(&self) -> &MemoryStore {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        &self.inner
+    }
+}
+
+#[async_trait]
+impl Store for Counting {
+    fn name(&self) -> &str {
+        "counting"
+    }
+
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+        self.count().create(header, lines).await
+    }
+
+    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+        self.count().open(id).await
+    }
+
+    async fn heads(
+        &self,
+        id: &str,
+        generation: u64,
+        after: usize,
+        limit: usize,
+    ) -> Result<Vec<Head>, StoreError> {
+        self.count().heads(id, generation, after, limit).await
+    }
+
+    async fn lines(
+        &self,
+        id: &str,
+        generation: u64,
+        wanted: &[Seq],
+        batch: &mut Batch,
+    ) -> Result<(), StoreError> {
+        self.count().lines(id, generation, wanted, batch).await?;
+        self.lines.fetch_add(batch.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        self.count().append(id, expected, lines).await
+    }
+
+    async fn sync(&self, id: &str) -> Result<(), StoreError> {
+        self.syncs.acquire().await.unwrap().forget();
+        self.count().sync(id).await
+    }
+
+    async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
+        self.inner.watch(id).await
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+        self.inner.list(filter).await
+    }
+
+    async fn card(&self, id: &str) -> Result<Card, StoreError> {
+        self.inner.card(id).await
+    }
+
+    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.find(prefix).await
+    }
+
+    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+        self.inner.delete(id).await
+    }
+
+    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        self.inner.rewrite(id, expected, lines).await
+    }
+}

@@ -1,0 +1,253 @@
+//! Appending never changes what was sent before: in every protocol each request's messages begin with those of the request
+//! before it, whatever happened in between. Only a move (and, elsewhere, a context edit or a compaction) starts anew.
+//!
+//! Anthropic's cache markers move along the end; they are no part of what is cached.
+
+use std::sync::Arc;
+
+use osier_agent::{Client, Command, Error};
+use osier_model::scripted::{Scripted, Turn};
+use osier_model::{Api, Failure, ModelInfo, Registry, Request, ThinkingLevel, body_of};
+use osier_store::MemoryStore;
+use osier_tools::user_bash::UserCommand;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::desk::Desk;
+
+/// What may happen. A reply is a list of blocks: thinking, text, and calls of several kinds.
+#[derive(Debug, Clone)]
+enum Op {
+    Say(Vec<Vec<u8>>),
+    Fail(Vec<u8>),
+    Stop(Vec<u8>),
+    Resume,
+    Bash(bool),
+    Mark(u8),
+    /// Another process goes on after this one died in the middle of a batch.
+    Die,
+    Move(usize),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let reply = || prop::collection::vec(0u8..6, 0..4);
+    prop_oneof![
+        5 => prop::collection::vec(reply(), 1..4).prop_map(Op::Say),
+        1 => reply().prop_map(Op::Fail),
+        1 => reply().prop_map(Op::Stop),
+        1 => Just(Op::Resume),
+        1 => any::<bool>().prop_map(Op::Bash),
+        2 => (0u8..3).prop_map(Op::Mark),
+        1 => Just(Op::Die),
+        1 => (0usize..100).prop_map(Op::Move),
+    ]
+}
+
+fn model(api: Api) -> Arc<ModelInfo> {
+    match api {
+        Api::OpenaiCompletions => Registry::built_in().find("openrouter/some/model").unwrap(),
+        _ => Registry::built_in().models().iter().find(|model| model.api == api).unwrap().clone(),
+    }
+}
+
+/// A conversation that anything may happen to.
+struct Talk {
+    script: Scripted,
+    model: Arc<ModelInfo>,
+    desk: Desk,
+    /// Processes that died. They hang in a question and never write again.
+    dead: Vec<Desk>,
+    calls: usize,
+    /// How many requests had been sent when the leaf was moved.
+    moves: Vec<usize>,
+}
+
+impl Talk {
+    async fn new(api: Api) -> Talk {
+        let (script, model) = (Scripted::new([]), model(api));
+        let (answers, info) = (script.clone(), model.clone());
+        let desk = Desk::on(Arc::new(MemoryStore::default()), [], |parts| {
+            parts.model = Arc::new(answers);
+            parts.default_model = info;
+            parts.default_thinking = ThinkingLevel::Medium;
+            parts.backtracking = true;
+        })
+        .await;
+        desk.write("a.txt", "text\n");
+        Talk { script, model, desk, dead: Vec::new(), calls: 0, moves: Vec::new() }
+    }
+
+    /// A reply of these blocks, and whether it calls tools.
+    fn reply(&mut self, blocks: &[u8]) -> (Turn, bool) {
+        let mut turn = Turn::new();
+        let before = self.calls;
+        for kind in blocks {
+            let mut call = |turn: Turn, name: &str, arguments: Value| {
+                self.calls += 1;
+                turn.call(format!("id {}", self.calls), name, &arguments)
+            };
+            turn = match kind {
+                0 => turn.thinking("hm", "{\"type\":\"reasoning\"}"),
+                1 => turn.thinking("unsigned", ""),
+                2 => turn.text("said"),
+                3 => call(turn, "read", json!({ "path": "a.txt" })),
+                4 => call(turn, "todo", json!({ "items": [] })),
+                _ => call(turn, "nothing", json!({})),
+            };
+        }
+        (turn, self.calls > before)
+    }
+
+    async fn play(&mut self, op: &Op) {
+        match op {
+            Op::Say(replies) => {
+                for blocks in replies {
+                    let (turn, calls) = self.reply(blocks);
+                    self.script.push(turn);
+                    if !calls {
+                        return self.prompt().await;
+                    }
+                }
+                self.script.push(Turn::reply("enough"));
+                self.prompt().await;
+            }
+            Op::Fail(blocks) => {
+                let failure = Failure::Network { provider: "p".into(), said: "gone".into() };
+                let turn = self.reply(blocks).0.fail(failure);
+                self.script.push(turn);
+                self.prompt().await;
+            }
+            Op::Stop(blocks) => {
+                let turn = self.reply(blocks).0.text("stopped").hang();
+                self.script.push(turn);
+                let mut ear = self.desk.begin(Command::prompt("go")).await;
+                ear.until_draft("stopped").await;
+                self.desk.send(Command::Cancel).await;
+            }
+            Op::Resume => {
+                let mut ear = self.desk.listen().await;
+                match self.desk.worker.send(Command::Resume).await {
+                    // A script that is over is one more failure.
+                    Ok(_) => drop(ear.end().await),
+                    Err(error) => assert!(matches!(error, Error::NothingToResume), "{error}"),
+                }
+            }
+            Op::Bash(excluded) => {
+                let command = UserCommand { command: "echo hi".into(), exclude_from_context: *excluded };
+                self.desk.send(Command::Bash(command)).await;
+            }
+            Op::Mark(kind) => self.mark(*kind).await,
+            Op::Die => self.die().await,
+            Op::Move(to) => {
+                let tree = self.desk.session().tree();
+                let path = tree.path(tree.leaf());
+                if let Some(to) = path.get(*to % path.len().max(1)) {
+                    self.desk.worker.cursor().move_to(Some(*to)).await.unwrap();
+                    self.moves.push(self.script.requests().len());
+                }
+            }
+        }
+    }
+
+    async fn prompt(&self) {
+        self.desk.say("go").await;
+    }
+
+    async fn mark(&self, kind: u8) {
+        let session = self.desk.session();
+        let tree = session.tree();
+        let setting = serde_json::Map::from_iter([("mine".to_owned(), json!(tree.len()))]);
+        match (kind, tree.leaf()) {
+            (0, Some(leaf)) => drop(session.label(tree.id(leaf).as_str(), Some("here")).await.unwrap()),
+            (1, _) => drop(session.rename("a name").await.unwrap()),
+            _ => drop(session.config(setting, Vec::new()).await.unwrap()),
+        }
+    }
+
+    async fn die(&mut self) {
+        let (turn, _) = self.reply(&[2, 3]);
+        self.calls += 1;
+        self.script.push(turn.call(format!("id {}", self.calls), "bash", &json!({ "command": "true" })));
+        self.desk.begin(Command::prompt("go")).await.until_asked().await;
+        let (answers, info) = (self.script.clone(), self.model.clone());
+        let again = Desk::open(self.desk.store.clone(), self.desk.folder.clone(), [], |parts| {
+            parts.model = Arc::new(answers);
+            parts.default_model = info;
+            parts.default_thinking = ThinkingLevel::Medium;
+            parts.backtracking = true;
+        })
+        .await;
+        self.dead.push(std::mem::replace(&mut self.desk, again));
+    }
+}
+
+/// Everything in the body that a longer conversation repeats: its messages, and what stands before them.
+fn sent(request: &Request) -> (Vec<Value>, Value) {
+    let mut body = body_of(request).unwrap();
+    let (list, before) = match request.model.api {
+        Api::OpenaiResponses => ("input", "instructions"),
+        Api::GoogleGenerativeAi => ("contents", "systemInstruction"),
+        _ => ("messages", "system"),
+    };
+    unmark(&mut body);
+    let messages = body[list].take().as_array().unwrap().clone();
+    (messages, json!([body[before].take(), body["tools"].take()]))
+}
+
+fn unmark(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.remove("cache_control");
+            fields.values_mut().for_each(unmark);
+        }
+        Value::Array(list) => list.iter_mut().for_each(unmark),
+        _ => {}
+    }
+}
+
+fn check(api: Api, ops: &[Op]) -> Result<usize, TestCaseError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut talk = Talk::new(api).await;
+        for op in ops {
+            talk.play(op).await;
+        }
+        let requests = talk.script.requests();
+        let bodies: Vec<_> = requests.iter().map(sent).collect();
+        for (at, pair) in bodies.windows(2).enumerate() {
+            let [(old, before), (new, now)] = pair else { unreachable!("windows of two") };
+            if !talk.moves.contains(&(at + 1)) {
+                prop_assert!(new.len() >= old.len(), "request {} is shorter", at + 1);
+                prop_assert_eq!(&new[..old.len()], &old[..], "request {} begins differently", at + 1);
+            }
+            prop_assert_eq!(before, now, "prompt and tools of request {}", at + 1);
+        }
+        Ok(bodies.len())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_request_begins_with_the_one_before(ops in prop::collection::vec(op(), 1..9)) {
+        for api in [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi] {
+            check(api, &ops)?;
+        }
+    }
+}
+
+#[test]
+fn the_property_is_about_many_requests() {
+    let all = [
+        Op::Say(vec![vec![0, 2, 3, 4], vec![5]]),
+        Op::Mark(0),
+        Op::Bash(false),
+        Op::Fail(vec![0, 3]),
+        Op::Resume,
+        Op::Stop(vec![3]),
+        Op::Die,
+        Op::Say(vec![vec![2]]),
+    ];
+    assert_eq!(check(Api::AnthropicMessages, &all).unwrap(), 8);
+}

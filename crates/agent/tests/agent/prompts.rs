@@ -1,0 +1,142 @@
+//! What the model is told besides what was typed: templates, skills, and the prompt it works under.
+
+use std::sync::{Arc, Mutex};
+
+use osier_agent::{Briefing, Client, Command, Error, Prompts, When};
+use osier_model::scripted::Turn;
+use osier_tools::Tools;
+use serde_json::json;
+
+use crate::desk::Desk;
+
+async fn with_files(turns: impl IntoIterator<Item = Turn>) -> Desk {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    std::fs::create_dir_all(at("prompts")).unwrap();
+    std::fs::create_dir_all(at("skills/pdf")).unwrap();
+    std::fs::write(at("prompts/fix.md"), "---\ndescription: Fixes.\n---\nFix $1 well.").unwrap();
+    std::fs::write(at("skills/pdf/SKILL.md"), "---\ndescription: PDF.\n---\nUse pdftotext.").unwrap();
+    let prompts = Prompts { templates: vec![at("prompts")], skills: vec![at("skills")] };
+    let store = Arc::new(osier_store::MemoryStore::default());
+    osier_store::Store::create(&*store, &osier_tree::Header::new("s", 0, "/x"), &[]).await.unwrap();
+    Desk::open(store, Arc::new(folder), turns, |parts| parts.prompts = prompts).await
+}
+
+#[tokio::test]
+async fn the_model_gets_the_template_and_people_see_what_was_typed() {
+    let desk = with_files([Turn::reply("one"), Turn::reply("two"), Turn::reply("three")]).await;
+    desk.say("/fix a.rs").await;
+    assert_eq!(desk.last_request(), ["user: Fix a.rs well."]);
+    let stored = desk.messages().await.remove(1);
+    assert_eq!(
+        (&stored["uiContent"], &stored["content"][0]["text"]),
+        (&json!("/fix a.rs"), &json!("Fix a.rs well."))
+    );
+    assert!(desk.path().await.contains(&"user: \"/fix a.rs\"".to_owned()));
+    desk.say("/skill:pdf read it").await;
+    assert!(desk.last_request()[2].contains("Use pdftotext."));
+    desk.say("/usr/bin is a folder").await;
+    let plain = desk.messages().await.into_iter().rfind(|message| message["role"] == "user").unwrap();
+    assert_eq!(
+        (&plain["content"][0]["text"], plain.get("uiContent")),
+        (&json!("/usr/bin is a folder"), None)
+    );
+}
+
+#[tokio::test]
+async fn a_skill_that_is_not_there_is_an_error_and_nothing_is_stored() {
+    let desk = with_files([]).await;
+    let said = desk.worker.send(Command::prompt("/skill:pfd")).await;
+    assert!(matches!(&said, Err(Error::NoSkill { name }) if name == "pfd"), "{said:?}");
+    assert_eq!(desk.session().version().entries, 0);
+}
+
+#[tokio::test]
+async fn what_waits_is_expanded_when_it_is_said() {
+    let desk =
+        with_files([Turn::reply("I am thin").pause(std::time::Duration::ZERO), Turn::reply("two")]).await;
+    let mut ear = desk.begin(Command::prompt("go")).await;
+    let queued = Command::Prompt { text: "/fix b.rs".into(), images: vec![], when: When::FollowUp };
+    desk.send(queued).await;
+    while desk.model.requests().len() < 2 {
+        ear.next().await;
+    }
+    assert!(desk.last_request().contains(&"user: Fix b.rs well.".to_owned()));
+}
+
+/// Sections that somebody edits.
+#[derive(Debug, Clone, Default)]
+struct Edited(Arc<Mutex<Vec<(String, String)>>>);
+
+impl Briefing for Edited {
+    fn sections(&self, _: i64) -> Vec<(String, String)> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Edited {
+    fn set(&self, name: &str, text: &str) {
+        let mut sections = self.0.lock().unwrap();
+        sections.retain(|(known, _)| known != name);
+        sections.push((name.to_owned(), text.to_owned()));
+    }
+}
+
+#[tokio::test]
+async fn a_changed_section_is_stored_as_a_patch_before_what_is_said_next() {
+    let edited = Edited::default();
+    edited.set("preamble", "You work here.");
+    edited.set("date", "Monday");
+    let briefing = edited.clone();
+    let turns = ["one", "two", "three"].map(Turn::reply);
+    let desk = Desk::with(turns, |parts| parts.briefing = Arc::new(briefing)).await;
+    desk.say("a").await;
+    desk.say("b").await;
+    edited.set("date", "Tuesday");
+    desk.say("c").await;
+    assert_eq!(
+        desk.path().await,
+        [
+            "[model: scripted]",
+            "[system]",
+            "user: \"a\"",
+            "assistant: \"one\"",
+            "user: \"b\"",
+            "assistant: \"two\"",
+            "[system]",
+            "user: \"c\"",
+            "assistant: \"three\""
+        ]
+    );
+    let patch = desk.messages().await.into_iter().rfind(|message| message["role"] == "system").unwrap();
+    assert_eq!((&patch["sections"], patch.get("toolsAdded")), (&json!({ "date": "Tuesday" }), None));
+    let systems: Vec<String> = desk.model.requests().into_iter().map(|request| request.system).collect();
+    assert_eq!(
+        systems,
+        ["You work here.\n\nMonday", "You work here.\n\nMonday", "You work here.\n\nTuesday"]
+    );
+}
+
+#[tokio::test]
+async fn each_path_has_the_prompt_that_its_own_entries_replay() {
+    let edited = Edited::default();
+    edited.set("rules", "old");
+    let briefing = edited.clone();
+    let desk = Desk::with([Turn::reply("one")], |parts| parts.briefing = Arc::new(briefing)).await;
+    desk.say("a").await;
+    let asked = desk.worker.cursor().place();
+    let again = desk.reopen([Turn::reply("x")]).await;
+    again.say("under another prompt").await;
+    assert_eq!(again.model.requests()[0].system, "You work here.");
+    again.worker.cursor().move_to(asked).await.unwrap();
+    let tools = Tools::standard().only(&["read"]).unwrap();
+    let turns = [Turn::reply("y")];
+    let fewer = Desk::open(desk.store.clone(), desk.folder.clone(), turns, |parts| {
+        parts.briefing = Arc::new(edited.clone());
+        parts.tools = Arc::new(tools);
+    })
+    .await;
+    fewer.say("with fewer tools").await;
+    let request = fewer.model.requests().remove(0);
+    assert_eq!((request.system.as_str(), request.tools.len()), ("old", 1));
+}
