@@ -3,7 +3,21 @@
 use serde_json::{Value, json};
 
 pub(crate) fn text(text: &str) -> Value {
-    json!([{ "type": "text", "text": text }])
+    json!([{ "type": "text", "text": sized(text) }])
+}
+
+/// A text that `TEXT ~N` makes N tokens long, a token being four characters.
+pub(crate) fn sized(given: &str) -> String {
+    match size(given) {
+        (name, Some(tokens)) => format!("{name} {}", "x".repeat((4 * tokens).saturating_sub(name.len() + 1))),
+        (text, None) => text.to_owned(),
+    }
+}
+
+/// What `TEXT ~N` is called, and N.
+pub(crate) fn size(given: &str) -> (&str, Option<usize>) {
+    let parts = given.rsplit_once(" ~").map(|(name, size)| (name, size.parse().ok()));
+    parts.filter(|(_, size)| size.is_some()).unwrap_or((given, None))
 }
 
 pub(crate) fn user(said: &str, now: i64) -> Value {
@@ -42,7 +56,7 @@ pub(crate) fn usage(input: u64, output: u64) -> Value {
 pub(crate) fn reply(said: &str, calls: &str, number: usize) -> Value {
     let mut content = Vec::new();
     if !said.is_empty() {
-        content.push(json!({ "type": "text", "text": said }));
+        content.push(json!({ "type": "text", "text": sized(said) }));
     }
     for (at, call) in calls.split(',').map(str::trim).filter(|call| !call.is_empty()).enumerate() {
         let (name, argument) = call.split_once(' ').unwrap_or((call, ""));

@@ -6,6 +6,7 @@ use osier_tree::entry::read_entry;
 use osier_tree::time::Millis;
 use osier_tree::{Draft, Place, Seq, SessionTree, Under};
 
+use crate::message::size;
 use crate::step;
 
 /// 2026-01-01T00:00:00.000Z
@@ -29,17 +30,20 @@ impl Script {
     ///
     /// | step | what it appends |
     /// |---|---|
-    /// | `say TEXT` · `system TEXT` · `bash COMMAND` | a message of the user, the system, a command the user ran |
+    /// | `say TEXT` · `system TEXT` | a message of the user, the system |
+    /// | `bash COMMAND` · `bash COMMAND exits N` · `aside COMMAND` | a command the user ran; one kept from the model |
     /// | `reply TEXT` · `reply TEXT calls TOOL ARG, TOOL ARG` · `fail TEXT` · `abort` | a message of the assistant |
-    /// | `result TEXT` · `error TEXT` | the result of the oldest open call on the path |
+    /// | `result TEXT` · `error TEXT` · `result TEXT details {…}` | the result of the oldest open call on the path |
     /// | `note TYPE TEXT` · `hidden TYPE TEXT` · `custom TYPE` | a custom message, one not shown, extension state |
     /// | `model PROVIDER/ID` · `thinking LEVEL` · `omit X` · `edit X TEXT` | what they say |
     /// | `label NAME` · `label NAME on X` · `unlabel X` · `name TEXT` · `config KEY=VALUE` | a mark |
-    /// | `move X` · `root` · `undo` · `redo` · `backtrack N NOTE` | a jump |
+    /// | `move X` · `root` · `undo` · `redo` | a jump |
+    /// | `backtrack N NOTE` · `return N NOTE` | a return to a checkpoint with a bare note, or with a completed one |
     /// | `summarize TEXT` · `summarize TEXT at X` | a branch summary here, or at X about the branch left |
     /// | `compact keep X TEXT` | a compaction |
     /// | `delete X` · `restore X` · `batch TASK, TASK` · `update X STATUS` · `spend TOKENS` | what they say |
     /// | `entry {…}` | any object; id, parent and time are filled in |
+    /// | `TEXT ~N` for the text of any of them | a text that begins so and takes N tokens |
     /// | `below X` | nothing: the next entry hangs below X, as if another window had written it |
     /// | `reopen` | nothing: the log is folded anew |
     pub fn run(script: &str) -> Script {
@@ -96,7 +100,7 @@ impl Script {
             read_entry(&line).unwrap_or_else(|odd| panic!("{odd:?} in {}", String::from_utf8_lossy(&line)));
         let seq = self.tree.append(&entry, 0, line.len() as u32);
         self.lines.push(line);
-        self.names.insert(name.to_owned(), id);
+        self.names.insert(size(name).0.to_owned(), id);
         seq
     }
 

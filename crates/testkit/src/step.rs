@@ -1,13 +1,15 @@
 //! The steps of a script.
 
+use osier_tree::asking::answer;
 use osier_tree::entry::read_entry;
+use osier_tree::note::BUDGET;
 use osier_tree::projection::preview::calls_of;
 use osier_tree::scan::Raw;
 use osier_tree::{Draft, Place, Role};
 use serde_json::{Map, Value, json};
 
 use crate::Script;
-use crate::message::{assistant, reply, text, usage, user};
+use crate::message::{assistant, reply, sized, text, usage, user};
 
 pub(crate) fn play(script: &mut Script, step: &str) {
     let (word, rest) = step.split_once(' ').unwrap_or((step, ""));
@@ -18,11 +20,11 @@ pub(crate) fn play(script: &mut Script, step: &str) {
             let place = place(script, rest);
             script.stand_below(place);
         }
-        "say" | "system" | "bash" | "reply" | "fail" | "abort" | "result" | "error" => {
+        "say" | "system" | "bash" | "aside" | "reply" | "fail" | "abort" | "result" | "error" => {
             said(script, word, rest);
         }
         "label" | "unlabel" | "name" | "config" | "delete" | "restore" | "update" => mark(script, word, rest),
-        "move" | "root" | "undo" | "redo" | "backtrack" | "summarize" => jump(script, word, rest),
+        "move" | "root" | "undo" | "redo" | "backtrack" | "return" | "summarize" => jump(script, word, rest),
         _ => other(script, word, rest),
     }
 }
@@ -43,11 +45,8 @@ fn said(script: &mut Script, word: &str, rest: &str) {
     };
     let made = match word {
         "say" => user(rest, now),
-        "system" => json!({ "role": "system", "content": rest, "timestamp": now }),
-        "bash" => json!({
-            "role": "bashExecution", "command": rest, "output": "ok", "exitCode": 0,
-            "cancelled": false, "truncated": false, "timestamp": now,
-        }),
+        "system" => json!({ "role": "system", "content": sized(rest), "timestamp": now }),
+        "bash" | "aside" => ran(rest, word == "aside", now),
         "reply" => {
             let stop = if calls.is_empty() { "stop" } else { "toolUse" };
             assistant(&reply(said, calls, script.lines.len()), stop, now)
@@ -60,14 +59,44 @@ fn said(script: &mut Script, word: &str, rest: &str) {
         }
         _ => {
             let (id, tool) = open_call(script).expect("a call on the path has no result yet");
-            json!({
-                "role": "toolResult", "toolCallId": id, "toolName": tool, "content": text(rest),
+            let (said, details) = with_details(rest);
+            let mut result = json!({
+                "role": "toolResult", "toolCallId": id, "toolName": tool, "content": text(said),
                 "isError": word == "error", "timestamp": now,
-            })
+            });
+            if let Some(details) = details {
+                result["details"] = details;
+            }
+            result
         }
     };
-    let name = if word == "reply" { said } else { rest };
+    let name = match word {
+        "reply" => said,
+        "result" | "error" => with_details(rest).0,
+        _ => rest,
+    };
     message(script, &made, name);
+}
+
+/// A command the user ran, with its exit code if that is not 0; `aside` kept it from the model.
+fn ran(rest: &str, aside: bool, now: i64) -> Value {
+    let (command, code) = rest.split_once(" exits ").unwrap_or((rest, "0"));
+    let code: i64 = code.parse().expect("bash COMMAND exits N");
+    let mut ran = json!({
+        "role": "bashExecution", "command": sized(command), "output": "ok", "exitCode": code,
+        "cancelled": false, "truncated": false, "timestamp": now,
+    });
+    if aside {
+        ran["excludeFromContext"] = json!(true);
+    }
+    ran
+}
+
+fn with_details(rest: &str) -> (&str, Option<Value>) {
+    match rest.split_once(" details ") {
+        Some((said, details)) => (said, Some(serde_json::from_str(details).expect("details {…} holds JSON"))),
+        None => (rest, None),
+    }
 }
 
 /// The oldest call on the path that has no result.
@@ -120,18 +149,25 @@ fn jump(script: &mut Script, word: &str, rest: &str) {
         "root" => tree.plan_move(from, None).expect("a move leads elsewhere"),
         "undo" => planned(tree.plan_undo(from, history.back.last().copied())),
         "redo" => planned(tree.plan_redo(from, history.forward.last().copied())),
-        "backtrack" => {
+        "backtrack" | "return" => {
             let (number, note) = rest.split_once(' ').expect("backtrack N NOTE");
             let number: usize = number.parse().expect("checkpoints have numbers");
             let checkpoint = tree.checkpoints(from)[number];
-            tree.plan_backtrack(from, checkpoint, note, "", "")
+            match word {
+                "backtrack" => tree.plan_backtrack(from, checkpoint, note, "", ""),
+                _ => {
+                    let mut returning = tree.returning(from, checkpoint);
+                    answer(&mut returning, &script.lines);
+                    returning.plan(note, BUDGET)
+                }
+            }
         }
         _ => {
             let (summary, at) = match rest.split_once(" at ") {
                 Some((summary, at)) => (summary, place(script, at)),
                 None => (rest, from),
             };
-            let draft = tree.plan_branch_summary(at, from, summary, &Map::new());
+            let draft = tree.plan_branch_summary(at, from, &sized(summary), &Map::new());
             script.append(&draft, summary);
             return;
         }
@@ -153,12 +189,12 @@ fn other(script: &mut Script, word: &str, rest: &str) {
         "custom" => (tree.plan_custom(at, rest, None), rest.to_owned()),
         "note" | "hidden" => {
             let (kind, said) = pair();
-            (tree.plan_custom_message(at, kind, &json!(said), word == "note", None), said.to_owned())
+            (tree.plan_custom_message(at, kind, &json!(sized(said)), word == "note", None), said.to_owned())
         }
         "omit" => (planned(tree.plan_context_edit(at, script.id(rest), None)), format!("omit {rest}")),
         "edit" => {
             let (target, said) = pair();
-            (planned(tree.plan_context_edit(at, script.id(target), Some(&json!(said)))), said.to_owned())
+            (planned(tree.plan_context_edit(at, script.id(target), Some(&json!(sized(said))))), said.to_owned())
         }
         "compact" => {
             let keep = rest.strip_prefix("keep ").expect("compact keep X TEXT");

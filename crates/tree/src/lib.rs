@@ -3,28 +3,39 @@
 //!
 //! Nothing here does I/O, reads a clock, makes an id or waits. Callers bring all of that.
 
+pub mod asking;
 pub mod children;
+pub mod continuing;
+pub mod cutting;
 pub mod draft;
 pub mod entry;
+pub mod files;
 pub mod fold;
 pub mod fork;
 pub mod gc;
+pub mod graft;
 pub mod header;
 pub mod heads;
 pub mod history;
 pub mod kind;
+pub mod leaving;
 pub mod marks;
 pub mod migrate;
+pub mod note;
 pub mod plan;
 pub mod projection;
 pub mod scan;
+pub mod serialize;
+pub mod summary;
 pub mod time;
+pub mod tokens;
 pub mod walk;
 
+pub use continuing::{Choice, Chosen, Landing};
 pub use draft::{Draft, Under};
 pub use entry::{Entry, Kind, Odd, Read, Role, Why};
 pub use fold::{Checkpoint, Place, SessionTree};
 pub use header::Header;
 pub use heads::{Head, Heads, Id, Seq};
-pub use plan::{Landing, PlanError};
+pub use plan::PlanError;
 pub use walk::{ContextPlan, ContextWalk};

@@ -34,15 +34,49 @@ pub enum PlanError {
     NotAnEntry { why: &'static str },
     #[error("{what} must not be empty")]
     Empty { what: &'static str },
+    #[error("a turn is running in this session; wait for its end, or stop it")]
+    SessionBusy,
+    #[error("the session stands at {id} by now; look at it, then try again")]
+    LeafChanged { id: String },
+    #[error(
+        "entry {id} calls tools that never answered; choose what comes before it, or go to it with `--exact`"
+    )]
+    IncompleteToolBatch { id: String },
+    /// The model reads this and the next one.
+    #[error("Invalid checkpoint {number}, available: {available}")]
+    InvalidCheckpoint { number: i64, available: String },
+    #[error(
+        "Returned to checkpoint {number} {times} times already, and since then no file was changed and the user said \
+         nothing. Go on from here, or ask the user"
+    )]
+    TooManyReturns { number: usize, times: usize },
+    #[error("{id} is on the path already, so it has nothing to bring here; choose the end of another branch")]
+    NothingToGraft { id: String },
 }
 
-/// What choosing an entry in a tree view means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Landing {
-    /// Where the leaf goes.
-    pub place: Place,
-    /// The entry whose text returns to the editor.
-    pub text_of: Option<Seq>,
+impl PlanError {
+    /// The word that programs know it by.
+    pub fn word(&self) -> &'static str {
+        match self {
+            PlanError::NotFound { .. } => "entry_not_found",
+            PlanError::Hidden { .. } => "entry_hidden",
+            PlanError::NothingToUndo => "nothing_to_undo",
+            PlanError::NothingToRedo => "nothing_to_redo",
+            PlanError::NotDeleted { .. } => "not_deleted",
+            PlanError::AlreadyDeleted { .. } => "already_deleted",
+            PlanError::EntryImmutable { .. } => "entry_immutable",
+            PlanError::NotOnPath { .. } => "not_on_path",
+            PlanError::NotEditable { .. } => "not_editable",
+            PlanError::NotAnEntry { .. } => "not_an_entry",
+            PlanError::Empty { .. } => "empty",
+            PlanError::SessionBusy => "session_busy",
+            PlanError::LeafChanged { .. } => "leaf_changed",
+            PlanError::IncompleteToolBatch { .. } => "incomplete_tool_batch",
+            PlanError::InvalidCheckpoint { .. } => "invalid_checkpoint",
+            PlanError::TooManyReturns { .. } => "too_many_returns",
+            PlanError::NothingToGraft { .. } => "nothing_to_graft",
+        }
+    }
 }
 
 impl SessionTree {
@@ -55,16 +89,6 @@ impl SessionTree {
     pub fn require_shown(&self, id: &str) -> Result<Seq, PlanError> {
         let seq = self.require(id)?;
         if self.is_hidden(seq) { Err(PlanError::Hidden { id: id.to_owned() }) } else { Ok(seq) }
-    }
-
-    /// Where one lands on choosing an entry: before a user's or a custom message, to say it differently; else on it.
-    pub fn landing(&self, chosen: Seq) -> Landing {
-        let head = self.head(chosen);
-        let says_again = head.role == Role::User || head.kind == Kind::CustomMessage;
-        match says_again {
-            true => Landing { place: head.parent, text_of: Some(chosen) },
-            false => Landing { place: Some(chosen), text_of: None },
-        }
     }
 
     /// A message below a place. `message` is its JSON object; a `tool` role becomes `toolResult`.
@@ -282,6 +306,8 @@ impl SessionTree {
         let discarded = discarded.filter(|seq| self.head(*seq).kind == Kind::Message).count();
         let told =
             [note, addendum].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
+        // Nothing inside may end the frame or pass for a checkpoint.
+        let told = told.replace("<system>", "[system]").replace("</system>", "[/system]");
         let details = json!({
             "checkpointId": to.number,
             "note": note,

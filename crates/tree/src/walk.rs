@@ -35,6 +35,11 @@ pub struct Item {
 }
 
 impl Item {
+    /// An entry that no edit concerns.
+    pub(crate) fn bare(seq: Seq) -> Item {
+        Item { seq, edit: None, body: 0 }
+    }
+
     /// Hands out the messages this item contributes. `line` is its line, `edit` that of its edit.
     pub fn messages(&self, line: &[u8], edit: Option<&[u8]>, emit: &mut dyn FnMut(&[u8])) {
         if edit.is_none()

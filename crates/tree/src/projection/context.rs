@@ -3,6 +3,7 @@
 //! Messages are slices of the stored lines wherever that is possible; nothing is parsed to be written again. They are
 //! handed out one by one, so that the context of a large session never lies in memory as a whole.
 
+use super::preview::{images_in, text_of};
 use crate::entry::{Entry, Kind, Role, flag};
 use crate::scan::{Raw, quote};
 
@@ -17,6 +18,16 @@ pub fn messages(entry: &Entry<'_>, edit: Option<&Entry<'_>>, emit: &mut dyn FnMu
         Some(Some(replacement)) if replacement.is_null() => {}
         Some(Some(replacement)) => plain(entry, &mut |message| emit(&replaced(message, replacement))),
     }
+}
+
+/// The text that an entry says to a model, and how many images belong to it.
+pub(crate) fn said(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> (String, usize) {
+    let mut said = (String::new(), 0);
+    messages(entry, edit, &mut |message| {
+        let content = Raw::parse(message).ok().and_then(|message| message.get("content"));
+        said = (text_of(content, "\n").trim().to_owned(), images_in(content));
+    });
+    said
 }
 
 fn plain(entry: &Entry<'_>, emit: &mut dyn FnMut(&[u8])) {

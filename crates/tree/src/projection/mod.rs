@@ -2,6 +2,7 @@
 //! caller fetches their lines, and the projection makes its view of them.
 
 pub mod card;
+pub mod compare;
 pub mod context;
 pub mod json;
 pub mod outline;

@@ -77,7 +77,7 @@ fn blocks(message: &mut Value) -> &mut Vec<Value> {
 }
 
 /// One message of the context as it is told to a model, if at all.
-fn told(message: &[u8]) -> Option<Value> {
+pub(crate) fn told(message: &[u8]) -> Option<Value> {
     let mut message = parse(message)?;
     let role = message["role"].as_str()?.to_owned();
     let timestamp = message["timestamp"].take();

@@ -52,7 +52,7 @@ pub fn transcript(tree: &SessionTree, at: Place, lines: &dyn Lines) -> Vec<Trans
     script.items
 }
 
-fn is_read(head: &Head) -> bool {
+pub(crate) fn is_read(head: &Head) -> bool {
     match head.kind {
         Kind::Message => head.role != Role::System,
         Kind::CustomMessage => !head.has(flag::NOT_SHOWN),

@@ -116,7 +116,7 @@ pub fn usage_entries(tree: &SessionTree) -> impl Iterator<Item = Seq> + '_ {
     tree.heads().iter().filter(|(_, head)| may_cost(head)).map(|(seq, _)| seq)
 }
 
-fn may_cost(head: &Head) -> bool {
+pub(crate) fn may_cost(head: &Head) -> bool {
     let kind = matches!(head.kind, Kind::Usage | Kind::Compaction | Kind::BranchSummary);
     let role = matches!(head.role, Role::Assistant | Role::ToolResult);
     (kind || role) && !head.has(flag::SUPERSEDED)

@@ -1,6 +1,7 @@
 //! Laws of the fold and of the projections, on random logs.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod cuts;
 mod fold;
 mod projections;
 

@@ -1,0 +1,94 @@
+//! Which files a part of a conversation read and changed, as its tool calls and earlier summaries tell.
+//!
+//! What a tool really did, and what a command changed, is not known here.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::entry::Entry;
+use crate::projection::preview::Call;
+use crate::scan::Raw;
+
+/// Paths as the calls gave them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Files {
+    seen: BTreeSet<String>,
+    modified: BTreeSet<String>,
+}
+
+impl Files {
+    /// Takes in the calls of an assistant's message, or those that a tool made itself.
+    pub fn add_message(&mut self, message: Raw<'_>) {
+        let is_reply = message.get("role").and_then(Raw::text).as_deref() == Some("assistant");
+        if let Some(content) = message.get("content").filter(|_| is_reply) {
+            content.each_item(|block| {
+                if let Some((_, call)) = Call::read(block) {
+                    self.add_call(&call.name, call.arguments);
+                }
+            });
+        }
+        if let Some(calls) = message.get("nestedCalls").and_then(|nested| nested.get("calls")) {
+            calls.each_item(|call| {
+                let name = call.get("name").and_then(Raw::text).unwrap_or_default();
+                if let Some(arguments) = call.get("arguments") {
+                    self.add_call(&name, arguments);
+                }
+            });
+        }
+    }
+
+    fn add_call(&mut self, name: &str, arguments: Raw<'_>) {
+        let set = match name {
+            "read" => &mut self.seen,
+            "write" | "edit" => &mut self.modified,
+            _ => return,
+        };
+        let path = arguments.get("path").and_then(Raw::text).filter(|path| !path.is_empty());
+        set.extend(path.map(Cow::into_owned));
+    }
+
+    /// Takes in what an earlier summary knew. An extension's `details` are its own business.
+    pub fn add_summary(&mut self, entry: &Entry<'_>) {
+        let of_extension = entry.get("fromHook").is_some_and(Raw::is_true);
+        let Some(details) = entry.get("details").filter(|_| !of_extension) else { return };
+        for (key, set) in [("readFiles", &mut self.seen), ("modifiedFiles", &mut self.modified)] {
+            if let Some(list) = details.get(key) {
+                list.each_item(|path| set.extend(path.text().map(Cow::into_owned)));
+            }
+        }
+    }
+
+    /// What was read and not changed, sorted.
+    pub fn read(&self) -> impl Iterator<Item = &str> {
+        self.seen.difference(&self.modified).map(String::as_str)
+    }
+
+    /// What was written or edited, sorted.
+    pub fn modified(&self) -> impl Iterator<Item = &str> {
+        self.modified.iter().map(String::as_str)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty() && self.modified.is_empty()
+    }
+
+    /// The `details` of a summary's entry.
+    pub fn details(&self) -> Value {
+        json!({
+            "readFiles": self.read().collect::<Vec<_>>(),
+            "modifiedFiles": self.modified().collect::<Vec<_>>(),
+        })
+    }
+
+    /// The blocks that end a summary, each with a blank line before it; nothing if no file is known.
+    pub fn blocks(&self) -> String {
+        block("read-files", self.read()) + &block("modified-files", self.modified())
+    }
+}
+
+fn block<'a>(tag: &str, paths: impl Iterator<Item = &'a str>) -> String {
+    let paths: Vec<String> = paths.map(|path| path.replace(char::is_control, " ")).collect();
+    if paths.is_empty() { String::new() } else { format!("\n\n<{tag}>\n{}\n</{tag}>", paths.join("\n")) }
+}

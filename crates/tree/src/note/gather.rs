@@ -1,0 +1,316 @@
+//! What a part of a conversation did and said, as far as it stays true without it.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use crate::entry::{Entry, Kind, Role, flag};
+use crate::files::Files;
+use crate::fold::SessionTree;
+use crate::heads::Seq;
+use crate::projection::preview::{Call, calls_of, field, one_line, said_field};
+use crate::projection::{Lines, context};
+use crate::scan::Raw;
+
+use super::section::{Section, cut, told};
+use super::texts::{CLOSING, ONLY, OPENING};
+
+/// How much is kept of one thing said, told, noted, run.
+const SAID: usize = 2_000;
+const TOLD: usize = 600;
+const NOTED: usize = 1_500;
+const RUN: usize = 160;
+
+/// Tools that change nothing outside the conversation, so that calling them again does no harm.
+const HARMLESS: [&str; 6] = ["read", "grep", "find", "ls", "todo", "backtrack"];
+
+/// See the module. Every list is in the order of time.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    /// What the user, or an extension, said to the model.
+    said: Vec<String>,
+    /// What the model told the user.
+    told: Vec<String>,
+    /// Notes of earlier returns, and summaries of branches.
+    notes: Vec<String>,
+    changed: Vec<(String, Changes)>,
+    read: Vec<String>,
+    commands: Vec<Ran>,
+    users_commands: Vec<Ran>,
+    /// Calls of tools that may have changed something.
+    others: Vec<String>,
+    /// Calls without a result so far, by id.
+    open: Vec<(String, Asked)>,
+}
+
+/// What was done to a file.
+#[derive(Debug, Default)]
+struct Changes {
+    created: bool,
+    written: usize,
+    edited: usize,
+    /// What others tell of it.
+    hearsay: Option<&'static str>,
+    interrupted: bool,
+}
+
+#[derive(Debug)]
+struct Ran {
+    command: String,
+    end: String,
+    times: usize,
+}
+
+/// What a call asked for.
+#[derive(Debug)]
+struct Asked {
+    name: String,
+    path: Option<String>,
+    command: String,
+    line: String,
+}
+
+impl Asked {
+    fn of(call: &Call<'_>) -> Asked {
+        let argument = |key| call.arguments.get(key).and_then(Raw::text).map(String::from);
+        Asked {
+            name: call.name.to_string(),
+            path: argument("path").or_else(|| argument("file_path")),
+            command: argument("command").unwrap_or_default(),
+            line: call.line(None),
+        }
+    }
+}
+
+impl Facts {
+    pub(super) fn of(tree: &SessionTree, entries: &BTreeSet<Seq>, lines: &impl Lines) -> Facts {
+        let mut edits: FxHashMap<Seq, Seq> = FxHashMap::default();
+        for seq in entries.iter().copied().filter(|seq| tree.head(*seq).kind == Kind::ContextEdit) {
+            edits.extend(tree.head(seq).target.map(|target| (target, seq)));
+        }
+        let mut facts = Facts::default();
+        for seq in entries {
+            let Some(entry) = lines.entry(*seq).filter(|entry| entry.flags & flag::NOT_SENT == 0) else {
+                continue;
+            };
+            let edit = edits.get(seq).and_then(|edit| lines.entry(*edit));
+            facts.take(&entry, edit.as_ref());
+        }
+        facts.take_interrupted();
+        facts
+    }
+
+    fn take(&mut self, entry: &Entry<'_>, edit: Option<&Entry<'_>>) {
+        match (entry.kind, entry.role) {
+            (Kind::Message, Role::User) => self.said.extend(words(entry, edit)),
+            (Kind::Message, Role::Assistant) => {
+                self.told.extend(words(entry, edit).map(|text| cut(&text, TOLD)));
+                self.open.extend(calls_of(entry).iter().map(|(id, call)| (id.to_string(), Asked::of(call))));
+            }
+            (Kind::Message, Role::ToolResult) => self.take_result(entry),
+            (Kind::Message, Role::BashExecution) => self.take_users_command(entry),
+            (Kind::CustomMessage, _) => {
+                let kind = field(entry, "customType").and_then(Raw::text).unwrap_or_default();
+                self.said
+                    .extend(words(entry, edit).map(|text| format!("(from {}) {text}", one_line(&kind, 80))));
+            }
+            (Kind::Backtrack, _) => {
+                let note =
+                    field(entry, "details").and_then(|details| details.get("note")).and_then(Raw::text);
+                self.notes.extend(note.map(|note| cut(&note, NOTED)).filter(|note| !note.is_empty()));
+            }
+            (Kind::BranchSummary, _) => self.take_summary(entry),
+            _ => {}
+        }
+    }
+
+    fn take_result(&mut self, entry: &Entry<'_>) {
+        let id = said_field(entry, "toolCallId").and_then(Raw::text).unwrap_or_default();
+        let at = self.open.iter().position(|(open, _)| **open == *id);
+        let Some(asked) = at.map(|at| self.open.remove(at).1) else { return };
+        let details = said_field(entry, "details");
+        let detail = |key: &str| details.and_then(|details| details.get(key));
+        let failed = said_field(entry, "isError").is_some_and(Raw::is_true);
+        match (asked.name.as_str(), failed) {
+            ("write" | "edit", true) | ("read", true) => {}
+            ("write" | "edit" | "read", false) => {
+                let path = detail("path").and_then(Raw::text).map(String::from).or(asked.path);
+                let Some(path) = path else { return };
+                match asked.name.as_str() {
+                    "read" => last(&mut self.read, path),
+                    name => {
+                        let changes = self.changes(path);
+                        changes.created |= detail("created").is_some_and(Raw::is_true);
+                        *(if name == "write" { &mut changes.written } else { &mut changes.edited }) += 1;
+                    }
+                }
+            }
+            // A call that was refused ran nothing.
+            _ if detail("denied").is_some_and(Raw::is_true) => {}
+            ("bash", _) => run(&mut self.commands, &asked.command, end_of(details, failed)),
+            (name, _) if HARMLESS.contains(&name) => {}
+            (_, failed) => {
+                self.others.push(asked.line + if failed { " failed" } else { "" });
+                let mut files = Files::default();
+                entry.message.into_iter().for_each(|message| files.add_message(message));
+                self.take_hearsay(&files, "changed by another tool");
+            }
+        }
+    }
+
+    /// Nobody knows how far calls without a result got.
+    fn take_interrupted(&mut self) {
+        for (_, asked) in std::mem::take(&mut self.open) {
+            match (asked.name.as_str(), asked.path) {
+                ("write" | "edit", Some(path)) => self.changes(path).interrupted = true,
+                ("bash", _) => run(&mut self.commands, &asked.command, "interrupted".to_owned()),
+                (name, _) if HARMLESS.contains(&name) || matches!(name, "write" | "edit") => {}
+                _ => self.others.push(asked.line + " was interrupted"),
+            }
+        }
+    }
+
+    fn take_users_command(&mut self, entry: &Entry<'_>) {
+        // The user kept this one from the model.
+        if said_field(entry, "excludeFromContext").is_some_and(Raw::is_true) {
+            return;
+        }
+        let command = said_field(entry, "command").and_then(Raw::text).unwrap_or_default();
+        run(&mut self.users_commands, &command, end_of(entry.message, false));
+    }
+
+    fn take_summary(&mut self, entry: &Entry<'_>) {
+        let summary = field(entry, "summary").and_then(Raw::text).unwrap_or_default();
+        if !summary.trim().is_empty() {
+            self.notes.push(format!("(summary of another branch) {}", cut(&summary, NOTED)));
+        }
+        let mut files = Files::default();
+        files.add_summary(entry);
+        self.take_hearsay(&files, "changed on another branch");
+    }
+
+    fn take_hearsay(&mut self, files: &Files, what: &'static str) {
+        for path in files.modified() {
+            self.changes(path.to_owned()).hearsay = Some(what);
+        }
+    }
+
+    /// What was done to a file so far. It becomes the one changed last.
+    fn changes(&mut self, path: String) -> &mut Changes {
+        let at = self.changed.iter().position(|(known, _)| *known == path);
+        let changed = at.map_or_else(|| (path, Changes::default()), |at| self.changed.remove(at));
+        self.changed.push(changed);
+        &mut self.changed.last_mut().expect("it was just put there").1
+    }
+
+    /// The facts in at most about `budget` characters.
+    pub(super) fn told(self, budget: usize) -> String {
+        let changed = self
+            .changed
+            .iter()
+            .map(|(path, changes)| format!("{} ({})", one_line(path, RUN), changes.told()));
+        let ran = |list: Vec<Ran>| list.into_iter().map(|ran| ran.told()).collect();
+        let short = |list: Vec<String>| list.iter().map(|path| one_line(path, RUN)).collect();
+        let section = |title, items, share| Section { title, items, share };
+        let mut sections = vec![
+            section("Said to you, and still to be heeded:", self.said, 40),
+            section("Files changed:", changed.collect(), 15),
+            section("The user was already told:", self.told, 15),
+            section("Noted before:", self.notes, 15),
+            section("Commands run:", ran(self.commands), 10),
+            section("Commands the user ran:", ran(self.users_commands), 5),
+            section("Other tools called:", short(self.others), 5),
+            section("Files read:", short(self.read), 5),
+        ];
+        sections.retain(|section| !section.items.is_empty());
+        if sections.is_empty() {
+            return ONLY.to_owned();
+        }
+        let frame = OPENING.chars().count() + CLOSING.chars().count() + 4;
+        format!("{OPENING}\n\n{}\n\n{CLOSING}", told(&sections, budget.saturating_sub(frame)))
+    }
+}
+
+impl Changes {
+    fn told(&self) -> String {
+        let times = |what: &str, count: usize| match count {
+            0 => None,
+            1 => Some(format!("{what} once")),
+            2 => Some(format!("{what} twice")),
+            count => Some(format!("{what} {count} times")),
+        };
+        let parts = [
+            self.created.then(|| "created".to_owned()),
+            times("written", self.written - usize::from(self.created && self.written > 0)),
+            times("edited", self.edited),
+            self.interrupted.then(|| "interrupted in a change".to_owned()),
+            self.hearsay.map(str::to_owned),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Ran {
+    fn told(&self) -> String {
+        let times = if self.times > 1 { format!(" ({} times)", self.times) } else { String::new() };
+        format!("`{}`: {}{times}", cut(&one_line(&self.command, RUN + 1), RUN), self.end)
+    }
+}
+
+/// Notes a command; of the same one only the last end counts.
+fn run(list: &mut Vec<Ran>, command: &str, end: String) {
+    let at = list.iter().position(|ran| ran.command == command);
+    let before = at.map_or(0, |at| list.remove(at).times);
+    list.push(Ran { command: command.to_owned(), end, times: before + 1 });
+}
+
+/// How a command ended, from the fields that tell it.
+fn end_of(fields: Option<Raw<'_>>, failed: bool) -> String {
+    let get = |key: &str| fields.and_then(|fields| fields.get(key)).filter(|value| !value.is_null());
+    let number = |key| get(key).and_then(Raw::number);
+    let is = |key| get(key).is_some_and(Raw::is_true);
+    let end = match (number("exitCode"), number("signal")) {
+        _ if is("cancelled") => "cancelled".to_owned(),
+        _ if is("timedOut") => "stopped when its time was over".to_owned(),
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("killed by signal {signal}"),
+        (None, None) if failed => "failed".to_owned(),
+        (None, None) => "exit code 0".to_owned(),
+    };
+    match number("processGroup") {
+        Some(group) => format!("{end}, and process group {group} went on in the background"),
+        None => end,
+    }
+}
+
+/// Puts an item at the end of a list that has each item once.
+fn last(list: &mut Vec<String>, item: String) {
+    list.retain(|known| *known != item);
+    list.push(item);
+}
+
+/// What a message said to the model, if anything.
+fn words(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> Option<String> {
+    let (text, images) = context::said(entry, edit);
+    let images = match images {
+        0 => String::new(),
+        1 => " [1 image, not shown any more]".to_owned(),
+        images => format!(" [{images} images, not shown any more]"),
+    };
+    Some(cut(&(text + &images), SAID)).filter(|text| !text.is_empty())
+}
+
+/// The last entry after which something is different: the user did or said something, or a file was changed.
+pub(super) fn last_progress(tree: &SessionTree, entries: &BTreeSet<Seq>, lines: &impl Lines) -> Option<Seq> {
+    entries.iter().rev().copied().find(|seq| match tree.head(*seq).role {
+        Role::User | Role::BashExecution => true,
+        Role::ToolResult => lines.entry(*seq).is_some_and(|entry| is_change(&entry)),
+        _ => false,
+    })
+}
+
+fn is_change(entry: &Entry<'_>) -> bool {
+    let tool = said_field(entry, "toolName").and_then(Raw::text);
+    matches!(tool.as_deref(), Some("write" | "edit"))
+        && !said_field(entry, "isError").is_some_and(Raw::is_true)
+}

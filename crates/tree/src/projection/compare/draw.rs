@@ -1,0 +1,100 @@
+//! A comparison as text in two columns, or one below the other where there is no room.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::{Comparison, Side};
+use crate::projection::usage::{format_cost, format_tokens};
+
+/// Narrower columns than this say nothing.
+const NARROW: usize = 24;
+
+const BETWEEN: &str = " │ ";
+
+impl Comparison {
+    /// The lines of a drawing, none wider than `width` columns.
+    pub fn draw(&self, width: usize) -> Vec<String> {
+        let column = width.saturating_sub(BETWEEN.width()) / 2;
+        let (left, right) = (self.left.rows(), self.right.rows());
+        let mut drawn = vec![match &self.common_id {
+            Some(id) => format!("in common up to {id}"),
+            None => "nothing in common".to_owned(),
+        }];
+        if column < NARROW {
+            drawn.extend(left.concat());
+            drawn.push(String::new());
+            drawn.extend(right.concat());
+        } else {
+            for (left, right) in left.iter().zip(&right) {
+                drawn.extend(beside(left, right, column));
+            }
+        }
+        if !self.modified_by_both.is_empty() {
+            drawn.push(String::new());
+            drawn.push(format!("both changed {}", self.modified_by_both.join(", ")));
+        }
+        drawn.iter().map(|line| fit(line, width)).collect()
+    }
+}
+
+impl Side {
+    /// The parts of a side; each begins on the same line as that of the other.
+    fn rows(&self) -> [Vec<String>; 3] {
+        let tip = self.tip_id.as_deref().unwrap_or("root");
+        let label = self.label.as_ref().map(|label| format!(" [{label}]")).unwrap_or_default();
+        let took = format!(
+            "{}, {} tokens, {}",
+            match self.messages {
+                1 => "1 message".to_owned(),
+                messages => format!("{messages} messages"),
+            },
+            format_tokens(self.usage.total_tokens),
+            format_cost(self.usage.cost)
+        );
+        let head = vec![format!("{tip}{label}"), took, String::new()];
+        let mut said: Vec<String> = self.said.iter().map(|said| said.text.clone()).collect();
+        if self.left_out > 0 {
+            said.insert(1, format!("… {} more …", self.left_out));
+        }
+        [head, said, self.files()]
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut rows = Vec::new();
+        for (title, paths) in [("changed:", &self.modified_files), ("read:", &self.read_files)] {
+            if !paths.is_empty() {
+                rows.extend([String::new(), title.to_owned()]);
+                rows.extend(paths.iter().map(|path| format!("  {path}")));
+            }
+        }
+        if self.files_left_out > 0 {
+            rows.push(format!("  … {} more", self.files_left_out));
+        }
+        rows
+    }
+}
+
+fn beside(left: &[String], right: &[String], column: usize) -> Vec<String> {
+    let row = |at: usize| {
+        let cell = |side: &[String]| fit(side.get(at).map_or("", String::as_str), column);
+        let left = cell(left);
+        let gap = " ".repeat(column.saturating_sub(left.width()));
+        format!("{left}{gap}{BETWEEN}{}", cell(right)).trim_end().to_owned()
+    };
+    (0..left.len().max(right.len())).map(row).collect()
+}
+
+/// The text, cut to so many columns.
+fn fit(text: &str, columns: usize) -> String {
+    if text.width() <= columns {
+        return text.to_owned();
+    }
+    let mut used = 0;
+    let kept: String = text
+        .chars()
+        .take_while(|ch| {
+            used += ch.width().unwrap_or(0);
+            used < columns
+        })
+        .collect();
+    if columns == 0 { kept } else { kept + "…" }
+}

@@ -1,0 +1,222 @@
+//! A conversation as text for a summariser: told in the third person, so that no model takes it for one to be continued.
+//!
+//! Thinking, images, system prompts and what is not sent to models are left out, and long results of tools are cut.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use crate::entry::Role;
+use crate::projection::preview::{Call, each_block};
+use crate::projection::request;
+use crate::scan::{Raw, quote};
+use crate::tokens;
+
+/// So many UTF-16 units are told of what a tool returned.
+const RESULT: usize = 2000;
+
+/// One message of a context as paragraphs; empty if there is nothing to tell.
+pub fn tell(message: &[u8]) -> String {
+    let Ok(raw) = Raw::parse(message) else { return String::new() };
+    let content = raw.get("content");
+    match role_of(raw) {
+        "user" | "custom" => paragraph("User", &text_of(content, "")),
+        "assistant" => reply(content),
+        "toolResult" => paragraph("Tool result", &shortened(&text_of(content, ""), RESULT)),
+        "bashExecution" | "branchSummary" | "compactionSummary" => {
+            let told = request::told(message);
+            let text = told.as_ref().and_then(|told| told["content"][0]["text"].as_str());
+            paragraph("User", text.unwrap_or_default())
+        }
+        _ => String::new(),
+    }
+}
+
+/// The word for who speaks in a message of a context.
+pub(crate) fn role_of(message: Raw<'_>) -> &'static str {
+    let Some(role) = message.get("role").and_then(Raw::text) else { return "" };
+    match &*role {
+        "branchSummary" => "branchSummary",
+        "compactionSummary" => "compactionSummary",
+        role => Role::read(role).name(),
+    }
+}
+
+fn paragraph(who: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("[{who}]: {text}") }
+}
+
+fn reply(content: Option<Raw<'_>>) -> String {
+    let mut paragraphs = vec![paragraph("Assistant", &text_of(content, "\n"))];
+    let mut calls = Vec::new();
+    if let Some(content) = content {
+        content.each_item(|block| calls.extend(Call::read(block).map(|(_, call)| call_text(&call))));
+    }
+    paragraphs.push(paragraph("Assistant tool calls", &calls.join("; ")));
+    paragraphs.retain(|paragraph| !paragraph.is_empty());
+    paragraphs.join("\n\n")
+}
+
+fn call_text(call: &Call<'_>) -> String {
+    let mut arguments = Vec::new();
+    call.arguments.each_field(|key, value| arguments.push(format!("{key}={}", compact(value))));
+    format!("{}({})", call.name, arguments.join(", "))
+}
+
+/// The text blocks of a content, joined.
+fn text_of(content: Option<Raw<'_>>, between: &str) -> String {
+    let Some(content) = content else { return String::new() };
+    if let Some(text) = content.text() {
+        return text.into_owned();
+    }
+    let mut texts: Vec<Cow<'_, str>> = Vec::new();
+    each_block(content, |kind, block| {
+        if kind == "text" {
+            texts.push(block.get("text").and_then(Raw::text).unwrap_or_default());
+        }
+    });
+    texts.join(between)
+}
+
+/// A text cut after so many UTF-16 units, with a word about it.
+pub(crate) fn shortened(text: &str, units: usize) -> Cow<'_, str> {
+    let (head, left) = split_at_units(text, units);
+    match tokens::units(left) {
+        0 => Cow::Borrowed(head),
+        cut => Cow::Owned(format!("{head}\n\n[... {cut} more characters truncated]")),
+    }
+}
+
+/// The first `units` UTF-16 units of a text, or one less where that would cut a character, and the rest.
+fn split_at_units(text: &str, units: usize) -> (&str, &str) {
+    let mut seen = 0;
+    let end = text.char_indices().find(|(_, ch)| {
+        seen += ch.len_utf16();
+        seen > units
+    });
+    text.split_at(end.map_or(text.len(), |(at, _)| at))
+}
+
+/// A value as `JSON.stringify` writes it, but for numbers, which stay as they are.
+pub(crate) fn compact(value: Raw<'_>) -> String {
+    let mut out = String::with_capacity(value.bytes().len());
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.first() {
+        let used = match byte {
+            b'"' => {
+                let end = string_end(rest);
+                push_string(&rest[..end], &mut out);
+                end
+            }
+            b' ' | b'\t' | b'\r' | b'\n' => 1,
+            byte => {
+                out.push(char::from(*byte));
+                1
+            }
+        };
+        rest = &rest[used..];
+    }
+    out
+}
+
+/// Where a string that begins `text` ends, closing quote included.
+fn string_end(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(byte) = text.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
+/// A string with only the escapes it needs. Half a character cannot be written otherwise, so it stays an escape.
+fn push_string(string: &[u8], out: &mut String) {
+    let mut plain = Vec::new();
+    match halves(string) {
+        false => {
+            quote(&Raw::checked(string).text().unwrap_or_default(), &mut plain);
+            out.push_str(&String::from_utf8_lossy(&plain));
+        }
+        true => out.push_str(&String::from_utf8_lossy(string)),
+    }
+}
+
+/// Whether a string holds halves of surrogate pairs, whole pairs written as escapes among them.
+fn halves(string: &[u8]) -> bool {
+    string.windows(3).any(|part| matches!(part, [b'\\', b'u', b'd' | b'D']))
+}
+
+/// A conversation told in parts, each small enough to be summarised at once.
+#[derive(Debug)]
+pub struct Telling {
+    parts: Vec<String>,
+    /// In UTF-16 units.
+    room: usize,
+    used: usize,
+}
+
+impl Telling {
+    /// `budget` is what a part may take, in tokens; 0 sets no limit.
+    pub fn new(budget: u64) -> Telling {
+        let room = if budget == 0 {
+            usize::MAX
+        } else {
+            usize::try_from(budget.saturating_mul(4)).unwrap_or(usize::MAX)
+        };
+        Telling { parts: Vec::new(), room, used: 0 }
+    }
+
+    pub fn add(&mut self, message: &[u8]) {
+        let told = tell(message);
+        let mut rest = &*told;
+        while !rest.is_empty() {
+            let (piece, left) = split_at_units(rest, self.room);
+            self.push(piece);
+            rest = left;
+        }
+    }
+
+    fn push(&mut self, paragraph: &str) {
+        let units = tokens::units(paragraph);
+        match self.parts.last_mut().filter(|_| self.used + 2 + units <= self.room) {
+            Some(part) => {
+                write!(part, "\n\n{paragraph}").expect("a String takes every text");
+                self.used += 2 + units;
+            }
+            None => {
+                self.parts.push(paragraph.to_owned());
+                self.used = units;
+            }
+        }
+    }
+
+    /// The parts, oldest first; none if there was nothing to tell.
+    pub fn finish(self) -> Vec<String> {
+        self.parts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_written_as_short_as_it_can_be() {
+        let short = |text: &str| compact(Raw::parse(text.as_bytes()).unwrap());
+        assert_eq!(
+            short(r#"{ "a" : [ 1 , "x y" ], "é\u0041\/\n":null }"#),
+            r#"{"a":[1,"x y"],"éA/\n":null}"#
+        );
+        assert_eq!(short(r#""cut \ud83d""#), r#""cut \ud83d""#);
+    }
+
+    #[test]
+    fn a_text_is_never_cut_inside_a_character() {
+        assert_eq!(split_at_units("aß🧵b", 2), ("aß", "🧵b"));
+        assert_eq!(split_at_units("aß🧵b", 3), ("aß", "🧵b"));
+        assert_eq!(split_at_units("aß🧵b", 4), ("aß🧵", "b"));
+        assert_eq!(split_at_units("ab", 9), ("ab", ""));
+    }
+}

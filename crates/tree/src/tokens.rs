@@ -1,0 +1,192 @@
+//! How many tokens a message or a context takes: what the last reply reported, and a guess for what came after it.
+//!
+//! A guess is a quarter of the characters, as pi makes it. No tokenizer is asked, so that the same session weighs the same
+//! everywhere.
+
+use crate::asking::{Asks, Batches, Piece};
+use crate::entry::{Entry, Kind, Role, Why};
+use crate::fold::{Place, SessionTree};
+use crate::heads::Seq;
+use crate::projection::preview::each_block;
+use crate::projection::usage::spent_by;
+use crate::projection::{Lines, context};
+use crate::scan::Raw;
+use crate::serialize::{compact, role_of};
+
+/// What an image counts for, in characters.
+const IMAGE: usize = 4800;
+
+/// A guess at the tokens of one message of a context.
+pub fn estimate(message: Raw<'_>) -> u64 {
+    let words = |key| message.get(key).and_then(Raw::text).map_or(0, |text| units(&text));
+    let content = || message.get("content").map_or(0, content_units);
+    let units = match role_of(message) {
+        "user" | "custom" | "toolResult" => content(),
+        "assistant" => message.get("content").map_or(0, reply_units),
+        "bashExecution" => words("command") + words("output"),
+        "branchSummary" | "compactionSummary" => words("summary"),
+        "system" => {
+            let mut sections = 0;
+            if let Some(list) = message.get("sections") {
+                list.each_field(|_, section| sections += section.text().map_or(0, |text| self::units(&text)));
+            }
+            let tools = message.get("toolsAdded").map_or(0, |tools| self::units(&compact(tools)));
+            content() + sections + tools
+        }
+        _ => 0,
+    };
+    units.div_ceil(4) as u64
+}
+
+/// The length of a text in UTF-16 units, in which JavaScript counts.
+pub(crate) fn units(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
+}
+
+fn content_units(content: Raw<'_>) -> usize {
+    if let Some(text) = content.text() {
+        return units(&text);
+    }
+    let mut sum = 0;
+    each_block(content, |kind, block| match kind {
+        "text" => sum += block.get("text").and_then(Raw::text).map_or(0, |text| units(&text)),
+        "image" => sum += IMAGE,
+        _ => {}
+    });
+    sum
+}
+
+fn reply_units(content: Raw<'_>) -> usize {
+    if let Some(text) = content.text() {
+        return units(&text);
+    }
+    let mut sum = 0;
+    each_block(content, |kind, block| {
+        let words = |key| block.get(key).and_then(Raw::text).map_or(0, |text| units(&text));
+        sum += match kind {
+            "text" => words("text"),
+            "thinking" => words("thinking"),
+            "toolCall" => words("name") + block.get("arguments").map_or(0, |given| units(&compact(given))),
+            _ => 0,
+        };
+    });
+    sum
+}
+
+/// What an entry adds to a context: `None` if it says nothing to the model.
+pub(crate) fn weigh(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> Option<u64> {
+    if is_kept_from_models(entry) {
+        return None;
+    }
+    let mut weight = None;
+    context::messages(entry, edit, &mut |message| {
+        let tokens = Raw::parse(message).map_or(0, estimate);
+        weight = Some(weight.unwrap_or(0) + tokens);
+    });
+    weight
+}
+
+/// A command that the user ran for himself: pi's `!!`.
+pub(crate) fn is_kept_from_models(entry: &Entry<'_>) -> bool {
+    let excluded = || entry.message?.get("excludeFromContext");
+    entry.role == Role::BashExecution && excluded().is_some_and(Raw::is_true)
+}
+
+/// Weighs a context from its end, until a reply tells what everything before it took.
+///
+/// What a reply reported counts only as long as the context before it is still what was sent: not after a compaction or a
+/// context edit.
+#[derive(Debug)]
+pub struct Weighing {
+    /// Newest first. A compaction, if any, is the last.
+    pieces: Vec<Piece>,
+    weights: Vec<Option<u64>>,
+    batches: Batches,
+    /// Replies at this depth and above were asked for with another context.
+    distrusted: Option<u32>,
+    /// What all pieces together weigh, once that is known.
+    total: Option<u64>,
+    sum: u64,
+}
+
+impl SessionTree {
+    /// Weighs the context at a place.
+    pub fn weighing(&self, at: Place) -> Weighing {
+        let plan = self.context_entries(at);
+        let changes = |seq: &Seq| matches!(self.head(*seq).kind, Kind::Compaction | Kind::ContextEdit);
+        let changed = self.heads().up(at).find(changes);
+        let pieces: Vec<Piece> =
+            plan.items.iter().rev().map(|item| Piece { item: *item, head: *self.head(item.seq) }).collect();
+        Weighing {
+            total: pieces.is_empty().then_some(0),
+            weights: Vec::with_capacity(pieces.len()),
+            pieces,
+            batches: Batches::new(),
+            distrusted: changed.map(|seq| self.head(seq).depth),
+            sum: 0,
+        }
+    }
+}
+
+impl Weighing {
+    /// The tokens of the context. Of one that is still being weighed, what is known so far.
+    pub fn tokens(&self) -> u64 {
+        self.total.unwrap_or(self.sum)
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.total.is_some()
+    }
+
+    /// All pieces, newest first.
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The weights of the newest pieces.
+    pub(crate) fn weights(&self) -> &[Option<u64>] {
+        &self.weights
+    }
+
+    pub(crate) fn next_lines(&self) -> Vec<Seq> {
+        self.batches.wants(&self.pieces)
+    }
+
+    /// Weighs the next batch, whether or not the total is known.
+    pub(crate) fn weigh_next(&mut self, lines: &dyn Lines) {
+        let batch = self.batches.next(&self.pieces).to_vec();
+        for piece in &batch {
+            let entry = lines.entry(piece.item.seq);
+            let edit = piece.item.edit.and_then(|edit| lines.entry(edit));
+            let reported = entry.as_ref().and_then(|entry| self.reported(piece, entry));
+            if self.total.is_none() {
+                self.total = reported.map(|tokens| tokens.saturating_add(self.sum));
+            }
+            let weight = entry.and_then(|entry| weigh(&entry, edit.as_ref()));
+            self.sum = self.sum.saturating_add(weight.unwrap_or(0));
+            self.weights.push(weight);
+        }
+        self.batches.take(batch.len());
+        if self.weights.len() == self.pieces.len() {
+            self.total.get_or_insert(self.sum);
+        }
+    }
+
+    /// What a reply says that it and everything before it took.
+    fn reported(&self, piece: &Piece, entry: &Entry<'_>) -> Option<u64> {
+        let answered = entry.role == Role::Assistant && !matches!(entry.why, Why::Error | Why::Aborted);
+        let trusted = self.distrusted.is_none_or(|depth| piece.head.depth > depth);
+        let usage = spent_by(entry).filter(|_| answered && trusted)?.usage;
+        Some(usage.total_tokens).filter(|tokens| *tokens > 0)
+    }
+}
+
+impl Asks for Weighing {
+    fn wants(&self) -> Vec<Seq> {
+        if self.is_done() { Vec::new() } else { self.next_lines() }
+    }
+
+    fn give(&mut self, lines: &dyn Lines) {
+        self.weigh_next(lines);
+    }
+}

@@ -1,0 +1,275 @@
+//! Two branches side by side.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use std::fmt::Write;
+
+use expect_test::{Expect, expect};
+use osier_testkit::{Script, fold, random_logs};
+use osier_tree::asking::Asks;
+use osier_tree::projection::compare::{Comparing, Comparison, compare};
+use osier_tree::{Place, Seq};
+use proptest::prelude::*;
+use unicode_width::UnicodeWidthStr;
+
+const BRANCHES: &str = "say Which store?; reply Two ways.
+    say Try files.; reply calls read notes.md, edit a.rs; result text; result ok; reply Files work. calls bash make; result ok; label files
+    move Two ways.; say 试试数据库 please; reply calls write b.rs, edit a.rs; result ok; result ok; reply The database is slow.";
+
+fn compared(script: &Script, left: &str, right: &str) -> Comparison {
+    let place = |name: &str| -> Place { (name != "root").then(|| script.seq(name)) };
+    compare(&script.tree, place(left), place(right), &script.lines)
+}
+
+#[track_caller]
+fn check(script: &str, left: &str, right: &str, width: usize, expected: Expect) {
+    let drawn = compared(&Script::run(script), left, right).draw(width);
+    assert!(drawn.iter().all(|line| line.width() <= width), "{drawn:#?}");
+    expected.assert_eq(&(drawn.join("\n") + "\n"));
+}
+
+#[test]
+fn each_side_tells_what_it_said_changed_and_took() {
+    check(
+        BRANCHES,
+        "label files",
+        "The database is slow.",
+        76,
+        expect![[r#"
+            in common up to 00000002
+            00000008 [files]                     │ 0000000f
+            6 messages, 220 tokens, $0.220       │ 5 messages, 220 tokens, $0.220
+                                                 │
+            user: "Try files."                   │ user: "试试数据库 please"
+            [read: notes.md]                     │ [write: b.rs]
+            [edit: a.rs]                         │ [edit: a.rs]
+            assistant: "Files work."             │ assistant: "The database is slow."
+            [bash: make]                         │
+                                                 │
+            changed:                             │ changed:
+              a.rs                               │   a.rs
+                                                 │   b.rs
+            read:                                │
+              notes.md                           │
+
+            both changed a.rs
+        "#]],
+    );
+}
+
+#[test]
+fn where_there_is_no_room_one_comes_below_the_other() {
+    check(
+        BRANCHES,
+        "Files work.",
+        "The database is slow.",
+        40,
+        expect![[r#"
+        in common up to 00000002
+        00000007
+        5 messages, 220 tokens, $0.220
+
+        user: "Try files."
+        [read: notes.md]
+        [edit: a.rs]
+        assistant: "Files work."
+
+        changed:
+          a.rs
+
+        read:
+          notes.md
+
+        0000000f
+        5 messages, 220 tokens, $0.220
+
+        user: "试试数据库 please"
+        [write: b.rs]
+        [edit: a.rs]
+        assistant: "The database is slow."
+
+        changed:
+          a.rs
+          b.rs
+
+        both changed a.rs
+    "#]],
+    );
+}
+
+#[test]
+fn a_branch_that_only_goes_on_has_nothing_beside_it() {
+    check(
+        "say a; reply b; say c; reply d",
+        "b",
+        "d",
+        60,
+        expect![[r#"
+        in common up to 00000002
+        00000002                     │ 00000004
+        0 messages, 0 tokens, $0     │ 2 messages, 110 tokens, $0.…
+                                     │
+                                     │ user: "c"
+                                     │ assistant: "d"
+    "#]],
+    );
+    check(
+        "say a; root; say b",
+        "a",
+        "b",
+        60,
+        expect![[r#"
+        nothing in common
+        00000001                     │ 00000003
+        1 message, 0 tokens, $0      │ 1 message, 0 tokens, $0
+                                     │
+        user: "a"                    │ user: "b"
+    "#]],
+    );
+}
+
+#[test]
+fn programs_get_the_same_as_data() {
+    let script = Script::run(
+        "say a; reply b calls read x, edit y; result r; result s; move a; reply c; label L; name n",
+    );
+    let compared = compared(&script, "s", "name n");
+    expect![[r#"
+        {
+          "commonId": "00000001",
+          "left": {
+            "tipId": "00000004",
+            "firstId": "00000002",
+            "messages": 3,
+            "said": [
+              {
+                "id": "00000002",
+                "kind": "message",
+                "role": "assistant",
+                "text": "assistant: \"b\""
+              },
+              {
+                "id": "00000003",
+                "kind": "message",
+                "role": "toolResult",
+                "text": "[read: x]"
+              },
+              {
+                "id": "00000004",
+                "kind": "message",
+                "role": "toolResult",
+                "text": "[edit: y]"
+              }
+            ],
+            "leftOut": 0,
+            "readFiles": [
+              "x"
+            ],
+            "modifiedFiles": [
+              "y"
+            ],
+            "filesLeftOut": 0,
+            "usage": {
+              "input": 100,
+              "output": 10,
+              "cacheRead": 0,
+              "cacheWrite": 0,
+              "totalTokens": 110,
+              "requests": 1,
+              "cost": 0.11
+            }
+          },
+          "right": {
+            "tipId": "00000006",
+            "firstId": "00000006",
+            "label": "L",
+            "messages": 1,
+            "said": [
+              {
+                "id": "00000006",
+                "kind": "message",
+                "role": "assistant",
+                "text": "assistant: \"c\""
+              }
+            ],
+            "leftOut": 0,
+            "readFiles": [],
+            "modifiedFiles": [],
+            "filesLeftOut": 0,
+            "usage": {
+              "input": 100,
+              "output": 10,
+              "cacheRead": 0,
+              "cacheWrite": 0,
+              "totalTokens": 110,
+              "requests": 1,
+              "cost": 0.11
+            }
+          },
+          "modifiedByBoth": []
+        }"#]]
+    .assert_eq(&serde_json::to_string_pretty(&compared).unwrap());
+}
+
+#[test]
+fn of_a_long_branch_the_beginning_and_the_end_are_told() {
+    let mut script = "say start; say question".to_owned();
+    for number in 0..150 {
+        write!(script, "; reply {number} calls read f{number:03}; result r").unwrap();
+    }
+    let script = Script::run(&format!("{script}; move start; reply other"));
+    let compared = compared(&script, "149", "other");
+    let left = &compared.left;
+    assert_eq!((left.said.len(), left.left_out), (100, 200));
+    assert_eq!(
+        (left.said[0].text.as_str(), left.said[99].text.as_str()),
+        ("user: \"question\"", "assistant: \"149\"")
+    );
+    assert_eq!((left.read_files.len(), left.files_left_out), (100, 50));
+    let drawn = compared.draw(80);
+    assert!(drawn[5].starts_with("… 200 more …"), "{}", drawn[5]);
+    assert!(drawn.iter().any(|line| line.starts_with("  … 50 more")));
+}
+
+#[test]
+fn hostile_names_are_inert() {
+    let script = Script::run(
+        r#"say a; entry {"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"edit","arguments":{"path":"x\u001b[2J\ny"}}],"stopReason":"toolUse"}}
+           say b; move a; reply c"#,
+    );
+    let drawn = compared(&script, "b", "c").draw(80).join("\n");
+    assert!(!drawn.contains('\x1b') && drawn.contains("  x\u{fffd}[2J y"), "{drawn}");
+}
+
+#[test]
+fn lines_are_asked_for_by_batches_and_none_twice() {
+    let long = "x".repeat(300_000);
+    let mut script = "say a".to_owned();
+    for _ in 0..10 {
+        write!(script, "; reply {long}").unwrap();
+    }
+    let script = Script::run(&format!("{script}; move a; reply c"));
+    let mut comparing = Comparing::new(&script.tree, Some(Seq::new(10)), script.tree.leaf());
+    let mut batches = Vec::new();
+    while !comparing.wants().is_empty() {
+        batches.push(comparing.wants().len());
+        comparing.give(&script.lines);
+    }
+    assert_eq!(batches, [4, 4, 2, 1]);
+    assert_eq!(comparing.finish().left.messages, 10);
+}
+
+proptest! {
+    #[test]
+    fn any_two_places_can_be_compared(log in random_logs(true, 1..60), a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>(), width in 0usize..120) {
+        let tree = fold(&log.entries);
+        prop_assume!(!tree.is_empty());
+        let place = |index: prop::sample::Index| Some(Seq::new(index.index(tree.len())));
+        let one = compare(&tree, place(a), place(b), &log.entries);
+        let other = compare(&tree, place(b), place(a), &log.entries);
+        prop_assert_eq!((&one.left, &one.right), (&other.right, &other.left));
+        prop_assert!(one.draw(width).iter().all(|line| line.width() <= width));
+        if tree.same_place(place(a), place(b)) && a.index(tree.len()) == b.index(tree.len()) {
+            prop_assert!(one.left.said.is_empty() && one.right.said.is_empty());
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Continuing from any entry, rule by rule. `lands` tells what choosing an entry means, in one line.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use expect_test::{Expect, expect};
+use osier_testkit::{Script, fold, previews, random_logs};
+use osier_tree::continuing::{Heard, PendingLeaf};
+use osier_tree::entry::read_entry;
+use osier_tree::{Choice, Chosen, Place, PlanError, Seq, SessionTree};
+use proptest::prelude::*;
+
+fn told(script: &Script, choice: &Choice<'_>) -> String {
+    let place =
+        |place: Place| place.map_or("root".to_owned(), |seq: Seq| previews(script)[seq.index()].clone());
+    match script.tree.land(script.tree.leaf(), choice) {
+        Err(why) => format!("refused, {}: {why}", why.word()),
+        Ok(landing) => {
+            let how = if landing.moves { "to" } else { "stays at" };
+            let text = landing.editor(&script.lines).map(|editor| format!(", editor {:?}", editor.text));
+            format!("{how} {}{}", place(landing.place), text.unwrap_or_default())
+        }
+    }
+}
+
+/// Chooses the entry of that text (or id) at the end of a script.
+fn lands(script: &str, chosen: &str) -> String {
+    let script = Script::run(script);
+    let id = if script.tree.find(chosen).is_some() { chosen } else { script.id(chosen) };
+    told(&script, &Choice::entry(id))
+}
+
+#[track_caller]
+fn check(script: &str, chosen: &str, expected: Expect) {
+    expected.assert_eq(&lands(script, chosen));
+}
+
+#[test]
+fn k1_any_entry_can_be_selected_and_continued_from() {
+    let script = Script::run(
+        r#"system prompt; model p/m; thinking low; say a; reply b calls read x; result r; reply c; bash ls; note t n
+           hidden t h; custom s; label l; name title; config k=v; spend 3; edit a A; omit c
+           compact keep a "sum"; summarize left; backtrack 0 again; batch one; update one completed
+           entry {"type":"subagent_result","content":{"results":[]}}; entry {"type":"brand new"}; say z; move a"#,
+    );
+    for (seq, _) in script.tree.heads().iter() {
+        let told = told(&script, &Choice::entry(script.tree.id(seq).as_str()));
+        assert!(!told.starts_with("refused"), "{}: {told}", previews(&script)[seq.index()]);
+    }
+}
+
+#[test]
+fn k2_nothing_selected_or_the_leaf_goes_on_at_the_leaf() {
+    let script = Script::run("say a; reply b; label x; name n");
+    assert_eq!(told(&script, &Choice::default()), "stays at [title: n]");
+    assert_eq!(told(&script, &Choice::entry(script.id("b"))), "stays at [title: n]", "the same place");
+    check("say a", "a", expect![[r#"stays at user: "a""#]]);
+    check("say a; reply b calls read x", "b", expect![[r#"stays at assistant: "b""#]]);
+    check("name n", "name n", expect!["stays at [title: n]"]);
+}
+
+#[test]
+fn k3_a_users_message_is_said_again_below_its_parent() {
+    check("say a; reply b; say c; reply d", "c", expect![[r#"to assistant: "b", editor "c""#]]);
+    check("say a; reply b", "a", expect![[r#"to root, editor "a""#]]);
+    check("say a; reply b; say c; move b", "c", expect![[r#"stays at assistant: "b", editor "c""#]]);
+    check("say a; say c; reply d", "c", expect![[r#"to user: "a", editor "c""#]]);
+    check(
+        "say a; note t said by an extension; reply d",
+        "said by an extension",
+        expect![[r#"to user: "a", editor "said by an extension""#]],
+    );
+}
+
+#[test]
+fn k3_the_editor_gets_what_the_model_got_what_was_typed_and_the_images() {
+    let script = Script::run(
+        r#"entry {"type":"message","message":{"role":"user","content":[{"type":"text","text":"Review "},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"all of it."}],"uiContent":"/review"}}
+           reply b"#,
+    );
+    let landing = script.tree.land(script.tree.leaf(), &Choice::entry("00000001")).unwrap();
+    let editor = landing.editor(&script.lines).unwrap();
+    expect![[r#"{"text":"Review all of it.","typed":"/review","images":[{"type":"image","data":"AA==","mimeType":"image/png"}]}"#]]
+        .assert_eq(&serde_json::to_string(&editor).unwrap());
+    let plain = Script::run("say a; reply b");
+    let landing = plain.tree.land(plain.tree.leaf(), &Choice::entry("00000001")).unwrap();
+    expect![[r#"{"text":"a"}"#]].assert_eq(&serde_json::to_string(&landing.editor(&plain.lines)).unwrap());
+}
+
+#[test]
+fn k4_summaries_compactions_and_all_else_become_the_leaf() {
+    let script = r#"say a; reply b; say c; summarize left at b; say d; compact keep d "sum"; bash ls; backtrack 0 again"#;
+    check(script, "left", expect!["to [branch summary]: left"]);
+    check(script, "sum", expect!["to [compaction: 12k tokens]"]);
+    check(script, "ls", expect!["to [bash]: ls"]);
+    check(script, "b", expect![[r#"to assistant: "b""#]]);
+    check(
+        "say a; backtrack 0 again; reply b",
+        "backtrack 0 again",
+        expect!["to [backtrack to checkpoint 0: again]"],
+    );
+    check("say a; model p/m; reply b", "p/m", expect!["to [model: m]"]);
+}
+
+#[test]
+fn k5_calls_go_with_their_results_or_are_refused() {
+    let script = "say a; reply b calls read x, read y; result one; label l; result two; reply c";
+    for chosen in ["b", "one", "two"] {
+        assert_eq!(lands(script, chosen), "to [read: y]");
+    }
+    check(
+        "say a; reply b calls read x, read y; result one; move a",
+        "one",
+        expect![
+            "refused, incomplete_tool_batch: entry 00000003 calls tools that never answered; choose what comes before it, or go to it with `--exact`"
+        ],
+    );
+    check(
+        "say a; reply b calls read x; say stop; reply c",
+        "b",
+        expect![
+            "refused, incomplete_tool_batch: entry 00000002 calls tools that never answered; choose what comes before it, or go to it with `--exact`"
+        ],
+    );
+    check(
+        "say a; reply b calls task x; batch one; result r; reply c",
+        "one",
+        expect!["to [task: {\"path\":\"x\"}]"],
+    );
+}
+
+#[test]
+fn k5_of_several_last_results_the_one_on_the_path_counts_else_the_newest() {
+    let script =
+        "say a; reply b calls read x; result one; reply c; move b; result two; reply d; move b; result three";
+    check(&format!("{script}; move c"), "b", expect!["to [read: x]"]);
+    let played = Script::run(&format!("{script}; move c"));
+    let lands_on =
+        |script: &Script| script.tree.land(script.tree.leaf(), &Choice::entry(script.id("b"))).unwrap().place;
+    assert_eq!(lands_on(&played), Some(played.seq("one")));
+    let played = Script::run(&format!("{script}; move a"));
+    assert_eq!(lands_on(&played), Some(played.seq("three")));
+    let played = Script::run(&format!("{script}; move a; delete three"));
+    assert_eq!(lands_on(&played), Some(played.seq("two")), "nobody lands in a deleted branch");
+}
+
+#[test]
+fn k6_marks_and_extension_state_stand_for_what_they_hang_below() {
+    let script = "say a; reply b; label l; name n; custom s; say c";
+    for chosen in ["label l", "name n", "s"] {
+        assert_eq!(lands(script, chosen), r#"to assistant: "b""#);
+    }
+    check(
+        "say a; reply b; say c; label l; reply d; move a",
+        "label l",
+        expect![[r#"to assistant: "b", editor "c""#]],
+    );
+    check("name n; say a", "name n", expect!["to root"]);
+}
+
+#[test]
+fn k7_a_move_is_pending_until_the_leaf_arrives_or_goes_elsewhere() {
+    let mut script = Script::run("say a; reply b; say c; reply d");
+    let at = script.tree.leaf();
+    let landing = script.tree.land(at, &Choice::entry(script.id("b"))).unwrap();
+    let pending = landing.pending(&script.tree, at, 7).unwrap();
+    expect![[r#"{"targetEntryId":"00000002","previousLeafId":"00000004","requestId":7}"#]]
+        .assert_eq(&serde_json::to_string(&pending).unwrap());
+    assert_eq!(pending.hear(&script.tree, at), Heard::NothingYet);
+    script.play("label x on a");
+    assert_eq!(pending.hear(&script.tree, script.tree.leaf()), Heard::NothingYet, "a mark moves nobody");
+    assert_eq!(pending.hear(&script.tree, Some(script.seq("a"))), Heard::Elsewhere);
+    script.play("move b; label y");
+    assert_eq!(pending.hear(&script.tree, script.tree.leaf()), Heard::Arrived);
+    let stays = script.tree.land(script.tree.leaf(), &Choice::entry(script.id("b"))).unwrap();
+    assert_eq!(stays.pending(&script.tree, script.tree.leaf(), 8), None);
+    let lost = PendingLeaf { target_entry_id: Some("nowhere0".to_owned()), ..pending };
+    assert_eq!(lost.hear(&script.tree, None), Heard::Elsewhere);
+}
+
+#[test]
+fn k8_only_leaf_path_and_tree_decide() {
+    let script = Script::run(
+        "say a; reply b calls read x; result r; label l; reply c; say d; summarize s at b; note t n; bash ls; move c",
+    );
+    let heads: Vec<_> = script.tree.heads().iter().map(|(_, head)| *head).collect();
+    let bare = SessionTree::restore(heads, |seq| read_entry(&script.lines[seq.index()]).ok());
+    for (seq, _) in script.tree.heads().iter() {
+        let id = script.tree.id(seq);
+        let choice = Choice::entry(id.as_str());
+        assert_eq!(bare.land(bare.leaf(), &choice), script.tree.land(script.tree.leaf(), &choice));
+    }
+}
+
+#[test]
+fn k9_another_leaf_than_the_client_saw_is_refused() {
+    let script = Script::run("say a; reply b; say c; reply d; label l");
+    let seen = |expected| Choice { expected: Some(expected), ..Choice::default() };
+    assert_eq!(told(&script, &seen(Some(script.id("d")))), "stays at [label: l]", "the same place");
+    expect!["refused, leaf_changed: the session stands at 00000005 by now; look at it, then try again"]
+        .assert_eq(&told(&script, &seen(Some(script.id("b")))));
+    for expected in [None, Some("nowhere0")] {
+        let why = script.tree.land(script.tree.leaf(), &seen(expected)).unwrap_err();
+        assert_eq!(why.word(), "leaf_changed");
+    }
+    let chosen = Choice { chosen: Chosen::Entry(script.id("b")), ..seen(Some(script.id("c"))) };
+    assert_eq!(script.tree.land(script.tree.leaf(), &chosen).unwrap_err().word(), "leaf_changed");
+    let empty = SessionTree::default();
+    assert!(empty.land(None, &seen(None)).is_ok());
+}
+
+#[test]
+fn k10_nobody_selects_while_a_turn_runs() {
+    let script = Script::run("say a; reply b");
+    let busy = |chosen| Choice { chosen, busy: true, ..Choice::default() };
+    expect!["refused, session_busy: a turn is running in this session; wait for its end, or stop it"]
+        .assert_eq(&told(&script, &busy(Chosen::Entry(script.id("a")))));
+    assert_eq!(script.tree.land(script.tree.leaf(), &busy(Chosen::Root)), Err(PlanError::SessionBusy));
+    assert!(
+        script.tree.land(script.tree.leaf(), &busy(Chosen::Nothing)).is_ok(),
+        "saying more is no selecting"
+    );
+}
+
+#[test]
+fn the_root_is_before_the_first_entry_and_nobody_lands_where_nothing_is_shown() {
+    let script = Script::run("say a; reply b; say c; move a; delete c");
+    let root = Choice { chosen: Chosen::Root, ..Choice::default() };
+    assert_eq!(told(&script, &root), "to root");
+    assert!(told(&script, &Choice::entry(script.id("c"))).starts_with("refused, entry_hidden"));
+    assert!(told(&script, &Choice::entry("nowhere0")).starts_with("refused, entry_not_found"));
+    assert_eq!(told(&Script::default(), &root), "stays at root");
+}
+
+/// Appends a line, and gives the tree it makes.
+fn with(tree: &SessionTree, draft: &osier_tree::Draft, place: Place) -> SessionTree {
+    let mut tree = tree.clone();
+    let parent = place.map(|seq| tree.id(seq).to_string());
+    let line = draft.line("ffffffff", parent.as_deref(), 0);
+    tree.append(&read_entry(&line).unwrap(), 0, 0);
+    tree
+}
+
+proptest! {
+    #[test]
+    fn wherever_one_lands_the_move_there_is_accepted(log in random_logs(true, 1..60)) {
+        let tree = fold(&log.entries);
+        let at = tree.leaf();
+        for (seq, _) in tree.heads().iter() {
+            let Ok(landing) = tree.land(at, &Choice::entry(tree.id(seq).as_str())) else { continue };
+            let planned = tree.plan_move(at, landing.place);
+            prop_assert_eq!(planned.is_some(), landing.moves);
+            if let Some(draft) = planned {
+                prop_assert!(landing.place.is_none_or(|place| !tree.is_hidden(place)));
+                let moved = with(&tree, &draft, landing.place);
+                prop_assert!(moved.same_place(moved.leaf(), landing.place));
+                prop_assert_eq!(moved.context_entries(moved.leaf()).items, tree.context_entries(landing.place).items);
+            }
+            if let Some(said) = landing.text_of {
+                prop_assert_eq!(tree.head(said).parent, landing.place);
+                prop_assert!(landing.editor(&log.entries).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn there_and_back_again_is_the_same_context(log in random_logs(false, 2..60)) {
+        let mut script = Script::of_lines(&log.entries);
+        let context = |script: &Script| {
+            let mut seen: Vec<Vec<u8>> = Vec::new();
+            for item in script.tree.context_entries(script.tree.leaf()).items {
+                let edit = item.edit.map(|edit| script.lines[edit.index()].as_slice());
+                item.messages(&script.lines[item.seq.index()], edit, &mut |message| seen.push(message.to_vec()));
+            }
+            seen
+        };
+        let (home, first) = (script.tree.leaf(), context(&script));
+        let all: Vec<Seq> = script.tree.heads().iter().map(|(seq, _)| seq).collect();
+        for seq in all {
+            let id = script.tree.id(seq).to_string();
+            let Ok(landing) = script.tree.land(home, &Choice::entry(&id)) else { continue };
+            let Some(there) = script.tree.plan_move(home, landing.place) else { continue };
+            script.append(&there, "there");
+            let back = script.tree.plan_move(script.tree.leaf(), home).unwrap();
+            script.append(&back, "back");
+            prop_assert_eq!(&context(&script), &first);
+        }
+    }
+}

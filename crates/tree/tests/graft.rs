@@ -1,0 +1,208 @@
+//! The conclusion of another branch, brought here.
+#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+
+use expect_test::{Expect, expect};
+use osier_testkit::{Script, context_text, draw, fold, random_logs};
+use osier_tree::Seq;
+use osier_tree::graft::graft;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+#[track_caller]
+fn check(script: &str, tip: &str, expected: Expect) {
+    let script = Script::run(script);
+    let told = match graft(&script.tree, script.tree.leaf(), script.id(tip), &script.lines) {
+        Ok(graft) => graft.text(None),
+        Err(why) => format!("refused, {}: {why}", why.word()),
+    };
+    expected.assert_eq(&told);
+}
+
+#[test]
+fn the_last_reply_is_the_conclusion_and_links_tell_where_it_comes_from() {
+    check(
+        "say Which store?; reply Two ways.; say Try files.; reply I look. calls read notes.md, edit a.rs; result t; result ok
+         say And with locks?; reply Files work, with a lock.; label files; move Two ways.; say Try a database.",
+        "Files work, with a lock.",
+        expect![[r#"
+            Grafted from [entry 00000008]: entries [entry 00000003] to [entry 00000008], parted from here at [entry 00000002].
+
+            Asked there:
+            - Try files. [entry 00000003]
+            - And with locks? [entry 00000007]
+
+            Concluded there [entry 00000008]:
+
+            Files work, with a lock.
+
+            <read-files>
+            notes.md
+            </read-files>
+
+            <modified-files>
+            a.rs
+            </modified-files>"#]],
+    );
+}
+
+#[test]
+fn without_a_reply_the_latest_summary_is_the_conclusion() {
+    check(
+        r#"say a; reply b; say c; reply calls write x; result ok; compact keep c "It was about x."; bash make; move b"#,
+        "make",
+        expect![[r#"
+            Grafted from [entry 00000007]: entries [entry 00000003] to [entry 00000007], parted from here at [entry 00000002].
+
+            Asked there:
+            - c [entry 00000003]
+
+            Concluded there [entry 00000006]:
+
+            It was about x.
+
+            <modified-files>
+            x
+            </modified-files>"#]],
+    );
+    check(
+        "say a; reply b; say c; move b",
+        "c",
+        expect![[r#"
+            Grafted from [entry 00000003]: entries [entry 00000003] to [entry 00000003], parted from here at [entry 00000002].
+
+            Asked there:
+            - c [entry 00000003]
+
+            Nothing was concluded there."#]],
+    );
+}
+
+#[test]
+fn a_reply_that_broke_off_counts_only_if_there_is_no_other() {
+    let broken = r#"entry {"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"half"}],"stopReason":"aborted"}}"#;
+    check(
+        &format!("say a; reply b; {broken}; bash x; move a"),
+        "x",
+        expect![[r#"
+            Grafted from [entry 00000004]: entries [entry 00000002] to [entry 00000004], parted from here at [entry 00000001].
+
+            Concluded there [entry 00000002]:
+
+            b"#]],
+    );
+    check(
+        &format!("say a; {broken}; bash x; move a"),
+        "x",
+        expect![[r#"
+            Grafted from [entry 00000003]: entries [entry 00000002] to [entry 00000003], parted from here at [entry 00000001].
+
+            Concluded there [entry 00000002], which broke off:
+
+            half"#]],
+    );
+}
+
+#[test]
+fn what_was_taken_out_of_the_context_is_not_brought_along() {
+    check(
+        r#"say a; reply b; say secret; reply c; reply d; omit secret; omit d; edit c C
+           entry {"type":"message","inContext":false,"message":{"role":"user","content":"aside"}}; bash x; move a"#,
+        "x",
+        expect![[r#"
+            Grafted from [entry 0000000a]: entries [entry 00000002] to [entry 0000000a], parted from here at [entry 00000001].
+
+            Concluded there [entry 00000004]:
+
+            C"#]],
+    );
+}
+
+#[test]
+fn only_another_branch_can_be_grafted() {
+    check(
+        "say a; reply b",
+        "a",
+        expect![
+            "refused, nothing_to_graft: 00000001 is on the path already, so it has nothing to bring here; choose the end of another branch"
+        ],
+    );
+    check(
+        "say a; reply b; say c; move a; delete c",
+        "c",
+        expect![
+            "refused, entry_hidden: entry 00000003 lies in a deleted branch; `osier sessions restore-branch` shows it again"
+        ],
+    );
+    check(
+        "say a; reply b; move a",
+        "b",
+        expect![[r#"
+            Grafted from [entry 00000002]: entries [entry 00000002] to [entry 00000002], parted from here at [entry 00000001].
+
+            Concluded there [entry 00000002]:
+
+            b"#]],
+    );
+    check(
+        "say a; root; say b",
+        "a",
+        expect![[r#"
+            Grafted from [entry 00000001]: entries [entry 00000001] to [entry 00000001], with nothing in common.
+
+            Asked there:
+            - a [entry 00000001]
+
+            Nothing was concluded there."#]],
+    );
+}
+
+#[test]
+fn a_graft_is_one_summary_here_and_names_the_branch() {
+    let mut script = Script::run("say a; reply b calls edit x; result r; reply found it; move a; reply c");
+    let at = script.tree.leaf();
+    let graft = graft(&script.tree, at, script.id("found it"), &script.lines).unwrap();
+    let usage = Map::from_iter([("usage".to_owned(), json!({ "input": 5 }))]);
+    let draft = graft.plan(&script.tree, at, Some("A model's words."), &usage);
+    script.append(&draft, "graft");
+    let line: Value = serde_json::from_slice(script.lines.last().unwrap()).unwrap();
+    assert_eq!((&line["parentId"], &line["fromId"]), (&json!("00000006"), &json!("00000004")));
+    assert_eq!(line["details"], json!({ "readFiles": [], "modifiedFiles": ["x"] }));
+    assert_eq!(line["usage"], json!({ "input": 5 }));
+    expect![[r#"
+        user: "a"
+        ├─ assistant: "b"
+        │  [edit: x]
+        │  assistant: "found it"
+        └─ assistant: "c"
+           [branch summary]: Grafted from [entry 00000004]: entries [entry 00000002] to [entry 00000004], parted from here at [entry 00000001]. A model's words. <modified-files> x </modified-files>  ← active
+        --
+        user: a
+        assistant: c
+        branchSummary: Grafted from [entry 00000004]: entries [entry 00000002] to [entry 00000004], parted from here at [entry 00000001]. A model's words. <modified-files> x </modified-files>
+    "#]].assert_eq(&format!("{}--\n{}", draw(&script), context_text(&script)));
+}
+
+#[test]
+fn long_conclusions_are_cut() {
+    let script = Script::run(&format!("say a; reply b; say c; reply {}; move b", "x".repeat(9_000)));
+    let graft = graft(&script.tree, script.tree.leaf(), "00000004", &script.lines).unwrap();
+    assert_eq!(graft.text(None).matches('x').count(), 5_999);
+}
+
+proptest! {
+    #[test]
+    fn no_log_breaks_a_graft_and_nothing_of_the_path_is_in_it(log in random_logs(false, 1..60)) {
+        let tree = fold(&log.entries);
+        let leaf = tree.leaf();
+        let mut lines = log.entries.clone();
+        for seq in tree.path(leaf) {
+            let line = String::from_utf8_lossy(&lines[seq.index()]).replace("\"text ", "\"HERE ");
+            lines[seq.index()] = line.into_bytes();
+        }
+        for seq in (0..tree.len()).map(Seq::new) {
+            if let Ok(graft) = graft(&tree, leaf, tree.id(seq).as_str(), &lines) {
+                prop_assert!(!graft.text(None).contains("HERE"));
+            }
+        }
+    }
+}

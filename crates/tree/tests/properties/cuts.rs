@@ -1,0 +1,160 @@
+//! Laws of compactions and of branches that are left.
+
+use osier_tree::cutting::{Cut, NothingToCut};
+use osier_tree::walk::Item;
+use serde_json::Map;
+
+use super::*;
+
+/// Scripts of turns with tools, things said in between, edits and compactions.
+fn scripts() -> impl Strategy<Value = Vec<(u8, u8)>> {
+    proptest::collection::vec((0u8..20, 1u8..60), 1..50)
+}
+
+fn played(steps: &[(u8, u8)]) -> Script {
+    let mut script = Script::default();
+    for (number, (what, size)) in steps.iter().enumerate() {
+        play(&mut script, number, *what, *size);
+    }
+    script
+}
+
+fn play(script: &mut Script, n: usize, what: u8, size: u8) {
+    let open = |script: &Script| script.tree.is_waiting(script.tree.leaf()) && last_calls(script) > 0;
+    let target = script.tree.path(script.tree.leaf()).into_iter().nth(size as usize);
+    let target = target.map(|seq| script.tree.id(seq).to_string()).unwrap_or_default();
+    match what {
+        0..3 => script.play(&format!("say q{n} ~{size}")),
+        3..6 => script.play(&format!("reply a{n} ~{size}")),
+        6..9 => {
+            script.play(&format!("reply c{n} ~{size} calls read f{n}, edit g{n}"));
+            script.play(&format!("result r{n} ~{size}"));
+            if size % 3 == 0 {
+                script.play(&format!("note t between{n} ~{size}"));
+            }
+            script.play(&format!("result s{n} ~{size}"));
+        }
+        9 => script.play(&format!("reply c{n} calls bash ls")),
+        10 if open(script) => script.play(&format!("result late{n} ~{size}")),
+        11 => script.play(&format!("note t n{n} ~{size}")),
+        12 => script.play(&format!("bash b{n} ~{size}")),
+        13 => script.play(&format!("aside b{n} ~{size}")),
+        14 => script.play(&format!("fail f{n}")),
+        15 => script.play(&format!("custom state{n}; summarize s{n} ~{size}")),
+        16 | 17 if !target.is_empty() => {
+            let entry = json_line("context_edit", "targetId", &target, r#","replacement":null"#);
+            script.play(&entry);
+        }
+        18 if !target.is_empty() => {
+            script.play(&json_line("compaction", "firstKeptEntryId", &target, r#","summary":"so far","tokensBefore":1"#));
+        }
+        _ => script.play(&format!("model p/m{n}")),
+    }
+}
+
+fn json_line(kind: &str, key: &str, target: &str, rest: &str) -> String {
+    format!(r#"entry {{"type":"{kind}","{key}":"{target}"{rest}}}"#)
+}
+
+fn last_calls(script: &Script) -> u8 {
+    let leaf = script.tree.leaf().and_then(|seq| script.tree.heads().anchor(Some(seq)));
+    leaf.map_or(0, |seq| script.tree.head(seq).calls)
+}
+
+/// The same log, its lines said to be so long that they are asked for one by one.
+fn one_by_one(script: &Script) -> SessionTree {
+    let mut tree = SessionTree::default();
+    for line in &script.lines {
+        tree.append(&read_entry(line).unwrap(), 0, u32::MAX);
+    }
+    tree
+}
+
+fn cut(script: &Script, keep: u64) -> Result<Cut, NothingToCut> {
+    script.tree.cut(script.tree.leaf(), keep, &script.lines)
+}
+
+/// What speaks to the model, the compaction left out.
+fn said(script: &Script) -> Vec<Seq> {
+    let plan = script.tree.context_entries(script.tree.leaf());
+    plan.items.iter().map(|item| item.seq).filter(|seq| Some(*seq) != plan.compaction).collect()
+}
+
+fn compacted(script: &Script, cut: &Cut) -> Script {
+    let mut after = script.clone();
+    let kept = after.tree.id(cut.first_kept).to_string();
+    let draft = after.tree.plan_compaction(after.tree.leaf(), "sum", &kept, cut.tokens_before, &Map::new()).unwrap();
+    after.append(&draft, "compaction");
+    after
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_cut_keeps_or_tells_everything_that_was_said(steps in scripts(), keep in 1u64..400) {
+        let script = played(&steps);
+        let Ok(cut) = cut(&script, keep) else { return Ok(()) };
+        let after = compacted(&script, &cut);
+        let kept = said(&after);
+        let told: Vec<Seq> = cut.history.iter().chain(&cut.prefix).map(|item: &Item| item.seq).collect();
+        let before = said(&script);
+        prop_assert!(!told.is_empty());
+        prop_assert!(before.ends_with(&kept), "{before:?} then {kept:?}");
+        prop_assert_eq!(&before[..before.len() - kept.len()], &told[..]);
+    }
+
+    #[test]
+    fn a_cut_parts_no_call_from_its_result(steps in scripts(), keep in 1u64..400) {
+        let script = played(&steps);
+        let Ok(cut) = cut(&script, keep) else { return Ok(()) };
+        let repairs = |script: &Script| {
+            let plan = script.tree.context_entries(script.tree.leaf());
+            script.tree.request(&plan, &script.lines, false).repairs
+        };
+        let (before, after) = (repairs(&script), repairs(&compacted(&script, &cut)));
+        prop_assert!(after.stray_results <= before.stray_results, "{before:?} then {after:?}");
+    }
+
+    #[test]
+    fn a_cut_keeps_the_question_that_waits_for_its_answer(steps in scripts(), keep in 1u64..400) {
+        let mut script = played(&steps);
+        script.play("say the question ~50; fail overflow");
+        let question = script.seq("the question");
+        let Ok(cut) = cut(&script, keep) else { return Ok(()) };
+        prop_assert!(said(&compacted(&script, &cut)).contains(&question));
+    }
+
+    #[test]
+    fn a_cut_is_the_same_however_lines_are_fetched(steps in scripts(), keep in 1u64..400) {
+        let script = played(&steps);
+        let tree = one_by_one(&script);
+        prop_assert_eq!(cut(&script, keep), tree.cut(tree.leaf(), keep, &script.lines));
+    }
+
+    #[test]
+    fn nothing_of_the_common_part_is_told_of_a_branch(log in random_logs(true, 1..60), from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), budget in 0u64..40) {
+        let tree = folded(&log);
+        prop_assume!(!tree.is_empty());
+        let place = |index: prop::sample::Index| Some(Seq::new(index.index(tree.len())));
+        let (from, to) = (place(from), place(to));
+        let leaving = tree.leaving(from, to);
+        let left = leaving.prepare(&tree, budget, &log.entries);
+        let common = tree.path(to);
+        prop_assert!(left.told.iter().all(|seq| !common.contains(seq) && leaving.entries.contains(seq)));
+        prop_assert!(left.told.is_sorted_by_key(|seq| tree.head(*seq).depth) || tree.context_entries(from).compaction.is_some());
+        let path = tree.path(from);
+        prop_assert_eq!(&path[path.len() - leaving.entries.len()..], &leaving.entries[..]);
+    }
+
+    #[test]
+    fn damage_does_not_stop_a_cut(log in random_logs(true, 0..60), keep in 0u64..60) {
+        let tree = folded(&log);
+        for (seq, _) in tree.heads().iter() {
+            if let Ok(cut) = tree.cut(Some(seq), keep, &log.entries) {
+                prop_assert!(tree.heads().is_ancestor(cut.first_kept, Some(seq)));
+                cut.prepare(&tree, 3, &log.entries);
+            }
+        }
+    }
+}

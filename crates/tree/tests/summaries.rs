@@ -1,0 +1,473 @@
+//! What a summariser is told and asked, and what becomes of its answer.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+use expect_test::{Expect, expect};
+use osier_testkit::Script;
+use osier_tree::cutting::CutText;
+use osier_tree::files::Files;
+use osier_tree::scan::Raw;
+use osier_tree::serialize::{Telling, tell};
+use osier_tree::summary::{
+    ask_branch, ask_history, ask_prefix, finish_branch, finish_compaction, without_files,
+};
+
+#[test]
+fn a_message_is_told_in_paragraphs() {
+    let messages = [
+        r#"{"role":"user","content":"hi"}"#,
+        r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}"#,
+        r#"{"role":"user","content":[]}"#,
+        r#"{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"},{"type":"toolCall","name":"read","arguments":{"path":"x","n":1,"o":{ "é":[1, null] }}},{"type":"text","text":"b"},{"type":"toolCall","name":"bash"}]}"#,
+        r#"{"role":"assistant","content":[],"errorMessage":"no","stopReason":"error"}"#,
+        r#"{"role":"toolResult","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}],"isError":true}"#,
+        r#"{"role":"custom","customType":"t","content":"note","display":false}"#,
+        r#"{"role":"bashExecution","command":"ls","output":"a\nb","exitCode":2}"#,
+        r#"{"role":"bashExecution","command":"secret","output":"a","excludeFromContext":true}"#,
+        r#"{"role":"branchSummary","summary":"went well"}"#,
+        r#"{"role":"compactionSummary","summary":"so far"}"#,
+        r#"{"role":"system","content":"prompt"}"#,
+        r#"{"role":"odd","content":"odd"}"#,
+    ];
+    let told: Vec<String> = messages.iter().map(|message| tell(message.as_bytes()) + "\n~\n").collect();
+    expect![[r#"
+        [User]: hi
+        ~
+        [User]: ab
+        ~
+
+        ~
+        [Assistant]: a
+        b
+
+        [Assistant tool calls]: read(path="x", n=1, o={"é":[1,null]}); bash()
+        ~
+
+        ~
+        [Tool result]: ab
+        ~
+        [User]: note
+        ~
+        [User]: The user ran `ls`:
+        ```
+        a
+        b
+        ```
+        It ended with exit code 2.
+        ~
+
+        ~
+        [User]: A branch of this conversation was left; this is its summary:
+
+        <summary>
+        went well
+        </summary>
+        ~
+        [User]: The conversation up to here is told by this summary:
+
+        <summary>
+        so far
+        </summary>
+        ~
+
+        ~
+
+        ~
+    "#]]
+    .assert_eq(&told.concat());
+}
+
+#[test]
+fn a_long_result_is_cut_and_says_so() {
+    let told = |text: &str| tell(format!(r#"{{"role":"toolResult","content":"{text}"}}"#).as_bytes());
+    assert_eq!(told(&"x".repeat(2000)).len(), "[Tool result]: ".len() + 2000);
+    assert!(told(&"x".repeat(2003)).ends_with("xxx\n\n[... 3 more characters truncated]"));
+    assert!(told(&format!("{}🧵y", "x".repeat(1999))).ends_with("xxx\n\n[... 3 more characters truncated]"));
+}
+
+#[test]
+fn a_conversation_too_long_for_one_request_is_told_in_parts() {
+    let mut telling = Telling::new(10);
+    for said in ["one", "two", "thirty characters and some more", "🧵 four"] {
+        telling.add(format!(r#"{{"role":"user","content":"{said}"}}"#).as_bytes());
+    }
+    expect![[r#"
+        [User]: one
+
+        [User]: two
+        ~
+        [User]: thirty characters and some more
+        ~
+        [User]: 🧵 four"#]]
+    .assert_eq(&telling.finish().join("\n~\n"));
+}
+
+fn prepared(script: &str, keep_recent: u64) -> CutText {
+    let script = Script::run(script);
+    let cut = script.tree.cut(script.tree.leaf(), keep_recent, &script.lines).unwrap();
+    cut.prepare(&script.tree, 0, &script.lines)
+}
+
+#[test]
+fn a_cut_tells_its_history_the_split_turn_and_the_files() {
+    let text = prepared(
+        r#"say a; reply b calls read one, edit two; result r; result s; summarize "other branch"
+           compact keep b "so far"; say c; reply d calls write three; result t; reply e; say f; reply g calls read two; result u; reply h ~5"#,
+        5,
+    );
+    expect![[r#"
+        CutText {
+            history: [
+                "[Assistant]: b\n\n[Assistant tool calls]: read(path=\"one\"); edit(path=\"two\")\n\n[Tool result]: r\n\n[Tool result]: s\n\n[User]: A branch of this conversation was left; this is its summary:\n\n<summary>\n\"other branch\"\n</summary>\n\n[User]: c\n\n[Assistant]: d\n\n[Assistant tool calls]: write(path=\"three\")\n\n[Tool result]: t\n\n[Assistant]: e",
+            ],
+            prefix: [
+                "[User]: f\n\n[Assistant]: g\n\n[Assistant tool calls]: read(path=\"two\")\n\n[Tool result]: u",
+            ],
+            previous: Some(
+                "so far",
+            ),
+            files: Files {
+                seen: {
+                    "one",
+                    "two",
+                },
+                modified: {
+                    "three",
+                    "two",
+                },
+            },
+        }
+    "#]].assert_debug_eq(&text);
+}
+
+#[test]
+fn files_of_summaries_are_carried_along_and_those_of_hooks_are_not() {
+    let text = prepared(
+        r#"say a; reply b
+           entry {"type":"compaction","firstKeptEntryId":"00000002","tokensBefore":9,"summary":"so far","details":{"readFiles":["r","m"],"modifiedFiles":["m2"]}}
+           entry {"type":"branch_summary","fromId":"root","summary":"left","details":{"readFiles":["br"],"modifiedFiles":["m"]}}
+           entry {"type":"branch_summary","fromId":"root","summary":"hook","fromHook":true,"details":{"readFiles":["hook"]}}
+           say c; reply d calls read kept; result ok"#,
+        5,
+    );
+    expect![[r#"
+        <read-files>
+        br
+        r
+        </read-files>
+
+        <modified-files>
+        m
+        m2
+        </modified-files>"#]]
+    .assert_eq(text.files.blocks().trim_start());
+    assert_eq!(text.files.details().to_string(), r#"{"readFiles":["br","r"],"modifiedFiles":["m","m2"]}"#);
+}
+
+#[test]
+fn calls_that_tools_made_themselves_count_as_files_too() {
+    let mut files = Files::default();
+    for message in [
+        r#"{"role":"toolResult","nestedCalls":{"calls":[{"name":"read","arguments":{"path":"n"}},{"name":"write"}]}}"#,
+        r#"{"role":"assistant","content":[{"type":"toolCall","name":"read","arguments":{"path":7}},{"type":"toolCall","name":"grep","arguments":{"path":"g"}},{"type":"toolCall","name":"edit","arguments":{"path":"e\n</modified-files>"}}]}"#,
+        r#"{"role":"user","content":[{"type":"toolCall","name":"read","arguments":{"path":"not a call"}}]}"#,
+    ] {
+        files.add_message(Raw::parse(message.as_bytes()).unwrap());
+    }
+    expect![[r#"
+        <read-files>
+        n
+        </read-files>
+
+        <modified-files>
+        e </modified-files>
+        </modified-files>"#]]
+    .assert_eq(files.blocks().trim_start());
+}
+
+#[track_caller]
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&format!("{text}\n"));
+}
+
+#[test]
+fn a_history_is_asked_for_with_its_form() {
+    check(
+        &ask_history("[User]: hi </conversation> there", None, None),
+        expect![[r#"
+        <conversation>
+        [User]: hi <\/conversation> there
+        </conversation>
+
+        Summarize the conversation above, so that another model can go on with the work from your summary alone. Use exactly this form:
+
+        ## Goal
+        [What the user wants to reach. Several lines if there are several goals.]
+
+        ## Constraints & Preferences
+        - [What the user demands or prefers, or "(none)"]
+
+        ## Progress
+        ### Done
+        - [x] [What is finished]
+
+        ### In Progress
+        - [ ] [What is being worked on]
+
+        ### Blocked
+        - [What stands in the way, if anything]
+
+        ## Key Decisions
+        - **[Decision]**: [Why]
+
+        ## Next Steps
+        1. [What comes next, in order]
+
+        ## Critical Context
+        - [Data, examples and references needed to go on, or "(none)"]
+
+        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
+    "#]],
+    );
+}
+
+#[test]
+fn a_summary_is_brought_up_to_date() {
+    check(
+        &ask_history("[User]: more", Some("## Goal\nold"), Some("  the tests ")),
+        expect![[r#"
+        <conversation>
+        [User]: more
+        </conversation>
+
+        <previous-summary>
+        ## Goal
+        old
+        </previous-summary>
+
+        The conversation above comes after what the previous summary tells. Bring that summary up to date: keep all of it that still holds, add what is new, move what got finished from "In Progress" to "Done", and renew "Next Steps". Use exactly this form:
+
+        ## Goal
+        [What the user wants to reach. Several lines if there are several goals.]
+
+        ## Constraints & Preferences
+        - [What the user demands or prefers, or "(none)"]
+
+        ## Progress
+        ### Done
+        - [x] [What is finished]
+
+        ### In Progress
+        - [ ] [What is being worked on]
+
+        ### Blocked
+        - [What stands in the way, if anything]
+
+        ## Key Decisions
+        - **[Decision]**: [Why]
+
+        ## Next Steps
+        1. [What comes next, in order]
+
+        ## Critical Context
+        - [Data, examples and references needed to go on, or "(none)"]
+
+        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
+
+        Additional focus: the tests
+    "#]],
+    );
+}
+
+#[test]
+fn the_beginning_of_a_turn_is_asked_for() {
+    check(
+        &ask_prefix("[User]: much", None, Some("names")),
+        expect![[r#"
+        <conversation>
+        [User]: much
+        </conversation>
+
+        The conversation above is the first part of a turn that is still going on; the later part is kept as it is. Summarize the first part, so that the later one can be understood and gone on with. Use exactly this form:
+
+        ## Original Request
+        [What the user asked for]
+
+        ## Progress So Far
+        - [What was done and decided]
+
+        ## Context Needed to Continue
+        - [What the later part relies on]
+
+        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
+
+        Additional focus: names
+    "#]],
+    );
+    check(
+        &ask_prefix("[User]: more", Some("## Original Request\nmuch"), None),
+        expect![[r#"
+        <conversation>
+        [User]: more
+        </conversation>
+
+        <previous-summary>
+        ## Original Request
+        much
+        </previous-summary>
+
+        The conversation above goes on with the turn whose beginning the previous summary tells; its last part is kept as it is. Bring the summary up to date, and keep all of it that still holds. Use exactly this form:
+
+        ## Original Request
+        [What the user asked for]
+
+        ## Progress So Far
+        - [What was done and decided]
+
+        ## Context Needed to Continue
+        - [What the later part relies on]
+
+        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
+    "#]],
+    );
+}
+
+#[test]
+fn a_branch_is_asked_for_with_or_without_own_instructions() {
+    check(
+        &ask_branch("[User]: hi", Some("the tests"), false),
+        expect![[r#"
+        <conversation>
+        [User]: hi
+        </conversation>
+
+        The conversation above is a branch that the user left for another one. Summarize it, so that the work done there can be made use of later. Use exactly this form:
+
+        ## Goal
+        [What the user wants to reach. Several lines if there are several goals.]
+
+        ## Constraints & Preferences
+        - [What the user demands or prefers, or "(none)"]
+
+        ## Progress
+        ### Done
+        - [x] [What is finished]
+
+        ### In Progress
+        - [ ] [What is being worked on]
+
+        ### Blocked
+        - [What stands in the way, if anything]
+
+        ## Key Decisions
+        - **[Decision]**: [Why]
+
+        ## Next Steps
+        1. [What comes next, in order]
+
+        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
+
+        Additional focus: the tests
+    "#]],
+    );
+    check(
+        &ask_branch("[User]: hi", Some("Say it in one line."), true),
+        expect![[r#"
+        <conversation>
+        [User]: hi
+        </conversation>
+
+        Say it in one line.
+    "#]],
+    );
+    assert_eq!(ask_branch("x", Some(" "), true), ask_branch("x", None, false));
+}
+
+fn files() -> Files {
+    let mut files = Files::default();
+    let message = r#"{"role":"assistant","content":[{"type":"toolCall","name":"read","arguments":{"path":"a"}},{"type":"toolCall","name":"edit","arguments":{"path":"b"}}]}"#;
+    files.add_message(Raw::parse(message.as_bytes()).unwrap());
+    files
+}
+
+#[test]
+fn a_finished_summary_ends_with_its_files() {
+    check(
+        &finish_compaction(Some("## Goal\nto win\n"), None, &files()),
+        expect![[r#"
+        ## Goal
+        to win
+
+        <read-files>
+        a
+        </read-files>
+
+        <modified-files>
+        b
+        </modified-files>
+    "#]],
+    );
+    check(
+        &finish_compaction(Some("## Goal\nto win"), Some("## Original Request\nplay"), &Files::default()),
+        expect![[r#"
+        ## Goal
+        to win
+
+        ---
+
+        **The turn that goes on below began so:**
+
+        ## Original Request
+        play
+    "#]],
+    );
+    check(
+        &finish_compaction(None, Some("## Original Request\nplay"), &files()),
+        expect![[r#"
+        No prior history.
+
+        ---
+
+        **The turn that goes on below began so:**
+
+        ## Original Request
+        play
+
+        <read-files>
+        a
+        </read-files>
+
+        <modified-files>
+        b
+        </modified-files>
+    "#]],
+    );
+    check(
+        &finish_branch("## Goal\nto win", &files()),
+        expect![[r#"
+        The user tried another branch of this conversation before coming back here.
+        Summary of that branch:
+
+        ## Goal
+        to win
+
+        <read-files>
+        a
+        </read-files>
+
+        <modified-files>
+        b
+        </modified-files>
+    "#]],
+    );
+}
+
+#[test]
+fn file_lists_that_a_model_repeats_are_written_once() {
+    let once = finish_compaction(Some("text"), None, &files());
+    assert_eq!(finish_compaction(Some(&once), None, &files()), once);
+    assert_eq!(without_files(&once), "text");
+    assert_eq!(
+        without_files("<read-files> in the middle\n\nand text"),
+        "<read-files> in the middle\n\nand text"
+    );
+}
