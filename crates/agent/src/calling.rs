@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use osier_model::{AssistantMessage, Delta, Message, ModelInfo, Request, ToolSpec};
+use osier_model::{AssistantMessage, Delta, Failure, Message, ModelInfo, Request, ToolSpec};
 use osier_session::{Commit, DraftHandle};
 use osier_tree::Seq;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::error::Error;
 use crate::live::Live;
 use crate::system::SystemPrompt;
-use crate::turn::Turn;
+use crate::turn::{Overflow, Turn};
 use crate::workplace::{Workplace, plan_message};
 
 /// A request taken apart: the prompt as the path replays it, and everything that was said.
@@ -70,9 +70,15 @@ impl Turn {
         let mut deltas = work.parts.model.stream(request, self.cancel.clone());
         while let Some(delta) = deltas.next().await {
             match delta {
-                Delta::Done(message) => return self.reply(&draft, priced(*message, &model)).await,
+                Delta::Done(message) => {
+                    self.overflow = Overflow::None;
+                    return self.reply(&draft, priced(*message, &model)).await;
+                }
                 Delta::Failed(failure, message) => {
                     self.failure = Some(failure.message());
+                    if matches!(failure, Failure::Overflow { .. }) && self.overflow == Overflow::None {
+                        self.overflow = Overflow::Now;
+                    }
                     return self.reply(&draft, priced(*message, &model)).await;
                 }
                 Delta::Retrying { attempt, delay, why } => work.teller.tell(Live::Retrying {

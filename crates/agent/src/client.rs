@@ -12,8 +12,10 @@ use osier_tools::approvals::Mode;
 use osier_tools::user_bash::UserCommand;
 
 use crate::asking::{Answer, Question};
+use crate::compaction::Compacted;
 use crate::error::Error;
 use crate::events::Events;
+use crate::navigate::{Navigated, Navigation};
 use crate::queue::Queue;
 use crate::saying::Said;
 
@@ -52,6 +54,25 @@ pub enum Command {
     SetThinking(ThinkingLevel),
     /// For this session, from now on.
     SetApproval(Mode),
+    /// Goes to another place of the tree.
+    Navigate(Navigation),
+    /// Walks back through moves, or forth again.
+    Undo,
+    Redo,
+    /// Lets a summary stand for the older part of the path. A turn that runs is stopped first.
+    Compact {
+        focus: Option<String>,
+    },
+    /// Goes to before a compaction, the last one if none is named.
+    UndoCompaction {
+        entry: Option<String>,
+    },
+    /// Brings the conclusion of the branch that ends in this entry here, in the words of a model if it is to be summarized.
+    Graft {
+        tip: String,
+        summarize: bool,
+        instructions: Option<String>,
+    },
     /// `!command` and `!!command`. Answered when it has ended.
     Bash(UserCommand),
 }
@@ -86,6 +107,12 @@ pub enum Reply {
     Queued,
     /// What was taken back.
     Returned(Vec<Said>),
+    Navigated(Navigated),
+    Compacted(Compacted),
+    /// One entry was stored.
+    Stored {
+        entry: Arc<str>,
+    },
     /// The command has ended; this entry holds what it printed.
     Ran {
         entry: Arc<str>,

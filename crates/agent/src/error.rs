@@ -4,6 +4,9 @@
 use osier_model::LookupError;
 use osier_store::StoreError;
 use osier_tree::PlanError;
+use osier_tree::cutting::NothingToCut;
+
+use crate::summarizing::NoSummary;
 
 /// See the module. What was stored stays stored.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +31,12 @@ pub enum Error {
     NoSkill { name: String },
     #[error("the command could not be started")]
     Command(#[source] std::io::Error),
+    #[error(transparent)]
+    NoSummary(#[from] NoSummary),
+    #[error(transparent)]
+    NothingToCut(#[from] NothingToCut),
+    #[error("{id} is not a compaction")]
+    NotACompaction { id: String },
     #[error("the agent has ended; open the session again")]
     Closed,
 }

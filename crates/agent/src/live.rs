@@ -62,6 +62,13 @@ pub enum Live {
         text: String,
         skipped: usize,
     },
+    /// A model writes a summary of this: `branch`, `compaction` or `graft`. Its entry, or the answer to whoever asked, ends it.
+    SummaryStarted {
+        of: &'static str,
+    },
+    SummaryText {
+        text: String,
+    },
     /// Something the user should know, and nobody has to answer.
     Notice {
         text: String,

@@ -15,6 +15,10 @@ pub struct Waiting {
     pub left_behind: bool,
     /// The model asked to return to a checkpoint.
     pub backtrack: bool,
+    /// The context is nearly too long for the model.
+    pub full: bool,
+    /// The model failed because it was too long, for the first time since somebody spoke.
+    pub overflowed: bool,
     /// The user said something for the model to hear as soon as it can.
     pub steering: bool,
     /// The user said something for when the model is done.
@@ -29,6 +33,10 @@ pub enum Step {
     /// Give every open call a result that says why it was not run.
     StopCalls(Vec<Call>, Why),
     Backtrack,
+    /// Make the context shorter first.
+    Compact,
+    /// Make it shorter, and ask again in the place of the reply that failed.
+    Recover,
     /// Store what the user said while the model worked.
     DeliverSteering,
     DeliverFollowUp,
@@ -58,7 +66,9 @@ pub fn next_step(tail: &Tail, waiting: Waiting) -> Step {
         Tail::Calling(calls) if !waiting.left_behind => Step::RunTools(calls.clone()),
         Tail::Answered if waiting.backtrack => Step::Backtrack,
         Tail::Answered | Tail::Calling(_) if waiting.steering => Step::DeliverSteering,
+        Tail::Asked | Tail::Answered | Tail::Calling(_) if waiting.full => Step::Compact,
         Tail::Asked | Tail::Answered | Tail::Calling(_) => Step::CallModel,
+        Tail::Said(Why::Error) if waiting.overflowed => Step::Recover,
         Tail::Said(Why::Error) => Step::Finish(Finished::Failed),
         Tail::Said(Why::Aborted) => Step::Finish(Finished::Cancelled),
         _ if waiting.steering => Step::DeliverSteering,

@@ -8,6 +8,8 @@ use osier_tools::approvals::Mode;
 use osier_tools::{ToolContext, Toolbox};
 
 use crate::briefing::Briefing;
+use crate::compaction::Compacting;
+use crate::gates::{Gates, Open};
 use crate::prompts::Prompts;
 
 /// See the module.
@@ -31,6 +33,12 @@ pub struct Parts {
     pub prompts: Prompts,
     /// Whether the model may return to checkpoints, and sees them.
     pub backtracking: bool,
+    /// Writes summaries instead of the model in force.
+    pub summary_model: Option<Arc<ModelInfo>>,
+    pub compacting: Compacting,
+    /// After a move the model and the level of thinking are those of the new path. Without this they stay.
+    pub restore_on_move: bool,
+    pub gates: Arc<dyn Gates>,
     /// The approval mode of this run, over the session's own. It is not stored.
     pub approval: Option<Mode>,
     /// Somebody is there to answer questions. Without anybody, what needs asking is refused.
@@ -57,6 +65,10 @@ impl Parts {
             briefing: Arc::new(Vec::new()),
             prompts: Prompts::default(),
             backtracking: true,
+            summary_model: None,
+            compacting: Compacting::default(),
+            restore_on_move: true,
+            gates: Arc::new(Open),
             approval: None,
             attended: false,
         }

@@ -118,7 +118,7 @@ impl Workplace {
         // A briefing that broke down changes nothing.
         let Ok(sections) = sections.await else { return Ok(()) };
         let tool = |spec: osier_tools::ToolSpec| json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters });
-        let tools = self.parts.tools.specs().into_iter().map(tool).collect();
+        let tools = self.specs().into_iter().map(tool).collect();
         let patch = self.prompt_of_path().await?.patch(&SystemPrompt::new(sections, tools), now);
         match patch {
             Some(patch) => self.say(&patch).await.map(drop),

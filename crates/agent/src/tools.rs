@@ -13,6 +13,7 @@ use osier_tree::Why;
 use serde_json::Map;
 
 use crate::asking::{Answer, Question};
+use crate::backtrack;
 use crate::error::Error;
 use crate::live::Live;
 use crate::tail::Call;
@@ -27,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 impl Turn {
     pub(crate) async fn run_tools(&self, calls: Vec<Call>) -> Result<(), Error> {
         let calls: Vec<ToolCall> = calls.into_iter().map(tool_call).collect();
-        let specs = self.work.parts.tools.specs();
+        let specs = self.work.specs();
         let spec = |call: &ToolCall| specs.iter().find(|spec| spec.name == call.name);
         let reads = |call: &ToolCall| spec(call).is_some_and(|spec| spec.kind == Kind::Reads);
         let mut rest = calls.as_slice();
@@ -76,6 +77,9 @@ impl Turn {
         spec: Option<&ToolSpec>,
         ctx: &ToolContext,
     ) -> Result<ToolOutcome, Error> {
+        if backtrack::is_backtrack(call) {
+            return self.schedule_backtrack(call).await;
+        }
         let (progress, mut output) = Progress::channel(64);
         let ctx = ToolContext { progress, ..ctx.clone() };
         if let Some(refusal) = self.refusal(call, spec, &ctx).await? {

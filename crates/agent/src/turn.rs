@@ -2,13 +2,15 @@
 //! the turn.
 
 use std::error::Error as _;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use osier_model::CancellationToken;
-use osier_tree::Why;
+use osier_tree::{Place, Why};
 use tokio::sync::oneshot;
 
+use crate::backtrack::Scheduled;
 use crate::client::Reply;
+use crate::compaction::Reason;
 use crate::error::Error;
 use crate::live::Live;
 use crate::next_step::{Finished, Step, Waiting, next_step};
@@ -47,11 +49,34 @@ pub(crate) struct Turn {
     pub(crate) reply: Option<Arc<str>>,
     /// What the model last said about a failure.
     pub(crate) failure: Option<String>,
+    pub(crate) overflow: Overflow,
+    /// The context is too full and could not be made smaller.
+    gave_up: bool,
+    scheduled: Mutex<Option<Scheduled>>,
+}
+
+/// What became of a context that was too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Overflow {
+    #[default]
+    None,
+    /// The last request was too long.
+    Now,
+    /// It was compacted for that reason. A second time is a failure.
+    Recovered,
 }
 
 impl Turn {
     pub(crate) fn new(work: Arc<Workplace>, cancel: CancellationToken) -> Turn {
-        Turn { work, cancel, reply: None, failure: None }
+        Turn {
+            work,
+            cancel,
+            reply: None,
+            failure: None,
+            overflow: Overflow::None,
+            gave_up: false,
+            scheduled: Mutex::default(),
+        }
     }
 
     pub(crate) async fn run(mut self, begin: Begin, starter: Option<Starter>) -> Ended {
@@ -135,29 +160,71 @@ impl Turn {
     async fn steps(&mut self) -> Result<Finished, Error> {
         loop {
             let tail = self.tail().await?;
-            match next_step(&tail, self.waiting()) {
+            match next_step(&tail, self.waiting(&tail).await?) {
                 Step::CallModel => self.call_model().await?,
                 Step::RunTools(calls) => self.run_tools(calls).await?,
                 Step::StopCalls(calls, why) => self.stop_calls(calls, why).await?,
                 Step::DeliverSteering => self.deliver(Line::Steering).await?,
                 Step::DeliverFollowUp => self.deliver(Line::FollowUp).await?,
                 Step::Finish(finished) => return Ok(finished),
-                // No tool asks for it yet.
-                Step::Backtrack => return Ok(Finished::Done),
+                Step::Backtrack => self.backtrack().await?,
+                Step::Compact => self.make_room().await?,
+                Step::Recover => self.recover().await?,
             }
         }
     }
 
-    fn waiting(&self) -> Waiting {
+    /// What the model asked to do once its other calls are done.
+    pub(crate) fn scheduled(&self) -> MutexGuard<'_, Option<Scheduled>> {
+        self.scheduled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn waiting(&self, tail: &Tail) -> Result<Waiting, Error> {
         let (state, at) = self.work.here();
         let reply = last_reply(&state.tree, at).map(|seq| state.tree.id(seq));
+        let left_behind = reply.is_some_and(|id| Some(id.as_str()) != self.reply.as_deref());
+        let asks =
+            matches!(tail, Tail::Asked | Tail::Answered) || matches!(tail, Tail::Calling(_) if left_behind);
+        let full = asks && !self.gave_up && self.work.is_full().await?;
         let now = self.work.now();
-        Waiting {
+        Ok(Waiting {
             cancelled: self.cancel.is_cancelled(),
-            left_behind: reply.is_some_and(|id| Some(id.as_str()) != self.reply.as_deref()),
-            backtrack: false,
+            left_behind,
+            backtrack: self.scheduled().is_some(),
+            full,
+            overflowed: self.overflow == Overflow::Now,
             steering: !now.queue.steering.is_empty(),
             follow_up: !now.queue.follow_up.is_empty(),
+        })
+    }
+
+    /// Compacts before the model is asked. If that cannot be done, the model is asked all the same: it may still fit.
+    async fn make_room(&mut self) -> Result<(), Error> {
+        let (_, at) = self.work.here();
+        if !self.compacted(at, Reason::Threshold).await? {
+            self.gave_up = true;
+        }
+        Ok(())
+    }
+
+    /// The request was too long: compacts below what the failed reply answers, so that it stays on a branch beside the way.
+    async fn recover(&mut self) -> Result<(), Error> {
+        let (state, at) = self.work.here();
+        let above = last_reply(&state.tree, at).and_then(|seq| state.tree.head(seq).parent);
+        self.overflow = Overflow::Recovered;
+        self.compacted(above, Reason::Overflow).await.map(drop)
+    }
+
+    /// Whether it was. A compaction that fails is told, and changes nothing.
+    async fn compacted(&self, at: Place, reason: Reason) -> Result<bool, Error> {
+        match self.work.compact(at, reason, None, &self.cancel).await {
+            Ok(compacted) => Ok(compacted.entry.is_some()),
+            Err(error @ (Error::NoSummary(_) | Error::NothingToCut(_))) => {
+                let text = format!("the conversation could not be compacted: {}", told(&error));
+                self.work.teller.tell(Live::Notice { text });
+                Ok(false)
+            }
+            Err(error) => Err(error),
         }
     }
 

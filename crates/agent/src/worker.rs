@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_model::CancellationToken;
-use osier_session::{Cursor, Session};
+use osier_session::{Cursor, Outcome, Session};
 use osier_store::Version;
 use osier_tools::user_bash::UserCommand;
 use serde_json::{Map, json};
@@ -15,6 +15,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::choice::Choice;
 use crate::client::{Attached, Client, Command, Reply, When};
+use crate::compaction::Reason;
 use crate::error::Error;
 use crate::live::Live;
 use crate::next_step::Finished;
@@ -44,7 +45,7 @@ impl Worker {
         let returned = work.left_waiting().await?;
         work.now().returned = returned;
         let (mailbox, mails) = mpsc::unbounded_channel();
-        tokio::spawn(Desk { work: work.clone(), turn: None, bash: None }.run(mails));
+        tokio::spawn(Desk { work: work.clone(), turn: None, bash: None, errand: None }.run(mails));
         Ok(Worker { work, mailbox })
     }
 
@@ -94,6 +95,8 @@ struct Desk {
     work: Arc<Workplace>,
     turn: Option<Running<Ended>>,
     bash: Option<Running<()>>,
+    /// A move, a compaction or a graft, which may wait for a summary.
+    errand: Option<Running<()>>,
 }
 
 impl Desk {
@@ -106,6 +109,7 @@ impl Desk {
                 },
                 ended = over(&mut self.turn) => self.turn_ended(ended, true),
                 _ = over(&mut self.bash) => self.bash = None,
+                _ = over(&mut self.errand) => self.errand = None,
             }
         }
         self.stop().await;
@@ -116,7 +120,19 @@ impl Desk {
             Command::Prompt { text, images, when } => {
                 return self.prompt(Said { text, images }, when, reply).await;
             }
-            Command::Resume if self.turn.is_some() => Err(Error::Busy),
+            command @ (Command::Navigate(_) | Command::Compact { .. } | Command::Graft { .. }) => {
+                return self.errand(command, reply).await;
+            }
+            Command::Undo | Command::Redo | Command::UndoCompaction { .. } | Command::Resume
+                if self.is_busy() =>
+            {
+                Err(Error::Busy)
+            }
+            Command::Undo => self.work.cursor.undo().await.map(stored).map_err(Error::from),
+            Command::Redo => self.work.cursor.redo().await.map(stored).map_err(Error::from),
+            Command::UndoCompaction { entry } => {
+                self.work.undo_compaction(entry.as_deref()).await.map(stored)
+            }
             Command::Resume => return self.start(Begin::Resume, Some(reply)),
             Command::Bash(command) => return self.bash(command, reply),
             Command::Cancel => {
@@ -133,6 +149,7 @@ impl Desk {
     async fn prompt(&mut self, said: Said, when: When, reply: Starter) {
         let line = match when {
             _ if said.is_empty() => return answered(reply, Err(Error::Empty)),
+            _ if self.errand.is_some() => return answered(reply, Err(Error::Busy)),
             _ if self.turn.is_none() => return self.start(Begin::Say(said), Some(reply)),
             When::Now => return answered(reply, Err(Error::Busy)),
             When::Steer => Line::Steering,
@@ -178,6 +195,23 @@ impl Desk {
         self.bash = Some(Running { task, cancel });
     }
 
+    fn is_busy(&self) -> bool {
+        self.turn.is_some() || self.errand.is_some()
+    }
+
+    async fn errand(&mut self, command: Command, reply: Starter) {
+        let stops = matches!(&command, Command::Compact { .. })
+            || matches!(&command, Command::Navigate(wish) if wish.stop_turn);
+        if self.errand.is_some() || self.turn.is_some() && !stops {
+            return answered(reply, Err(Error::Busy));
+        }
+        self.stop().await;
+        let (work, cancel) = (self.work.clone(), CancellationToken::new());
+        let stop = cancel.clone();
+        let task = tokio::spawn(async move { answered(reply, errand(&work, command, &stop).await) });
+        self.errand = Some(Running { task, cancel });
+    }
+
     fn turn_ended(&mut self, ended: Result<Ended, JoinError>, go_on: bool) {
         let broke_down = |_| {
             let error =
@@ -207,12 +241,40 @@ impl Desk {
             let ended = over(&mut self.turn).await;
             self.turn_ended(ended, false);
         }
+        if let Some(errand) = &self.errand {
+            errand.cancel.cancel();
+            // One that broke down changed nothing, and whoever asked hears that nobody answers.
+            let _ = over(&mut self.errand).await;
+            self.errand = None;
+        }
         if let Some(bash) = &self.bash {
             bash.cancel.cancel();
             // A command that broke down left no entry, and whoever asked hears that nobody answers.
             let _ = over(&mut self.bash).await;
             self.bash = None;
         }
+    }
+}
+
+async fn errand(work: &Workplace, command: Command, cancel: &CancellationToken) -> Result<Reply, Error> {
+    match command {
+        Command::Navigate(wish) => work.navigate(&wish, cancel).await.map(Reply::Navigated),
+        Command::Compact { focus } => {
+            let (_, at) = work.here();
+            work.compact(at, Reason::Manual, focus.as_deref(), cancel).await.map(Reply::Compacted)
+        }
+        Command::Graft { tip, summarize, instructions } => {
+            let entry = work.graft(&tip, summarize, instructions.as_deref(), cancel).await?;
+            Ok(Reply::Stored { entry })
+        }
+        _ => Ok(Reply::Done),
+    }
+}
+
+fn stored(outcome: Outcome) -> Reply {
+    match outcome {
+        Outcome::Stored(stored) => Reply::Stored { entry: stored.id },
+        Outcome::Nothing | Outcome::Cancelled => Reply::Done,
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use osier_model::{ModelInfo, ThinkingLevel};
 use osier_session::{Commit, Cursor, Outcome, Session, State, Stored};
 use osier_store::{StoreError, Version};
+use osier_tools::ToolSpec;
 use osier_tools::approvals::Mode;
 use osier_tree::scan::Raw;
 use osier_tree::{Draft, Place, PlanError, Seq, SessionTree};
@@ -14,6 +15,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::asking::Open;
+use crate::backtrack;
 use crate::client::Attached;
 use crate::error::Error;
 use crate::events::Events;
@@ -126,6 +128,16 @@ impl Workplace {
             })
             .await?;
         Ok(lines)
+    }
+
+    /// The tools that a model may call here.
+    pub(crate) fn specs(&self) -> Vec<ToolSpec> {
+        let mut specs = self.parts.tools.specs();
+        if self.parts.backtracking {
+            specs.retain(|spec| spec.name != backtrack::NAME);
+            specs.push(backtrack::spec());
+        }
+        specs
     }
 
     pub(crate) fn clock(&self) -> i64 {

@@ -48,6 +48,31 @@ impl Usage {
     }
 }
 
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Usage) {
+        for (sum, more) in [
+            (&mut self.input, other.input),
+            (&mut self.output, other.output),
+            (&mut self.cache_read, other.cache_read),
+            (&mut self.cache_write, other.cache_write),
+            (&mut self.total_tokens, other.total_tokens),
+            (&mut self.cache_write_1h, other.cache_write_1h),
+            (&mut self.reasoning, other.reasoning),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        for (sum, more) in [
+            (&mut self.cost.input, other.cost.input),
+            (&mut self.cost.output, other.cost.output),
+            (&mut self.cost.cache_read, other.cost.cache_read),
+            (&mut self.cost.cache_write, other.cost.cache_write),
+            (&mut self.cost.total, other.cost.total),
+        ] {
+            *sum += more;
+        }
+    }
+}
+
 /// Dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]

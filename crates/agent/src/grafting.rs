@@ -1,0 +1,66 @@
+//! Bringing the conclusion of another branch to where one stands: one summary entry, whose text says where it comes from.
+
+use std::sync::Arc;
+
+use osier_model::CancellationToken;
+use osier_session::{Commit, Outcome};
+use osier_tree::leaving::Leaving;
+use osier_tree::{Kind, PlanError, summary};
+use serde_json::Map;
+
+use crate::error::Error;
+use crate::live::Live;
+use crate::workplace::Workplace;
+
+impl Workplace {
+    /// The text is put together from what was said there, or written by a model if it is to be summarized.
+    pub(crate) async fn graft(
+        &self,
+        tip: &str,
+        summarize: bool,
+        instructions: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<str>, Error> {
+        let (state, at) = self.here();
+        let mut grafting = state.tree.grafting(at, tip)?;
+        self.answer_all(&state, &mut grafting).await?;
+        let graft = grafting.finish();
+        let (mut written, mut extra) = (None, Map::new());
+        if summarize {
+            self.teller.tell(Live::SummaryStarted { of: "graft" });
+            let mut summarizer = self.summarizer(cancel).await?;
+            let leaving: Leaving = state.tree.leaving(Some(graft.tip), at);
+            let mut preparing = leaving.preparing(&state.tree, summarizer.budget());
+            self.answer_all(&state, &mut preparing).await?;
+            let left = preparing.finish();
+            if !left.text.is_empty() {
+                let text = summarizer.write(summary::ask_branch(&left.text, instructions, false)).await?;
+                written = Some(summary::without_files(&text).to_owned());
+            }
+            extra = summarizer.extra(&graft.files);
+        }
+        let tip = state.tree.id(graft.tip).to_string();
+        let commit = Commit::new(move |tree, at| match tree.find(&tip) {
+            Some(seq) if seq == graft.tip => Ok(graft.plan(tree, at, written.as_deref(), &extra)),
+            _ => Err(PlanError::NotFound { id: tip.clone() }),
+        });
+        match self.cursor.commit(commit.expecting(at)).await? {
+            Outcome::Stored(stored) => Ok(stored.id),
+            Outcome::Nothing | Outcome::Cancelled => Err(Error::Refused),
+        }
+    }
+
+    /// Goes to before a compaction: what it hides is in the context again, and what came after it stays on a branch.
+    pub(crate) async fn undo_compaction(&self, entry: Option<&str>) -> Result<Outcome, Error> {
+        let (state, at) = self.here();
+        let compaction = match entry {
+            Some(id) => Some(state.tree.require_shown(id)?),
+            None => at.and_then(|seq| state.tree.head(seq).compaction),
+        };
+        let compaction = compaction.filter(|seq| state.tree.head(*seq).kind == Kind::Compaction);
+        let Some(compaction) = compaction else {
+            return Err(Error::NotACompaction { id: entry.unwrap_or("nothing on this path").to_owned() });
+        };
+        Ok(self.cursor.move_to(state.tree.head(compaction).parent).await?)
+    }
+}
