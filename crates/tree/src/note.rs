@@ -4,6 +4,7 @@
 //! Everything is worked out from the part of the path that is left behind, and from what earlier returns in it left behind.
 //! Nothing of the part that stays is told again: the model sees it.
 
+mod doings;
 mod gather;
 mod section;
 mod texts;

@@ -260,6 +260,19 @@ fn earlier_returns_and_what_they_left_behind_stay_known() {
 }
 
 #[test]
+fn what_an_earlier_return_left_behind_is_forgotten_when_it_is_deleted() {
+    check(
+        "say a; reply first; return 0 one; reply second; delete first",
+        0,
+        expect![[r#"
+            The user was already told:
+            - second
+            Noted before:
+            - one"#]],
+    );
+}
+
+#[test]
 fn summaries_of_other_branches_stay_known() {
     check(
         r#"say a; reply b
@@ -447,7 +460,7 @@ fn a_changed_file_or_a_word_of_the_user_allows_more_returns() {
     assert!(again(&format!("{}; reply y calls edit f; error no match", rounds(3))).is_err());
     assert_eq!(again(&format!("{}; say go on", rounds(3))), Ok(()));
     assert_eq!(again(&format!("{}; bash make", rounds(3))), Ok(()));
-    assert_eq!(again(&format!("{}; say go on; return 0 n{}", rounds(3), round.repeat(1))), Ok(()));
+    assert_eq!(again(&format!("{}; say go on; return 0 n{round}", rounds(3))), Ok(()));
     assert!(again(&format!("{}; say go on; return 0 n{}", rounds(3), round.repeat(2))).is_err());
     let elsewhere = "say a; reply b calls read x; result r; return 1 n; reply c; return 1 n; reply d; return 1 n; reply e";
     assert_eq!(again(elsewhere), Ok(()), "returns to other checkpoints count for those");

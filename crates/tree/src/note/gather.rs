@@ -8,18 +8,19 @@ use crate::entry::{Entry, Kind, Role, flag};
 use crate::files::Files;
 use crate::fold::SessionTree;
 use crate::heads::Seq;
-use crate::projection::preview::{Call, calls_of, field, one_line, said_field};
+use crate::projection::preview::{calls_of, field, one_line, said_field};
 use crate::projection::{Lines, context};
 use crate::scan::Raw;
 
+use super::doings::{Asked, Changes, Ran, end_of, run};
 use super::section::{Section, cut, told};
 use super::texts::{CLOSING, ONLY, OPENING};
 
-/// How much is kept of one thing said, told, noted, run.
+/// How much is kept of one thing said, told, noted, named.
 const SAID: usize = 2_000;
 const TOLD: usize = 600;
 const NOTED: usize = 1_500;
-const RUN: usize = 160;
+const NAMED: usize = 160;
 
 /// Tools that change nothing outside the conversation, so that calling them again does no harm.
 const HARMLESS: [&str; 6] = ["read", "grep", "find", "ls", "todo", "backtrack"];
@@ -41,45 +42,6 @@ pub(super) struct Facts {
     others: Vec<String>,
     /// Calls without a result so far, by id.
     open: Vec<(String, Asked)>,
-}
-
-/// What was done to a file.
-#[derive(Debug, Default)]
-struct Changes {
-    created: bool,
-    written: usize,
-    edited: usize,
-    /// What others tell of it.
-    hearsay: Option<&'static str>,
-    interrupted: bool,
-}
-
-#[derive(Debug)]
-struct Ran {
-    command: String,
-    end: String,
-    times: usize,
-}
-
-/// What a call asked for.
-#[derive(Debug)]
-struct Asked {
-    name: String,
-    path: Option<String>,
-    command: String,
-    line: String,
-}
-
-impl Asked {
-    fn of(call: &Call<'_>) -> Asked {
-        let argument = |key| call.arguments.get(key).and_then(Raw::text).map(String::from);
-        Asked {
-            name: call.name.to_string(),
-            path: argument("path").or_else(|| argument("file_path")),
-            command: argument("command").unwrap_or_default(),
-            line: call.line(None),
-        }
-    }
 }
 
 impl Facts {
@@ -208,9 +170,9 @@ impl Facts {
         let changed = self
             .changed
             .iter()
-            .map(|(path, changes)| format!("{} ({})", one_line(path, RUN), changes.told()));
+            .map(|(path, changes)| format!("{} ({})", one_line(path, NAMED), changes.told()));
         let ran = |list: Vec<Ran>| list.into_iter().map(|ran| ran.told()).collect();
-        let short = |list: Vec<String>| list.iter().map(|path| one_line(path, RUN)).collect();
+        let short = |list: Vec<String>| list.iter().map(|path| one_line(path, NAMED)).collect();
         let section = |title, items, share| Section { title, items, share };
         let mut sections = vec![
             section("Said to you, and still to be heeded:", self.said, 40),
@@ -228,58 +190,6 @@ impl Facts {
         }
         let frame = OPENING.chars().count() + CLOSING.chars().count() + 4;
         format!("{OPENING}\n\n{}\n\n{CLOSING}", told(&sections, budget.saturating_sub(frame)))
-    }
-}
-
-impl Changes {
-    fn told(&self) -> String {
-        let times = |what: &str, count: usize| match count {
-            0 => None,
-            1 => Some(format!("{what} once")),
-            2 => Some(format!("{what} twice")),
-            count => Some(format!("{what} {count} times")),
-        };
-        let parts = [
-            self.created.then(|| "created".to_owned()),
-            times("written", self.written - usize::from(self.created && self.written > 0)),
-            times("edited", self.edited),
-            self.interrupted.then(|| "interrupted in a change".to_owned()),
-            self.hearsay.map(str::to_owned),
-        ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    }
-}
-
-impl Ran {
-    fn told(&self) -> String {
-        let times = if self.times > 1 { format!(" ({} times)", self.times) } else { String::new() };
-        format!("`{}`: {}{times}", cut(&one_line(&self.command, RUN + 1), RUN), self.end)
-    }
-}
-
-/// Notes a command; of the same one only the last end counts.
-fn run(list: &mut Vec<Ran>, command: &str, end: String) {
-    let at = list.iter().position(|ran| ran.command == command);
-    let before = at.map_or(0, |at| list.remove(at).times);
-    list.push(Ran { command: command.to_owned(), end, times: before + 1 });
-}
-
-/// How a command ended, from the fields that tell it.
-fn end_of(fields: Option<Raw<'_>>, failed: bool) -> String {
-    let get = |key: &str| fields.and_then(|fields| fields.get(key)).filter(|value| !value.is_null());
-    let number = |key| get(key).and_then(Raw::number);
-    let is = |key| get(key).is_some_and(Raw::is_true);
-    let end = match (number("exitCode"), number("signal")) {
-        _ if is("cancelled") => "cancelled".to_owned(),
-        _ if is("timedOut") => "stopped when its time was over".to_owned(),
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("killed by signal {signal}"),
-        (None, None) if failed => "failed".to_owned(),
-        (None, None) => "exit code 0".to_owned(),
-    };
-    match number("processGroup") {
-        Some(group) => format!("{end}, and process group {group} went on in the background"),
-        None => end,
     }
 }
 
