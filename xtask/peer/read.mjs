@@ -2,10 +2,12 @@
 //   node read.mjs --module BUNDLE see     [{file}]                  what pi sees
 //   node read.mjs --module BUNDLE continue [{file, seed, count}]    pi does `count` random things, then what it sees
 //   node read.mjs --module BUNDLE fork    [{file, entry, dir}]      the lines of pi's fork at `entry`, or null
+//   node read.mjs --module BUNDLE prepare {dir, seed, files}        what pi would summarise (one job, one answer)
 //   node read.mjs --module BUNDLE hammer  [{file, count}]           appends without a lock, an id per line on stdout
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadPi, readArguments, seenByPi } from "./pi.mjs";
+import { prepare } from "./prepare.mjs";
 import { dice, live } from "./random.mjs";
 
 const { options, rest } = readArguments(process.argv.slice(2));
@@ -40,9 +42,12 @@ async function hammer({ file, count }) {
 const WORK = { see, continue: goOn, fork };
 if (rest[0] === "hammer") {
 	for (const job of jobs) await hammer(job);
+} else if (rest[0] === "prepare") {
+	const answer = JSON.stringify(await prepare(pi, jobs));
+	process.stdout.write(answer, () => process.exit(0)); // an agent's timers would keep the process
 } else if (WORK[rest[0]]) {
 	process.stdout.write(JSON.stringify(jobs.map(WORK[rest[0]])));
 } else {
-	console.error("read.mjs: say see, continue, fork or hammer");
+	console.error("read.mjs: say see, continue, fork, prepare or hammer");
 	process.exit(2);
 }

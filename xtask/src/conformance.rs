@@ -3,6 +3,7 @@
 
 mod forking;
 mod log;
+mod preparing;
 mod racing;
 mod reading;
 mod seen;
@@ -13,13 +14,23 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::args::Args;
+use crate::args::{Args, UsageError};
 use crate::osier::Osier;
 use crate::peer::Peer;
 use crate::{json, place};
 
 /// After so many the rest is counted but not printed.
 const PRINTED: usize = 12;
+
+type Part = fn(&World, &mut Report) -> Result<()>;
+
+const PARTS: [(&str, Part); 5] = [
+    ("reading", reading::run),
+    ("writing", writing::run),
+    ("forking", forking::run),
+    ("preparing", preparing::run),
+    ("racing", racing::run),
+];
 
 /// What all parts of the comparison share.
 struct World {
@@ -41,7 +52,13 @@ fn compare(mut args: Args) -> Result<()> {
     let seed = args.number("--seed", 1)?;
     let keep = args.value("--keep")?;
     let given = args.value("--osier")?;
+    let only = args.value("--only")?;
     args.finish()?;
+    if let Some(name) = &only
+        && PARTS.iter().all(|(part, _)| part != name)
+    {
+        return Err(UsageError(format!("conformance has no part called {name}")).into());
+    }
 
     let dir = fresh_dir(keep.as_deref())?;
     let osier = Osier::new(given.as_deref(), dir.join("home"))?;
@@ -49,11 +66,14 @@ fn compare(mut args: Args) -> Result<()> {
     let world = World { osier, peer: Peer::install()?, dir, seed, sessions };
     println!("seed {seed}, files in {}", world.dir.display());
 
+    println!("== pi writes {} sessions", world.sessions);
+    world.peer.write_sessions(&world.dir.join("from-pi"), world.sessions, world.seed)?;
     let mut report = Report::default();
-    reading::run(&world, &mut report)?;
-    writing::run(&world, &mut report)?;
-    forking::run(&world, &mut report)?;
-    racing::run(&world, &mut report)?;
+    for (name, part) in PARTS {
+        if only.as_deref().is_none_or(|only| only == name) {
+            part(&world, &mut report)?;
+        }
+    }
     if report.differences > 0 {
         bail!("{} differences; the files are in {}", report.differences, world.dir.display());
     }

@@ -28,6 +28,7 @@ usage: cargo xtask CHORE [OPTIONS]
                      --seed S       another set of random sessions (1)
                      --keep DIR     work in DIR and leave the files there
                      --osier BIN    use this binary instead of building one
+                     --only PART    reading, writing, forking, preparing or racing
   bench              measures CPU and memory of osier on generated sessions
                      --peer         pi on the same files, with ratios (needs npm)
                      --quick        a tenth of the size, fewer rounds

@@ -122,7 +122,7 @@ impl Osier {
 
     /// The file of a new session that holds the path to `entry`.
     pub(crate) fn fork(&self, file: &Path, entry: &str) -> Result<PathBuf> {
-        let made = read(&mut self.sessions("fork", file, &[entry, "--json"]))?;
+        let made = read(&mut self.sessions("fork", file, &[entry, "--exact", "--json"]))?;
         made["file"].as_str().map(PathBuf::from).with_context(|| format!("fork named no file: {made}"))
     }
 

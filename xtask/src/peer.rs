@@ -78,14 +78,24 @@ impl Peer {
         Ok(String::from_utf8(stdout)?.lines().map(str::to_owned).collect())
     }
 
+    /// Gives one job to a verb of `read.mjs`.
+    pub(crate) fn tell(&self, verb: &str, job: &Value) -> Result<Value> {
+        json::parse(&self.pipe(verb, job)?)
+    }
+
     fn pipe(&self, verb: &str, jobs: &Value) -> Result<Vec<u8>> {
         let mut command = self.script("read.mjs");
-        let mut child = command.arg(verb).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(jobs.to_string().as_bytes())?;
-        }
-        let output = child.wait_with_output()?;
-        ensure!(output.status.success(), "pi failed to `{verb}` (read.mjs, {})", output.status);
-        Ok(output.stdout)
+        piped(command.arg(verb), jobs).with_context(|| format!("pi failed to `{verb}` (read.mjs)"))
     }
+}
+
+/// What a command writes to stdout when it is given a value on stdin.
+pub(crate) fn piped(command: &mut Command, given: &Value) -> Result<Vec<u8>> {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(given.to_string().as_bytes())?;
+    }
+    let output = child.wait_with_output()?;
+    ensure!(output.status.success(), "it ended with {}", output.status);
+    Ok(output.stdout)
 }

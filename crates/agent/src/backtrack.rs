@@ -1,7 +1,7 @@
 //! The `backtrack` tool: the model returns to a checkpoint and leaves itself a note. The call only schedules it; once the other
 //! results of the reply are stored, one entry below the checkpoint carries it out, and the model is asked again from there.
 
-use osier_session::{Commit, Outcome};
+use osier_session::Commit;
 use osier_tools::{Kind, ToolCall, ToolOutcome, ToolSpec};
 use osier_tree::note::{BUDGET, DESCRIPTION, INVALID_ARGUMENTS, PENDING, SCHEDULED, UNAVAILABLE};
 use osier_tree::{Checkpoint, PlanError};
@@ -96,14 +96,15 @@ impl Turn {
             Some(seq) if seq == checkpoint.entry => Ok(draft.clone()),
             _ => Err(PlanError::NotFound { id: id.clone() }),
         });
-        match self.work.cursor.commit(commit.expecting(at)).await? {
-            Outcome::Stored(_) => Ok(()),
-            Outcome::Nothing | Outcome::Cancelled => Err(Error::Refused),
-        }
+        let choice = self.work.choice().await?;
+        self.work.store(commit.expecting(at)).await?;
+        // The conversation returned, the user did not: what he chose and what the program offers since then stays.
+        self.work.keep_choice(choice);
+        self.work.settle_choice().await?;
+        self.work.brief().await
     }
 }
 
-/// Whether a request may offer the tool.
 pub(crate) fn is_backtrack(call: &ToolCall) -> bool {
     call.name == NAME
 }

@@ -61,6 +61,13 @@ impl Workplace {
         Ok(choice)
     }
 
+    /// Lets what is in force stay so at another place. A choice that the user made meanwhile goes before it.
+    pub(crate) fn keep_choice(&self, choice: Choice) {
+        let mut now = self.now();
+        now.model.get_or_insert(choice.model);
+        now.thinking.get_or_insert(choice.thinking);
+    }
+
     fn chosen(&self, on_path: &OnPath) -> Choice {
         let now = self.now();
         let of_path = on_path.thinking.as_deref().and_then(ThinkingLevel::parse);

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use osier_model::{CancellationToken, ModelInfo};
 use osier_session::{Commit, Outcome, State};
 use osier_tree::cutting::{Cut, CutText, Limits};
-use osier_tree::{Kind, Place, SessionTree, summary};
+use osier_tree::kind::flag;
+use osier_tree::{Kind, Place, Role, SessionTree, Why, summary};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::error::Error;
-use crate::gates::{CompactPreparation, OwnCompaction};
+use crate::gates::{BeforeCompact, CompactPreparation, OwnCompaction};
 use crate::live::Live;
-use crate::summarizing::own_extra;
+use crate::summarizing::{NoSummary, Summarizer, own_extra};
+use crate::tail::last_reply;
 use crate::workplace::Workplace;
 
 /// Why a path is compacted.
@@ -66,20 +68,20 @@ impl Workplace {
         Limits { reserve, keep_recent, ..Limits::new(model.context_window, Some(model.max_output)) }
     }
 
-    /// Whether the context must be compacted before the model is asked again. A path that was compacted since the last reply is
-    /// as small as it gets.
+    /// Whether the context is to be compacted before the model is asked again. A path that was compacted a moment ago is as
+    /// small as it gets: doing it again would take a summary for every step.
     pub(crate) async fn is_full(&self) -> Result<bool, Error> {
         let (state, at) = self.here();
-        let spoke = |seq: &osier_tree::Seq| state.tree.head(*seq).role == osier_tree::Role::Assistant;
-        let reply = state.tree.heads().up(at).find(spoke);
-        let compaction = at.and_then(|seq| state.tree.head(seq).compaction);
-        if !self.parts.compacting.automatic || compaction > reply || reply.is_none() {
+        let tree = &state.tree;
+        let model = self.choice().await?.model;
+        let limits = self.limits(&model);
+        let replied = tree.heads().up(at).any(|seq| tree.head(seq).role == Role::Assistant);
+        if !self.parts.compacting.automatic || !replied || is_fresh(tree, at, limits.keep_recent() / 2) {
             return Ok(false);
         }
-        let mut weighing = state.tree.weighing(at);
+        let mut weighing = tree.weighing(at);
         self.answer_all(&state, &mut weighing).await?;
-        let model = self.choice().await?.model;
-        Ok(self.limits(&model).should_compact(weighing.tokens()))
+        Ok(limits.should_compact(weighing.tokens()))
     }
 
     /// Compacts the path to `at`, which need not be where the cursor stands: what hangs below stays on a branch.
@@ -92,45 +94,40 @@ impl Workplace {
     ) -> Result<Compacted, Error> {
         let (state, from) = self.here();
         let tree = &state.tree;
-        let mut summarizer = self.summarizer(cancel).await?;
         let model = self.choice().await?.model;
-        let mut cutting = tree.cutting(at, self.limits(&model).keep_recent())?;
+        let mut cutting = tree.cutting(at, self.limits(&model).keep_recent());
         self.answer_all(&state, &mut cutting).await?;
         let cut = cutting.finish(tree)?;
+        let mut summarizer = self.summarizer(cancel).await?;
         let mut preparing = cut.preparing(tree, summarizer.budget());
         self.answer_all(&state, &mut preparing).await?;
         let text = preparing.finish();
         let asked = preparation(tree, at, &cut, &text, reason, focus, &model);
-        let answer = self.parts.gates.before_compact(&asked, cancel).await;
+        let answer = self.asked(self.parts.gates.before_compact(&asked, cancel), cancel).await;
         let refused = Compacted {
             entry: None,
             tokens_before: cut.tokens_before,
             first_kept_entry_id: asked.first_kept_entry_id.clone(),
         };
-        if answer.cancel {
-            return Ok(refused);
-        }
-        let (made, extra) = match answer.compaction {
-            Some(own) => {
+        let (made, mut extra) = match answer.ok_or(NoSummary::Stopped)? {
+            BeforeCompact { cancel: true, .. } => return Ok(refused),
+            BeforeCompact { compaction: Some(own), .. } => {
                 let extra = own_extra(own.details.as_ref());
                 (own, extra)
             }
-            None => {
+            BeforeCompact { compaction: None, .. } => {
                 self.teller.tell(Live::SummaryStarted { of: "compaction" });
-                let ask = |part: &str, previous: Option<&str>| summary::ask_history(part, previous, focus);
-                let history = summarizer.write_parts(&text.history, text.previous.clone(), ask).await?;
-                let ask = |part: &str, previous: Option<&str>| summary::ask_prefix(part, previous, focus);
-                let prefix = summarizer.write_parts(&text.prefix, None, ask).await?;
-                let summary = summary::finish_compaction(history.as_deref(), prefix.as_deref(), &text.files);
-                let made = OwnCompaction {
-                    summary,
-                    first_kept_entry_id: asked.first_kept_entry_id,
-                    tokens_before: cut.tokens_before,
-                    details: None,
-                };
+                let summary = summarize(&mut summarizer, &text, focus).await?;
+                let Compacted { tokens_before, first_kept_entry_id, .. } = refused.clone();
+                let made = OwnCompaction { summary, first_kept_entry_id, tokens_before, details: None };
                 (made, summarizer.extra(&text.files))
             }
         };
+        if made.summary.trim().is_empty() {
+            return Err(NoSummary::Blank.into());
+        }
+        let prompt = self.prompt_at(&state, at).await?.whole(self.clock());
+        extra.extend(prompt.map(|prompt| ("systemMessage".to_owned(), prompt)));
         self.store_compaction(&state, from, at, made, extra).await.map(|made| made.unwrap_or(refused))
     }
 
@@ -157,6 +154,51 @@ impl Workplace {
             Outcome::Nothing | Outcome::Cancelled => Ok(None),
         }
     }
+
+    /// Where the cursor stands, but for a reply that failed without a word: that one is left beside the way, so that the
+    /// question can be asked again below the compaction.
+    pub(crate) fn worth_keeping(&self) -> Place {
+        let (state, at) = self.here();
+        let Some(reply) = last_reply(&state.tree, at) else { return at };
+        let head = state.tree.head(reply);
+        let failed = matches!(head.why, Why::Error | Why::Aborted);
+        let is_empty = !head.has(flag::HAS_TEXT) && head.calls == 0;
+        if failed && is_empty && state.tree.same_place(at, Some(reply)) { head.parent } else { at }
+    }
+
+    /// The place before a compaction, the last one of the path if none is named: there what it hides is in the context again.
+    pub(crate) fn before_compaction(&self, entry: Option<&str>) -> Result<Place, Error> {
+        let (state, at) = self.here();
+        let compaction = match entry {
+            Some(id) => state.tree.require_shown(id)?,
+            None => at.and_then(|seq| state.tree.head(seq).compaction).ok_or(Error::NoCompaction)?,
+        };
+        let head = state.tree.head(compaction);
+        match head.kind {
+            Kind::Compaction => Ok(head.parent),
+            _ => Err(Error::NotACompaction { id: state.tree.id(compaction).to_string() }),
+        }
+    }
+}
+
+/// Whether less than this was said since the path was compacted. Lengths of lines tell it well enough.
+fn is_fresh(tree: &SessionTree, at: Place, tokens: u64) -> bool {
+    let Some(compaction) = at.and_then(|seq| tree.head(seq).compaction) else { return false };
+    let since = tree.heads().up(at).take_while(|seq| *seq != compaction);
+    let messages = since.filter(|seq| tree.head(*seq).kind == Kind::Message);
+    messages.map(|seq| u64::from(tree.head(seq).len)).sum::<u64>() / 4 < tokens
+}
+
+async fn summarize(
+    summarizer: &mut Summarizer<'_>,
+    text: &CutText,
+    focus: Option<&str>,
+) -> Result<String, Error> {
+    let ask = |part: &str, previous: Option<&str>| summary::ask_history(part, previous, focus);
+    let history = summarizer.write_parts(&text.history, text.previous.clone(), ask).await?;
+    let ask = |part: &str, previous: Option<&str>| summary::ask_prefix(part, previous, focus);
+    let prefix = summarizer.write_parts(&text.prefix, None, ask).await?;
+    Ok(summary::finish_compaction(history.as_deref(), prefix.as_deref(), &text.files))
 }
 
 fn preparation(

@@ -17,6 +17,8 @@ pub enum Error {
     Refused,
     #[error("a turn is running; stop it first, or say this as steering or as a follow-up")]
     Busy,
+    #[error("a move or a summary is under way; wait for it, or stop it")]
+    OnTheWay,
     #[error("a command of yours is still running; wait for it, or stop it")]
     CommandRuns,
     #[error("there is nothing to say; write something first")]
@@ -35,6 +37,8 @@ pub enum Error {
     NoSummary(#[from] NoSummary),
     #[error(transparent)]
     NothingToCut(#[from] NothingToCut),
+    #[error("nothing on this path was compacted")]
+    NoCompaction,
     #[error("{id} is not a compaction")]
     NotACompaction { id: String },
     #[error("the agent has ended; open the session again")]

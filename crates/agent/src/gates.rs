@@ -5,6 +5,8 @@ use std::fmt::Debug;
 
 use async_trait::async_trait;
 use osier_model::CancellationToken;
+use osier_tree::leaving::Leaving;
+use osier_tree::{Place, SessionTree};
 use serde_json::Value;
 
 /// See the module.
@@ -53,6 +55,20 @@ pub struct TreePreparation {
     pub custom_instructions: Option<String>,
     pub replace_instructions: bool,
     pub label: Option<String>,
+}
+
+impl TreePreparation {
+    /// A move to `target_id` that wishes for nothing else.
+    pub(crate) fn new(tree: &SessionTree, target_id: Option<String>, leaving: &Leaving) -> TreePreparation {
+        let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
+        TreePreparation {
+            target_id,
+            old_leaf_id: id(leaving.from),
+            common_ancestor_id: id(leaving.ancestor),
+            entries_to_summarize: leaving.entries.iter().map(|seq| tree.id(*seq).to_string()).collect(),
+            ..TreePreparation::default()
+        }
+    }
 }
 
 /// The answer. What is missing stays as it was asked for.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use osier_model::CancellationToken;
 use osier_session::{Commit, Outcome};
 use osier_tree::leaving::Leaving;
-use osier_tree::{Kind, PlanError, summary};
+use osier_tree::{PlanError, summary};
 use serde_json::Map;
 
 use crate::error::Error;
@@ -48,19 +48,5 @@ impl Workplace {
             Outcome::Stored(stored) => Ok(stored.id),
             Outcome::Nothing | Outcome::Cancelled => Err(Error::Refused),
         }
-    }
-
-    /// Goes to before a compaction: what it hides is in the context again, and what came after it stays on a branch.
-    pub(crate) async fn undo_compaction(&self, entry: Option<&str>) -> Result<Outcome, Error> {
-        let (state, at) = self.here();
-        let compaction = match entry {
-            Some(id) => Some(state.tree.require_shown(id)?),
-            None => at.and_then(|seq| state.tree.head(seq).compaction),
-        };
-        let compaction = compaction.filter(|seq| state.tree.head(*seq).kind == Kind::Compaction);
-        let Some(compaction) = compaction else {
-            return Err(Error::NotACompaction { id: entry.unwrap_or("nothing on this path").to_owned() });
-        };
-        Ok(self.cursor.move_to(state.tree.head(compaction).parent).await?)
     }
 }

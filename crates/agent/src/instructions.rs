@@ -24,7 +24,8 @@ pub struct Instructions {
 pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
     let mut folders: Vec<(&Path, Option<&Path>)> = Vec::new();
     let project = cwd.ancestors().find(|folder| folder.join(".git").exists());
-    for folder in cwd.ancestors() {
+    let owner = owner_of(cwd);
+    for folder in cwd.ancestors().take_while(|folder| project.is_some() || owner_of(folder) == owner) {
         folders.push((folder, Some(project.unwrap_or(folder))));
         if Some(folder) == project {
             break;
@@ -38,6 +39,12 @@ pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
         found.extend(read.filter(|new| found.iter().all(|old| old.path != new.path)));
     }
     found
+}
+
+/// Without a project the search ends below the first folder that belongs to somebody else, who may have put anything there.
+fn owner_of(folder: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    folder.metadata().ok().map(|metadata| metadata.uid())
 }
 
 /// A link that leads out of `border` is not followed: whoever made a project could make it lead to the user's secrets.

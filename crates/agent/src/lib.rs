@@ -12,6 +12,7 @@ mod calling;
 mod choice;
 mod client;
 mod compaction;
+mod errands;
 mod error;
 mod events;
 mod frontmatter;

@@ -4,16 +4,18 @@
 use std::sync::Arc;
 
 use osier_model::CancellationToken;
-use osier_session::{Commit, Outcome};
+use osier_session::{Commit, Outcome, State};
 use osier_tree::continuing::Editor;
 use osier_tree::leaving::Leaving;
 use osier_tree::{Choice, Chosen, Landing, Place, SessionTree, summary};
 use serde::Serialize;
 
+use crate::choice::Choice as InForce;
 use crate::error::Error;
-use crate::gates::TreePreparation;
+use crate::gates::{OwnSummary, TreePreparation};
 use crate::live::Live;
-use crate::summarizing::{NoSummary, own_extra};
+use crate::saying::Said;
+use crate::summarizing::{NoSummary, Written, own_extra};
 use crate::workplace::Workplace;
 
 /// Where to, and how.
@@ -46,6 +48,30 @@ pub struct Navigated {
     pub summary_entry: Option<Arc<str>>,
     /// Where one stands now.
     pub leaf: Option<String>,
+    /// What waited to be said at the place left. It is not said at the new one, but goes back to whoever wrote it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub returned: Vec<Said>,
+}
+
+/// What the gate made of a wish.
+enum Gated {
+    Passed(TreePreparation, Option<OwnSummary>),
+    Refused,
+    Stopped,
+}
+
+impl Navigation {
+    /// Where the wish leads from a place.
+    pub(crate) fn land(&self, tree: &SessionTree, at: Place) -> Result<Landing, Error> {
+        let Some(target) = self.target.as_deref() else {
+            return Ok(tree.land(at, &Choice { chosen: Chosen::Root, ..Choice::default() })?);
+        };
+        if self.exact {
+            let place = Some(tree.require_shown(target)?);
+            return Ok(Landing { place, moves: !tree.same_place(at, place), text_of: None });
+        }
+        Ok(tree.land(at, &Choice::entry(target))?)
+    }
 }
 
 impl Workplace {
@@ -55,58 +81,38 @@ impl Workplace {
         cancel: &CancellationToken,
     ) -> Result<Navigated, Error> {
         let (state, at) = self.here();
-        let landing = land(&state.tree, at, wish)?;
+        let landing = wish.land(&state.tree, at)?;
         let text_of: Vec<_> = landing.text_of.into_iter().collect();
         let editor = landing.editor(&self.lines(&state, &text_of).await?);
         if !landing.moves {
+            self.put_label(wish.label.as_deref(), wish.target.as_deref()).await?;
             return Ok(Navigated { editor, ..self.navigated() });
         }
-        let chosen = wish.target.as_deref().and_then(|id| state.tree.find(id));
-        let leaving = state.tree.leaving(at, chosen);
-        let mut asked = preparation(&state.tree, wish, &leaving);
-        let answer = self.parts.gates.before_tree(&asked, cancel).await;
-        if answer.cancel {
+        // What returns to the editor is not left behind, and results that are landed on stay.
+        let leaving = state.tree.leaving(at, landing.text_of.or(landing.place));
+        let (asked, own) = match self.gated(wish, &state.tree, &leaving, cancel).await {
+            Gated::Passed(asked, own) => (asked, own),
+            Gated::Refused => return Ok(Navigated { cancelled: true, ..self.navigated() }),
+            Gated::Stopped => return Ok(self.aborted()),
+        };
+        let written = match self.summary_of(&state, &leaving, &asked, own, cancel).await {
+            Err(Error::NoSummary(NoSummary::Stopped)) => return Ok(self.aborted()),
+            written => written?,
+        };
+        let choice = self.choice().await?;
+        let outcome = match &written {
+            None => self.cursor.move_to(landing.place).await?,
+            Some(written) => self.leave_summary(&state.tree, at, landing.place, written).await?,
+        };
+        if outcome == Outcome::Cancelled {
             return Ok(Navigated { cancelled: true, ..self.navigated() });
         }
-        asked.custom_instructions = answer.custom_instructions.or(asked.custom_instructions);
-        asked.replace_instructions = answer.replace_instructions.unwrap_or(asked.replace_instructions);
-        asked.label = answer.label.or(asked.label);
-        let choice = self.choice().await?;
-        let wants_summary = wish.summarize && !leaving.entries.is_empty();
-        let summary_entry = match (wants_summary, answer.summary) {
-            (false, _) => {
-                let target = landing.place;
-                if self.cursor.move_to(target).await? == Outcome::Cancelled {
-                    return Ok(Navigated { cancelled: true, ..self.navigated() });
-                }
-                None
-            }
-            (true, own) => {
-                let written = match own {
-                    Some(own) => (own.summary, own_extra(own.details.as_ref())),
-                    None => match self.summarize_branch(&state, &leaving, &asked, cancel).await {
-                        Err(Error::NoSummary(NoSummary::Stopped)) => {
-                            return Ok(Navigated { cancelled: true, aborted: true, ..self.navigated() });
-                        }
-                        written => written?,
-                    },
-                };
-                match self.leave_summary(&state.tree, at, landing.place, written).await? {
-                    Some(entry) => Some(entry),
-                    None => return Ok(Navigated { cancelled: true, ..self.navigated() }),
-                }
-            }
-        };
-        if !self.parts.restore_on_move {
-            let mut now = self.now();
-            now.model.get_or_insert(choice.model);
-            now.thinking.get_or_insert(choice.thinking);
-        }
+        self.after_jump(choice);
+        let summary_entry = outcome.stored().filter(|_| written.is_some()).map(|stored| stored.id);
         let labelled = summary_entry.as_deref().or(asked.target_id.as_deref());
-        if let (Some(label), Some(target)) = (&asked.label, labelled) {
-            self.session.label(target, Some(label)).await?;
-        }
-        Ok(Navigated { editor, summary_entry, ..self.navigated() })
+        self.put_label(asked.label.as_deref(), labelled).await?;
+        let returned = self.unqueue().await?;
+        Ok(Navigated { editor, summary_entry, returned, ..self.navigated() })
     }
 
     fn navigated(&self) -> Navigated {
@@ -115,68 +121,105 @@ impl Workplace {
         Navigated { leaf, ..Navigated::default() }
     }
 
+    fn aborted(&self) -> Navigated {
+        Navigated { cancelled: true, aborted: true, ..self.navigated() }
+    }
+
+    /// The leaf moved. What was in force at the place left stays so, if that is wanted.
+    pub(crate) fn after_jump(&self, choice: InForce) {
+        if !self.parts.restore_on_move {
+            self.keep_choice(choice);
+        }
+    }
+
+    async fn put_label(&self, label: Option<&str>, target: Option<&str>) -> Result<(), Error> {
+        if let (Some(label), Some(target)) = (label, target) {
+            self.session.label(target, Some(label)).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks the gate, which may change what is wished.
+    async fn gated(
+        &self,
+        wish: &Navigation,
+        tree: &SessionTree,
+        leaving: &Leaving,
+        cancel: &CancellationToken,
+    ) -> Gated {
+        let mut asked = TreePreparation {
+            user_wants_summary: wish.summarize,
+            custom_instructions: wish.instructions.clone(),
+            replace_instructions: wish.replace_instructions,
+            label: wish.label.clone(),
+            ..TreePreparation::new(tree, wish.target.clone(), leaving)
+        };
+        let answer = self.asked(self.parts.gates.before_tree(&asked, cancel), cancel).await;
+        let Some(answer) = answer else { return Gated::Stopped };
+        if answer.cancel {
+            return Gated::Refused;
+        }
+        asked.custom_instructions = answer.custom_instructions.or(asked.custom_instructions);
+        asked.replace_instructions = answer.replace_instructions.unwrap_or(asked.replace_instructions);
+        asked.label = answer.label.or(asked.label);
+        Gated::Passed(asked, answer.summary)
+    }
+
+    /// The summary to leave, if one is wanted and there is something to tell.
+    async fn summary_of(
+        &self,
+        state: &State,
+        leaving: &Leaving,
+        asked: &TreePreparation,
+        own: Option<OwnSummary>,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Written>, Error> {
+        match own {
+            _ if !asked.user_wants_summary => Ok(None),
+            Some(own) if own.summary.trim().is_empty() => Ok(None),
+            Some(own) => Ok(Some(Written { text: own.summary, extra: own_extra(own.details.as_ref()) })),
+            None if leaving.entries.is_empty() => Ok(None),
+            None => self.summarize_branch(state, leaving, asked, cancel).await.map(Some),
+        }
+    }
+
     async fn summarize_branch(
         &self,
-        state: &osier_session::State,
+        state: &State,
         leaving: &Leaving,
         asked: &TreePreparation,
         cancel: &CancellationToken,
-    ) -> Result<(String, serde_json::Map<String, serde_json::Value>), Error> {
+    ) -> Result<Written, Error> {
         self.teller.tell(Live::SummaryStarted { of: "branch" });
         let mut summarizer = self.summarizer(cancel).await?;
         let mut preparing = leaving.preparing(&state.tree, summarizer.budget());
         self.answer_all(state, &mut preparing).await?;
         let left = preparing.finish();
-        if left.text.is_empty() {
-            return Ok((summary::NOTHING_SAID.to_owned(), summarizer.extra(&left.files)));
-        }
-        let (own, replace) = (asked.custom_instructions.as_deref(), asked.replace_instructions);
-        let text = summarizer.write(summary::ask_branch(&left.text, own, replace)).await?;
-        Ok((summary::finish_branch(&text, &left.files), summarizer.extra(&left.files)))
+        let text = match left.text.as_str() {
+            "" => summary::NOTHING_SAID.to_owned(),
+            told => {
+                let (own, replace) = (asked.custom_instructions.as_deref(), asked.replace_instructions);
+                let text = summarizer.write(summary::ask_branch(told, own, replace)).await?;
+                summary::finish_branch(&text, &left.files)
+            }
+        };
+        Ok(Written { text, extra: summarizer.extra(&left.files) })
     }
 
-    /// Stores a summary below `to`, and thereby goes there. `None` if a gate refused the entry.
+    /// Stores a summary below `to`, and thereby goes there.
     async fn leave_summary(
         &self,
         tree: &SessionTree,
         from: Place,
         to: Place,
-        (text, extra): (String, serde_json::Map<String, serde_json::Value>),
-    ) -> Result<Option<Arc<str>>, Error> {
+        written: &Written,
+    ) -> Result<Outcome, Error> {
         let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
-        let (from_id, to_id) = (id(from), id(to));
+        let (from_id, to_id, written) = (id(from), id(to), written.clone());
         let commit = Commit::new(move |tree, _| {
             let place = |id: &Option<String>| id.as_deref().map(|id| tree.require(id)).transpose();
-            Ok(tree.plan_branch_summary(place(&to_id)?, place(&from_id)?, &text, &extra))
+            Ok(tree.plan_branch_summary(place(&to_id)?, place(&from_id)?, &written.text, &written.extra))
         });
-        match self.cursor.commit(commit.expecting(from)).await? {
-            Outcome::Stored(stored) => Ok(Some(stored.id)),
-            Outcome::Nothing | Outcome::Cancelled => Ok(None),
-        }
-    }
-}
-
-fn land(tree: &SessionTree, at: Place, wish: &Navigation) -> Result<Landing, Error> {
-    let Some(target) = wish.target.as_deref() else {
-        return Ok(tree.land(at, &Choice { chosen: Chosen::Root, ..Choice::default() })?);
-    };
-    if wish.exact {
-        let place = Some(tree.require_shown(target)?);
-        return Ok(Landing { place, moves: !tree.same_place(at, place), text_of: None });
-    }
-    Ok(tree.land(at, &Choice::entry(target))?)
-}
-
-fn preparation(tree: &SessionTree, wish: &Navigation, leaving: &Leaving) -> TreePreparation {
-    let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
-    TreePreparation {
-        target_id: wish.target.clone(),
-        old_leaf_id: id(leaving.from),
-        common_ancestor_id: id(leaving.ancestor),
-        entries_to_summarize: leaving.entries.iter().map(|seq| tree.id(*seq).to_string()).collect(),
-        user_wants_summary: wish.summarize,
-        custom_instructions: wish.instructions.clone(),
-        replace_instructions: wish.replace_instructions,
-        label: wish.label.clone(),
+        Ok(self.cursor.commit(commit.expecting(from)).await?)
     }
 }

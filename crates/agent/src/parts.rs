@@ -41,6 +41,9 @@ pub struct Parts {
     pub gates: Arc<dyn Gates>,
     /// The approval mode of this run, over the session's own. It is not stored.
     pub approval: Option<Mode>,
+    /// The approvals that the session itself holds count. Without this it may come from elsewhere, and could allow itself
+    /// anything: only what the user allows in this run counts, and is not stored.
+    pub own_approvals: bool,
     /// Somebody is there to answer questions. Without anybody, what needs asking is refused.
     pub attended: bool,
 }
@@ -70,6 +73,7 @@ impl Parts {
             restore_on_move: true,
             gates: Arc::new(Open),
             approval: None,
+            own_approvals: true,
             attended: false,
         }
     }

@@ -57,14 +57,13 @@ impl Queue {
 impl Workplace {
     /// Keeps something for later. It is safe before the user hears that it is queued.
     pub(crate) async fn enqueue(&self, line: Line, said: Said) -> Result<(), Error> {
-        self.change_queue(|queue| queue.line(line).push(said)).await
+        self.change_queue(|queue, _| queue.line(line).push(said)).await
     }
 
     /// Takes back what waits, but for what is being said this moment.
     pub(crate) async fn unqueue(&self) -> Result<Vec<Said>, Error> {
-        let saying = self.now().saying;
         let mut taken = Queue::default();
-        self.change_queue(|queue| {
+        self.change_queue(|queue, saying| {
             taken = std::mem::take(queue);
             if let Some(line) = saying.filter(|line| !taken.line(*line).is_empty()) {
                 let first = taken.line(line).remove(0);
@@ -85,16 +84,20 @@ impl Workplace {
 
     /// It is stored, or could not be.
     pub(crate) async fn said(&self, line: Line, stored: bool) -> Result<(), Error> {
-        self.now().saying = None;
-        if stored { self.change_queue(|queue| drop(queue.line(line).remove(0))).await } else { Ok(()) }
+        let stored = self.now().saying.take().filter(|_| stored);
+        match stored {
+            Some(_) => self.change_queue(|queue, _| drop(queue.line(line).drain(..1))).await,
+            None => Ok(()),
+        }
     }
 
     /// Changes the queue and its copy in the settings.
-    async fn change_queue(&self, change: impl FnOnce(&mut Queue)) -> Result<(), Error> {
+    async fn change_queue(&self, change: impl FnOnce(&mut Queue, Option<Line>)) -> Result<(), Error> {
         let queue = {
             let mut now = self.now();
             let before = now.queue.clone();
-            change(&mut now.queue);
+            let saying = now.saying;
+            change(&mut now.queue, saying);
             if now.queue == before {
                 return Ok(());
             }

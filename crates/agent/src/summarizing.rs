@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use osier_model::{Cache, CancellationToken, Delta, Message, ModelInfo, Request, StopReason, Usage};
+use osier_model::{
+    AssistantMessage, Cache, CancellationToken, Delta, Message, ModelInfo, Request, StopReason, Usage,
+};
 use osier_session::State;
 use osier_tree::asking::Asks;
 use osier_tree::cutting::Limits;
@@ -34,14 +36,25 @@ pub enum NoSummary {
     Failed(String),
 }
 
+/// A summary, and what is stored beside it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Written {
+    pub(crate) text: String,
+    pub(crate) extra: Map<String, Value>,
+}
+
 /// Who writes summaries, and what they cost so far.
 #[derive(Debug)]
 pub(crate) struct Summarizer<'a> {
     work: &'a Workplace,
-    pub(crate) model: Arc<ModelInfo>,
+    model: Arc<ModelInfo>,
     cancel: &'a CancellationToken,
     usage: Usage,
+    requests: u64,
 }
+
+/// An answer shorter than this is no summary. A server that has not even so much room says so.
+const LEAST_ANSWER: u64 = 256;
 
 impl Workplace {
     pub(crate) async fn summarizer<'a>(
@@ -52,7 +65,7 @@ impl Workplace {
             Some(model) => model.clone(),
             None => self.choice().await?.model,
         };
-        Ok(Summarizer { work: self, model, cancel, usage: Usage::default() })
+        Ok(Summarizer { work: self, model, cancel, usage: Usage::default(), requests: 0 })
     }
 
     /// Gives work that wants to see lines what it wants.
@@ -79,29 +92,7 @@ impl Summarizer<'_> {
     }
 
     pub(crate) async fn write(&mut self, asked: String) -> Result<String, Error> {
-        let mut request = Request::new(self.model.clone(), vec![Message::user(asked)]);
-        request.system = summary::SYSTEM.to_owned();
-        request.cache = Cache::Off;
-        let mut deltas = self.work.parts.model.stream(request, self.cancel.clone());
-        while let Some(delta) = deltas.next().await {
-            match delta {
-                Delta::Text { text, .. } => self.work.teller.tell(Live::SummaryText { text }),
-                Delta::Done(message) => {
-                    self.usage += message.usage;
-                    let text = message.text();
-                    return match message.stop_reason {
-                        StopReason::Length => Err(NoSummary::CutOff.into()),
-                        StopReason::ToolUse => Err(NoSummary::CalledTools.into()),
-                        _ if text.trim().is_empty() => Err(NoSummary::Blank.into()),
-                        _ => Ok(text),
-                    };
-                }
-                Delta::Failed(..) if self.cancel.is_cancelled() => return Err(NoSummary::Stopped.into()),
-                Delta::Failed(failure, _) => return Err(NoSummary::Failed(failure.message()).into()),
-                _ => {}
-            }
-        }
-        Err(NoSummary::Stopped.into())
+        self.ask(asked, false).await
     }
 
     /// The parts of a long conversation one after the other, each brought into the summary of those before it.
@@ -111,10 +102,48 @@ impl Summarizer<'_> {
         mut previous: Option<String>,
         ask: impl Fn(&str, Option<&str>) -> String,
     ) -> Result<Option<String>, Error> {
-        for part in parts {
-            previous = Some(self.write(ask(part, previous.as_deref())).await?);
+        for (at, part) in parts.iter().enumerate() {
+            let is_carried_on = at + 1 < parts.len();
+            previous = Some(self.ask(ask(part, previous.as_deref()), is_carried_on).await?);
         }
         Ok(previous)
+    }
+
+    /// One question. An answer that will be part of the next one gets half of the room.
+    async fn ask(&mut self, asked: String, is_carried_on: bool) -> Result<String, Error> {
+        if self.requests > 0 {
+            // Whoever watches sees where the next part begins.
+            self.work.teller.tell(Live::SummaryText { text: "\n\n".to_owned() });
+        }
+        let max_tokens = self.limit(&asked, is_carried_on);
+        let mut request = Request::new(self.model.clone(), vec![Message::user(asked)]);
+        request.system = summary::SYSTEM.to_owned();
+        request.cache = Cache::Off;
+        request.max_tokens = max_tokens;
+        let mut deltas = self.work.parts.model.stream(request, self.cancel.clone());
+        while let Some(delta) = deltas.next().await {
+            match delta {
+                Delta::Text { text, .. } => self.work.teller.tell(Live::SummaryText { text }),
+                Delta::Done(message) => {
+                    self.usage += message.usage;
+                    self.requests += 1;
+                    return whole(&message);
+                }
+                Delta::Failed(..) if self.cancel.is_cancelled() => return Err(NoSummary::Stopped.into()),
+                Delta::Failed(failure, _) => return Err(NoSummary::Failed(failure.message()).into()),
+                _ => {}
+            }
+        }
+        Err(NoSummary::Stopped.into())
+    }
+
+    /// How long the answer may be, where the window has less room than the model may fill.
+    fn limit(&self, asked: &str, is_carried_on: bool) -> Option<u64> {
+        let window = self.model.context_window;
+        // Guesses are not exact, so a little stays free.
+        let room = window.saturating_sub(guess(asked) + guess(summary::SYSTEM) + window / 32);
+        let room = if is_carried_on { room / 2 } else { room };
+        (room < self.model.max_output).then_some(room.max(LEAST_ANSWER))
     }
 
     /// What is stored beside a summary: the files, what it cost, and which model wrote it.
@@ -125,12 +154,34 @@ impl Summarizer<'_> {
             usage.cost = self.model.price.cost(&usage);
         }
         if usage.total_tokens > 0 {
-            extra.insert("usage".to_owned(), json!(usage));
+            let mut usage = json!(usage);
+            if self.requests > 1 {
+                usage["requests"] = json!(self.requests);
+            }
+            extra.insert("usage".to_owned(), usage);
             extra.insert("provider".to_owned(), json!(self.model.provider));
             extra.insert("model".to_owned(), json!(self.model.id));
         }
         extra
     }
+}
+
+/// An answer that is a summary, or why it is none.
+fn whole(message: &AssistantMessage) -> Result<String, Error> {
+    let text = message.text();
+    match message.stop_reason {
+        StopReason::Length => Err(NoSummary::CutOff.into()),
+        StopReason::ToolUse => Err(NoSummary::CalledTools.into()),
+        _ if text.trim().is_empty() => Err(NoSummary::Blank.into()),
+        _ => Ok(text),
+    }
+}
+
+/// About how many tokens a text takes. Scripts other than Latin take more of them.
+fn guess(text: &str) -> u64 {
+    let ascii = text.bytes().filter(u8::is_ascii).count();
+    let others = text.chars().count() - ascii;
+    (ascii.div_ceil(4) + others) as u64
 }
 
 /// What is stored beside a summary that an extension wrote.

@@ -1,9 +1,10 @@
 //! The system prompt as entries. The first request of a session stores it whole; a change stores only what changed. What is
 //! sent is the replay of the path, so an edited file never changes what an old request began with.
 
+use osier_session::State;
 use osier_tree::entry::{Entry, read_entry};
 use osier_tree::scan::Raw;
-use osier_tree::{Kind, Role, Seq};
+use osier_tree::{Kind, Place, Role, Seq};
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
@@ -72,12 +73,17 @@ impl SystemPrompt {
         let removed: Vec<Value> =
             missing(&self.tools, &wanted.tools).map(|name| json!({ "name": name })).collect();
         let added: Vec<&Value> = changed(&self.tools, &wanted.tools).map(|(_, tool)| tool).collect();
-        let same_content = wanted.content == self.content;
+        let same_content = wanted.content.trim() == self.content.trim();
         if sections.is_empty() && removed.is_empty() && added.is_empty() && same_content {
             return None;
         }
-        let mut message =
-            json!({ "role": "system", "content": if same_content { "" } else { &wanted.content } });
+        let content = match wanted.content.as_str() {
+            _ if same_content => "",
+            // Nothing at all would leave what another program stored in force.
+            "" => " ",
+            content => content,
+        };
+        let mut message = json!({ "role": "system", "content": content });
         if !sections.is_empty() {
             message["sections"] = Value::Object(sections);
         }
@@ -89,6 +95,11 @@ impl SystemPrompt {
         }
         message["timestamp"] = json!(timestamp);
         Some(message)
+    }
+
+    /// The message that tells all of it; `None` if there is nothing to tell.
+    pub(crate) fn whole(&self, timestamp: i64) -> Option<Value> {
+        SystemPrompt::default().patch(self, timestamp)
     }
 
     /// The prompt as one text.
@@ -119,23 +130,23 @@ impl Workplace {
         let Ok(sections) = sections.await else { return Ok(()) };
         let tool = |spec: osier_tools::ToolSpec| json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters });
         let tools = self.specs().into_iter().map(tool).collect();
-        let patch = self.prompt_of_path().await?.patch(&SystemPrompt::new(sections, tools), now);
+        let (state, at) = self.here();
+        let patch = self.prompt_at(&state, at).await?.patch(&SystemPrompt::new(sections, tools), now);
         match patch {
             Some(patch) => self.say(&patch).await.map(drop),
             None => Ok(()),
         }
     }
 
-    /// The prompt as the path replays it.
-    async fn prompt_of_path(&self) -> Result<SystemPrompt, Error> {
-        let (state, at) = self.here();
+    /// The prompt as the path to a place replays it.
+    pub(crate) async fn prompt_at(&self, state: &State, at: Place) -> Result<SystemPrompt, Error> {
         let tells = |seq: &Seq| {
             let head = state.tree.head(*seq);
             head.role == Role::System || head.kind == Kind::Compaction
         };
         let plan = state.tree.context_entries(at);
         let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).filter(tells).collect();
-        let lines = self.lines(&state, &wanted).await?;
+        let lines = self.lines(state, &wanted).await?;
         let mut prompt = SystemPrompt::default();
         for item in plan.items.iter().filter(|item| tells(&item.seq)) {
             let Some(line) = lines.get(&item.seq) else { continue };
@@ -196,5 +207,16 @@ mod tests {
         assert_eq!(replayed(std::slice::from_ref(&whole)), first);
         assert_eq!(replayed(&[whole, change]), second);
         assert_eq!(second.patch(&second, 3), None);
+    }
+
+    #[test]
+    fn what_another_program_stored_is_taken_out_once() {
+        let foreign = replayed(&[json!({ "role": "system", "content": "You are somebody else." })]);
+        let wanted = prompt(&[("preamble", "You work here.")], &[]);
+        let patch = foreign.patch(&wanted, 1).unwrap();
+        let mut after = foreign.clone();
+        after.replay_message(&patch);
+        assert_eq!(after.text(), "You work here.");
+        assert_eq!(after.patch(&wanted, 2), None);
     }
 }

@@ -20,8 +20,10 @@ pub struct Call {
 pub enum Tail {
     /// Nothing was said yet.
     Nothing,
-    /// Somebody spoke to the model: the user, or a note that it left for itself.
+    /// The user spoke to the model.
     Asked,
+    /// The model returned to a checkpoint, and left itself a note.
+    Returned,
     /// Calls that have no result yet, in the order in which they were made.
     Calling(Vec<Call>),
     /// Calls without a result in a reply that broke off: they may be half written, so nobody runs them.
@@ -36,6 +38,7 @@ pub enum Tail {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Ask,
+    Note,
     Reply,
     Result,
 }
@@ -43,7 +46,8 @@ enum Part {
 fn part(tree: &SessionTree, seq: Seq) -> Option<Part> {
     let head = tree.head(seq);
     match (head.kind, head.role) {
-        (Kind::Backtrack, _) | (Kind::Message, Role::User) => Some(Part::Ask),
+        (Kind::Backtrack, _) => Some(Part::Note),
+        (Kind::Message, Role::User) => Some(Part::Ask),
         (Kind::Message, Role::Assistant) => Some(Part::Reply),
         (Kind::Message, Role::ToolResult) => Some(Part::Result),
         _ => None,
@@ -60,7 +64,7 @@ pub fn tail_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
                 entries.extend(Some(seq).filter(|seq| tree.head(*seq).calls > 0));
                 break;
             }
-            Some(Part::Ask) => break,
+            Some(Part::Ask | Part::Note) => break,
             None => {}
         }
     }
@@ -80,8 +84,12 @@ impl Tail {
         let mut said = tree.heads().up(at).filter_map(|seq| part(tree, seq));
         let Some(last) = said.next() else { return Tail::Nothing };
         let Some(reply) = last_reply(tree, at) else {
-            // Results of no reply at all still want an answer.
-            return if last == Part::Result { Tail::Answered } else { Tail::Asked };
+            return match last {
+                // Results of no reply at all still want an answer.
+                Part::Result => Tail::Answered,
+                Part::Note => Tail::Returned,
+                Part::Ask | Part::Reply => Tail::Asked,
+            };
         };
         let why = tree.head(reply).why;
         let broken = matches!(why, Why::Error | Why::Aborted | Why::Length);

@@ -10,7 +10,6 @@ use futures_util::{FutureExt, StreamExt, stream};
 use osier_tools::approvals::{Approvals, Decision, denied};
 use osier_tools::{Kind, Progress, ToolCall, ToolContext, ToolOutcome, ToolSpec};
 use osier_tree::Why;
-use serde_json::Map;
 
 use crate::asking::{Answer, Question};
 use crate::backtrack;
@@ -81,8 +80,8 @@ impl Turn {
             return self.schedule_backtrack(call).await;
         }
         let (progress, mut output) = Progress::channel(64);
-        let ctx = ToolContext { progress, ..ctx.clone() };
-        if let Some(refusal) = self.refusal(call, spec, &ctx).await? {
+        let mut ctx = ToolContext { progress, ..ctx.clone() };
+        if let Some(refusal) = self.refusal(call, spec, &mut ctx).await? {
             return Ok(refusal);
         }
         let (id, teller) = (call.id.clone(), &self.work.teller);
@@ -112,17 +111,19 @@ impl Turn {
         tokio::time::sleep(ctx.limits.grace + PATIENCE).await;
     }
 
-    /// What the model is told instead of a result, if the call cannot succeed or may not run.
+    /// What the model is told instead of a result, if the call cannot succeed or may not run. If it may, the context is
+    /// bound to what was shown, and the tool does nothing else.
     async fn refusal(
         &self,
         call: &ToolCall,
         spec: Option<&ToolSpec>,
-        ctx: &ToolContext,
+        ctx: &mut ToolContext,
     ) -> Result<Option<ToolOutcome>, Error> {
         let preview = match self.work.parts.tools.preview(call, ctx).await {
             Ok(preview) => preview,
             Err(outcome) => return Ok(Some(outcome)),
         };
+        ctx.seal = preview.seal.clone();
         let Some(spec) = spec else {
             return Ok(Some(ToolOutcome::failed(format!("there is no tool `{}`", call.name))));
         };
@@ -134,6 +135,10 @@ impl Turn {
             Some(Answer::Once) => Ok(None),
             Some(Answer::No(reason)) => Ok(Some(denied(&reason))),
             Some(Answer::Always(allowance)) => {
+                if !self.work.parts.own_approvals {
+                    self.work.now().allowed.allow(allowance);
+                    return Ok(None);
+                }
                 approvals.allow(allowance);
                 let mut set = approvals.to_settings();
                 set.retain(|key, _| key == "approvalTools");
@@ -145,9 +150,15 @@ impl Turn {
 
     /// What the session allows, in the mode of this run.
     fn approvals(&self) -> Approvals {
-        let settings: Map<_, _> = self.work.session.tree().marks().settings().clone().into_iter().collect();
-        let stored = Approvals::from_settings(&settings);
-        Approvals { mode: self.work.now().approval.unwrap_or(stored.mode), ..stored }
+        let now = self.work.now();
+        let stored = match self.work.parts.own_approvals {
+            true => {
+                let settings = self.work.session.tree().marks().settings().clone();
+                Approvals::from_settings(&settings.into_iter().collect())
+            }
+            false => now.allowed.clone(),
+        };
+        Approvals { mode: now.approval.unwrap_or(stored.mode), ..stored }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::live::Live;
 use crate::next_step::{Finished, Step, Waiting, next_step};
 use crate::queue::Line;
 use crate::saying::Said;
+use crate::summarizing::NoSummary;
 use crate::tail::{Tail, last_reply, tail_entries};
 use crate::workplace::Workplace;
 
@@ -51,7 +52,7 @@ pub(crate) struct Turn {
     pub(crate) failure: Option<String>,
     pub(crate) overflow: Overflow,
     /// The context is too full and could not be made smaller.
-    gave_up: bool,
+    gave_up: GaveUp,
     scheduled: Mutex<Option<Scheduled>>,
 }
 
@@ -66,6 +67,16 @@ pub(crate) enum Overflow {
     Recovered,
 }
 
+/// Whether it is no use trying to make the context smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GaveUp {
+    No,
+    /// At this place there was nothing to cut.
+    Here(Place),
+    /// No summary could be had.
+    Altogether,
+}
+
 impl Turn {
     pub(crate) fn new(work: Arc<Workplace>, cancel: CancellationToken) -> Turn {
         Turn {
@@ -74,7 +85,7 @@ impl Turn {
             reply: None,
             failure: None,
             overflow: Overflow::None,
-            gave_up: false,
+            gave_up: GaveUp::No,
             scheduled: Mutex::default(),
         }
     }
@@ -147,7 +158,7 @@ impl Turn {
     async fn make_way(&self) -> Result<(), Error> {
         let (state, at) = self.work.here();
         match self.tail().await? {
-            Tail::Asked | Tail::Answered | Tail::Calling(_) => Ok(()),
+            Tail::Asked | Tail::Answered | Tail::Returned | Tail::Calling(_) => Ok(()),
             Tail::Said(Why::Error | Why::Aborted) | Tail::Broken(..) => {
                 let reply = last_reply(&state.tree, at).map(|seq| state.tree.head(seq).parent);
                 self.work.cursor.move_to(reply.flatten()).await?;
@@ -183,26 +194,36 @@ impl Turn {
         let (state, at) = self.work.here();
         let reply = last_reply(&state.tree, at).map(|seq| state.tree.id(seq));
         let left_behind = reply.is_some_and(|id| Some(id.as_str()) != self.reply.as_deref());
-        let asks =
-            matches!(tail, Tail::Asked | Tail::Answered) || matches!(tail, Tail::Calling(_) if left_behind);
-        let full = asks && !self.gave_up && self.work.is_full().await?;
+        let asks = matches!(tail, Tail::Asked | Tail::Answered | Tail::Returned)
+            || matches!(tail, Tail::Calling(_) if left_behind);
+        let full =
+            asks && !self.cancel.is_cancelled() && !self.has_given_up(at) && self.work.is_full().await?;
         let now = self.work.now();
         Ok(Waiting {
             cancelled: self.cancel.is_cancelled(),
             left_behind,
             backtrack: self.scheduled().is_some(),
             full,
-            overflowed: self.overflow == Overflow::Now,
+            overflowed: self.overflow == Overflow::Now && self.work.parts.compacting.automatic,
             steering: !now.queue.steering.is_empty(),
             follow_up: !now.queue.follow_up.is_empty(),
         })
     }
 
+    fn has_given_up(&self, at: Place) -> bool {
+        self.gave_up == GaveUp::Altogether || self.gave_up == GaveUp::Here(at)
+    }
+
     /// Compacts before the model is asked. If that cannot be done, the model is asked all the same: it may still fit.
     async fn make_room(&mut self) -> Result<(), Error> {
         let (_, at) = self.work.here();
-        if !self.compacted(at, Reason::Threshold).await? {
-            self.gave_up = true;
+        match self.work.compact(at, Reason::Threshold, None, &self.cancel).await {
+            Ok(compacted) if compacted.entry.is_some() => {}
+            Err(Error::NothingToCut(_)) => self.gave_up = GaveUp::Here(at),
+            refused => {
+                self.gave_up = GaveUp::Altogether;
+                self.tell_of(refused.map(drop))?;
+            }
         }
         Ok(())
     }
@@ -212,19 +233,20 @@ impl Turn {
         let (state, at) = self.work.here();
         let above = last_reply(&state.tree, at).and_then(|seq| state.tree.head(seq).parent);
         self.overflow = Overflow::Recovered;
-        self.compacted(above, Reason::Overflow).await.map(drop)
+        let compacted = self.work.compact(above, Reason::Overflow, None, &self.cancel).await;
+        self.tell_of(compacted.map(drop))
     }
 
-    /// Whether it was. A compaction that fails is told, and changes nothing.
-    async fn compacted(&self, at: Place, reason: Reason) -> Result<bool, Error> {
-        match self.work.compact(at, reason, None, &self.cancel).await {
-            Ok(compacted) => Ok(compacted.entry.is_some()),
+    /// A compaction that fails is told, and changes nothing. One that was stopped is stopped with its turn.
+    fn tell_of(&self, compacted: Result<(), Error>) -> Result<(), Error> {
+        match compacted {
+            Err(Error::NoSummary(NoSummary::Stopped)) => Ok(()),
             Err(error @ (Error::NoSummary(_) | Error::NothingToCut(_))) => {
                 let text = format!("the conversation could not be compacted: {}", told(&error));
                 self.work.teller.tell(Live::Notice { text });
-                Ok(false)
+                Ok(())
             }
-            Err(error) => Err(error),
+            done => done,
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_model::CancellationToken;
-use osier_session::{Cursor, Outcome, Session};
+use osier_session::{Cursor, Session};
 use osier_store::Version;
 use osier_tools::user_bash::UserCommand;
 use serde_json::{Map, json};
@@ -15,7 +15,7 @@ use tokio::task::{JoinError, JoinHandle};
 
 use crate::choice::Choice;
 use crate::client::{Attached, Client, Command, Reply, When};
-use crate::compaction::Reason;
+use crate::errands::{is_errand, stops_turns};
 use crate::error::Error;
 use crate::live::Live;
 use crate::next_step::Finished;
@@ -89,14 +89,17 @@ struct Running<T> {
     cancel: CancellationToken,
 }
 
+/// An answer, and whoever waits for it. It is given only when the next command would be taken.
+type Ready = (Starter, Result<Reply, Error>);
+
 /// The worker's one loop.
 #[derive(Debug)]
 struct Desk {
     work: Arc<Workplace>,
     turn: Option<Running<Ended>>,
-    bash: Option<Running<()>>,
+    bash: Option<Running<Ready>>,
     /// A move, a compaction or a graft, which may wait for a summary.
-    errand: Option<Running<()>>,
+    errand: Option<Running<Ready>>,
 }
 
 impl Desk {
@@ -108,8 +111,14 @@ impl Desk {
                     None => break,
                 },
                 ended = over(&mut self.turn) => self.turn_ended(ended, true),
-                _ = over(&mut self.bash) => self.bash = None,
-                _ = over(&mut self.errand) => self.errand = None,
+                ready = over(&mut self.bash) => {
+                    self.bash = None;
+                    given(ready);
+                }
+                ready = over(&mut self.errand) => {
+                    self.errand = None;
+                    given(ready);
+                }
             }
         }
         self.stop().await;
@@ -120,19 +129,9 @@ impl Desk {
             Command::Prompt { text, images, when } => {
                 return self.prompt(Said { text, images }, when, reply).await;
             }
-            command @ (Command::Navigate(_) | Command::Compact { .. } | Command::Graft { .. }) => {
-                return self.errand(command, reply).await;
-            }
-            Command::Undo | Command::Redo | Command::UndoCompaction { .. } | Command::Resume
-                if self.is_busy() =>
-            {
-                Err(Error::Busy)
-            }
-            Command::Undo => self.work.cursor.undo().await.map(stored).map_err(Error::from),
-            Command::Redo => self.work.cursor.redo().await.map(stored).map_err(Error::from),
-            Command::UndoCompaction { entry } => {
-                self.work.undo_compaction(entry.as_deref()).await.map(stored)
-            }
+            command if is_errand(&command) => return self.errand(command, reply).await,
+            Command::Resume if self.turn.is_some() => Err(Error::Busy),
+            Command::Resume if self.errand.is_some() => Err(Error::OnTheWay),
             Command::Resume => return self.start(Begin::Resume, Some(reply)),
             Command::Bash(command) => return self.bash(command, reply),
             Command::Cancel => {
@@ -149,7 +148,7 @@ impl Desk {
     async fn prompt(&mut self, said: Said, when: When, reply: Starter) {
         let line = match when {
             _ if said.is_empty() => return answered(reply, Err(Error::Empty)),
-            _ if self.errand.is_some() => return answered(reply, Err(Error::Busy)),
+            _ if self.errand.is_some() => return answered(reply, Err(Error::OnTheWay)),
             _ if self.turn.is_none() => return self.start(Begin::Say(said), Some(reply)),
             When::Now => return answered(reply, Err(Error::Busy)),
             When::Steer => Line::Steering,
@@ -165,6 +164,10 @@ impl Desk {
             }
             Command::SetThinking(level) => self.work.now().thinking = Some(level),
             Command::SetApproval(mode) => {
+                if !self.work.parts.own_approvals {
+                    self.work.now().approval = Some(mode);
+                    return Ok(());
+                }
                 self.work.now().approval = None;
                 let set = Map::from_iter([("approvalMode".to_owned(), json!(mode.name()))]);
                 self.work.session.config(set, Vec::new()).await?;
@@ -172,8 +175,9 @@ impl Desk {
             }
             _ => {}
         }
-        // While a turn runs, the choice takes effect before the model is asked next.
-        if self.turn.is_none() { self.work.settle_choice().await.map(drop) } else { Ok(()) }
+        // While a turn or an errand runs, the choice takes effect before the model is asked next.
+        let is_idle = self.turn.is_none() && self.errand.is_none();
+        if is_idle { self.work.settle_choice().await.map(drop) } else { Ok(()) }
     }
 
     fn start(&mut self, begin: Begin, starter: Option<Starter>) {
@@ -184,31 +188,34 @@ impl Desk {
     }
 
     fn bash(&mut self, command: UserCommand, reply: Starter) {
-        if self.bash.is_some() {
-            return answered(reply, Err(Error::CommandRuns));
+        match () {
+            () if self.bash.is_some() => return answered(reply, Err(Error::CommandRuns)),
+            () if self.errand.is_some() => return answered(reply, Err(Error::OnTheWay)),
+            () => {}
         }
         let (work, cancel) = (self.work.clone(), CancellationToken::new());
         let stop = cancel.clone();
-        let task = tokio::spawn(async move {
-            answered(reply, work.bash(command, stop).await.map(|entry| Reply::Ran { entry }));
-        });
+        let task =
+            tokio::spawn(
+                async move { (reply, work.bash(command, stop).await.map(|entry| Reply::Ran { entry })) },
+            );
         self.bash = Some(Running { task, cancel });
     }
 
-    fn is_busy(&self) -> bool {
-        self.turn.is_some() || self.errand.is_some()
-    }
-
     async fn errand(&mut self, command: Command, reply: Starter) {
-        let stops = matches!(&command, Command::Compact { .. })
-            || matches!(&command, Command::Navigate(wish) if wish.stop_turn);
-        if self.errand.is_some() || self.turn.is_some() && !stops {
-            return answered(reply, Err(Error::Busy));
+        let checked = match () {
+            () if self.errand.is_some() => Err(Error::OnTheWay),
+            () if self.turn.is_some() && !stops_turns(&command) => Err(Error::Busy),
+            () if self.bash.is_some() => Err(Error::CommandRuns),
+            () => self.work.check_errand(&command),
+        };
+        if let Err(error) = checked {
+            return answered(reply, Err(error));
         }
-        self.stop().await;
+        self.stop_turn().await;
         let (work, cancel) = (self.work.clone(), CancellationToken::new());
         let stop = cancel.clone();
-        let task = tokio::spawn(async move { answered(reply, errand(&work, command, &stop).await) });
+        let task = tokio::spawn(async move { (reply, work.errand(command, &stop).await) });
         self.errand = Some(Running { task, cancel });
     }
 
@@ -236,45 +243,26 @@ impl Desk {
 
     /// Stops whatever runs, and returns when it has ended.
     async fn stop(&mut self) {
+        self.stop_turn().await;
+        stopped(&mut self.errand).await;
+        stopped(&mut self.bash).await;
+    }
+
+    async fn stop_turn(&mut self) {
         if let Some(turn) = &self.turn {
             turn.cancel.cancel();
             let ended = over(&mut self.turn).await;
             self.turn_ended(ended, false);
         }
-        if let Some(errand) = &self.errand {
-            errand.cancel.cancel();
-            // One that broke down changed nothing, and whoever asked hears that nobody answers.
-            let _ = over(&mut self.errand).await;
-            self.errand = None;
-        }
-        if let Some(bash) = &self.bash {
-            bash.cancel.cancel();
-            // A command that broke down left no entry, and whoever asked hears that nobody answers.
-            let _ = over(&mut self.bash).await;
-            self.bash = None;
-        }
     }
 }
 
-async fn errand(work: &Workplace, command: Command, cancel: &CancellationToken) -> Result<Reply, Error> {
-    match command {
-        Command::Navigate(wish) => work.navigate(&wish, cancel).await.map(Reply::Navigated),
-        Command::Compact { focus } => {
-            let (_, at) = work.here();
-            work.compact(at, Reason::Manual, focus.as_deref(), cancel).await.map(Reply::Compacted)
-        }
-        Command::Graft { tip, summarize, instructions } => {
-            let entry = work.graft(&tip, summarize, instructions.as_deref(), cancel).await?;
-            Ok(Reply::Stored { entry })
-        }
-        _ => Ok(Reply::Done),
-    }
-}
-
-fn stored(outcome: Outcome) -> Reply {
-    match outcome {
-        Outcome::Stored(stored) => Reply::Stored { entry: stored.id },
-        Outcome::Nothing | Outcome::Cancelled => Reply::Done,
+async fn stopped(running: &mut Option<Running<Ready>>) {
+    if let Some(Running { task, cancel }) = running {
+        cancel.cancel();
+        let ready = task.await;
+        *running = None;
+        given(ready);
     }
 }
 
@@ -283,6 +271,13 @@ async fn over<T>(running: &mut Option<Running<T>>) -> Result<T, JoinError> {
     match running {
         Some(running) => (&mut running.task).await,
         None => pending().await,
+    }
+}
+
+/// What broke down changed nothing more, and whoever asked hears that nobody answers.
+fn given(ready: Result<Ready, JoinError>) {
+    if let Ok((reply, answer)) = ready {
+        answered(reply, answer);
     }
 }
 

@@ -8,7 +8,7 @@ use osier_model::{ModelInfo, ThinkingLevel};
 use osier_session::{Commit, Cursor, Outcome, Session, State, Stored};
 use osier_store::{StoreError, Version};
 use osier_tools::ToolSpec;
-use osier_tools::approvals::Mode;
+use osier_tools::approvals::{Approvals, Mode};
 use osier_tree::scan::Raw;
 use osier_tree::{Draft, Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
@@ -50,6 +50,8 @@ pub(crate) struct Now {
     pub(crate) model: Option<Arc<ModelInfo>>,
     pub(crate) thinking: Option<ThinkingLevel>,
     pub(crate) approval: Option<Mode>,
+    /// What is allowed in this run, of a session whose own approvals do not count.
+    pub(crate) allowed: Approvals,
 }
 
 impl Workplace {

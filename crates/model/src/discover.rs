@@ -14,6 +14,8 @@ use crate::registry::Registry;
 use crate::request::{Api, ModelInfo};
 
 const PATIENCE: Duration = Duration::from_secs(10);
+/// More than any list of models.
+const LONGEST: usize = 16 << 20;
 
 /// The server's models, each with what it tells about its size and the rest as the registry assumes.
 pub(crate) async fn discover(
@@ -28,9 +30,15 @@ pub(crate) async fn discover(
     let headers = crate::remote::headers(provider, key, provider.api, &[])
         .map_err(|hint| Failure::NotConfigured { provider: provider.id.clone(), hint })?;
     let asking = async {
-        let response = client.get(provider.url(path)).headers(headers).send().await?;
+        let mut response = client.get(provider.url(path)).headers(headers).send().await?;
         let status = response.status().as_u16();
-        Ok::<_, reqwest::Error>((status, response.bytes().await?))
+        let mut body = Vec::new();
+        while body.len() <= LONGEST
+            && let Some(bytes) = response.chunk().await?
+        {
+            body.extend_from_slice(&bytes);
+        }
+        Ok::<_, reqwest::Error>((status, body))
     };
     let (status, body) = match timeout(PATIENCE, asking).await {
         Err(_) => return Err(network(format!("no answer within {} s", PATIENCE.as_secs()))),
@@ -40,10 +48,12 @@ pub(crate) async fn discover(
     if status != 200 {
         return Err(refusal(&Answer::over_http(&provider.id, "", status, &body)));
     }
-    let list: Value = serde_json::from_slice(&body).map_err(|error| Failure::Malformed {
-        provider: provider.id.clone(),
-        said: format!("its list of models is not JSON ({error})"),
-    })?;
+    let malformed = |said: String| Failure::Malformed { provider: provider.id.clone(), said };
+    if body.len() > LONGEST {
+        return Err(malformed("a list of models without end".to_owned()));
+    }
+    let list: Value = serde_json::from_slice(&body)
+        .map_err(|error| malformed(format!("its list of models is not JSON ({error})")))?;
     Ok(read(&list, registry, provider))
 }
 

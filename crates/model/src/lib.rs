@@ -27,10 +27,10 @@ pub mod scripted;
 mod sse;
 mod surroundings;
 mod thinking;
+mod told;
 mod tool_id;
 mod usage;
 
-pub use arguments::mended as partial_arguments;
 pub use block::{Block, Image, Text, Thinking, ToolCall};
 pub use compat::{Compat, CompatSpec, MaxTokensField, Reasoning};
 pub use draft::Draft;

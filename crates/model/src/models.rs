@@ -23,7 +23,6 @@ pub struct Models {
     registry: Arc<Registry>,
     net: Net,
     remotes: Mutex<HashMap<String, Remote>>,
-    guests: HashMap<String, Arc<dyn Model>>,
     offline: Offline,
 }
 
@@ -34,18 +33,11 @@ impl Models {
             offline: Offline::new(surroundings.clone()),
             net: Net::new(surroundings, Retry::default()),
             remotes: Mutex::default(),
-            guests: HashMap::new(),
         }
     }
 
     pub fn with_retry(mut self, retry: Retry) -> Models {
         self.net.retry = retry;
-        self
-    }
-
-    /// Lets another model answer for a provider, listed or not.
-    pub fn with_guest(mut self, provider: impl Into<String>, model: Arc<dyn Model>) -> Models {
-        self.guests.insert(provider.into(), model);
         self
     }
 
@@ -80,9 +72,6 @@ impl Models {
 
 impl Model for Models {
     fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas {
-        if let Some(guest) = self.guests.get(&request.model.provider) {
-            return guest.stream(request, cancel);
-        }
         if request.model.api == Api::Offline {
             return self.offline.stream(request, cancel);
         }

@@ -73,8 +73,19 @@ impl Provider {
         ["localhost", "127.", "[::1]", "0.0.0.0"].iter().any(|local| host.starts_with(local))
     }
 
-    pub(crate) fn header_secrets(&self) -> impl Iterator<Item = &SecretString> {
-        self.headers.iter().map(|(_, value)| value)
+    /// What it holds that no text may show: the values of headers, and what an address has besides a host and a path.
+    pub(crate) fn secrets(&self) -> Vec<SecretString> {
+        let rest = self.base_url.split_once("://").map_or(&*self.base_url, |(_, rest)| rest);
+        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+        let user = rest[..end].rsplit_once('@').map(|(user, _)| user);
+        let password = user.map(|user| user.split_once(':').map_or(user, |(_, password)| password));
+        let query = rest.split_once('?').map(|(_, query)| query);
+        let values = query
+            .into_iter()
+            .flat_map(|query| query.split('&'))
+            .map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+        let in_address = password.into_iter().chain(values).map(SecretString::from);
+        self.headers.iter().map(|(_, value)| value.clone()).chain(in_address).collect()
     }
 }
 

@@ -74,11 +74,6 @@ impl Registry {
         &self.models
     }
 
-    /// The listed models whose provider has what it needs.
-    pub fn usable(&self, surroundings: &Surroundings) -> Vec<Arc<ModelInfo>> {
-        self.models.iter().filter(|model| self.is_ready(model, surroundings).is_ok()).cloned().collect()
-    }
-
     /// Whether a model can be asked; the hint says what is missing.
     pub fn is_ready(&self, model: &ModelInfo, surroundings: &Surroundings) -> Result<(), String> {
         match self.providers.get(&model.provider) {
@@ -176,8 +171,7 @@ mod tests {
         assert_eq!(registry.provider("local").unwrap().key, KeySource::Env(vec!["LOCAL_KEY".to_owned()]));
         assert_eq!(registry.is_ready(&model, &Surroundings::none()), Err("set LOCAL_KEY".to_owned()));
         let with_key = Surroundings::new(|name| (name == "LOCAL_KEY").then(|| "x".to_owned()));
-        let usable: Vec<String> = registry.usable(&with_key).iter().map(|model| model.full_name()).collect();
-        assert_eq!(usable, ["local/smollm2", "offline/offline"]);
+        assert_eq!(registry.is_ready(&model, &with_key), Ok(()));
     }
 
     #[test]
@@ -237,6 +231,15 @@ mod tests {
             providers.other: only one of `api_key_env`, `api_key_command` and `api_key_file` can be set"#]]
         .assert_eq(&problems);
         assert!(registry.find("anthropic/claude-opus-5-5").is_ok());
+    }
+
+    #[test]
+    fn a_price_with_a_key_nobody_knows_is_no_price() {
+        for price in ["{ inptu = 3 }", "{ input = 3, tiers = [{ abvoe = 1 }] }"] {
+            let config = format!("base_url = \"http://x\"\nmodels = [{{ id = \"m\", price = {price} }}]");
+            let error = toml::from_str::<ProviderSpec>(&config).unwrap_err().to_string();
+            assert!(error.contains("unknown field"), "{error}");
+        }
     }
 
     #[test]

@@ -18,13 +18,13 @@ pub(crate) use self::exchange::headers;
 use crate::discover::discover;
 use crate::draft::Draft;
 use crate::failure::Failure;
-use crate::key::scrubbed;
 use crate::message::StopReason;
 use crate::net::Net;
 use crate::port::{Delta, Deltas, Model};
 use crate::provider::Provider;
 use crate::registry::Registry;
 use crate::request::{ModelInfo, Request};
+use crate::told::presentable;
 
 /// See the module.
 #[derive(Clone)]
@@ -59,8 +59,9 @@ impl Remote {
 
     /// The failure as it may be shown: no text from outside may hold the key that was used, or any other secret.
     async fn cleaned(&self, failure: Failure, used: Option<&SecretString>) -> Failure {
-        let secrets: Vec<&SecretString> = used.into_iter().chain(self.provider.header_secrets()).collect();
-        let failure = failure.map_said(|said| scrubbed(said, &secrets));
+        let own = self.provider.secrets();
+        let secrets: Vec<&SecretString> = used.into_iter().chain(&own).collect();
+        let failure = failure.map_said(|said| presentable(said, &secrets));
         if matches!(failure, Failure::Unauthorized { .. }) {
             *self.key.lock().await = None;
         }
@@ -141,7 +142,7 @@ impl Run {
                 return None;
             }
             if self.cancel.is_cancelled() {
-                return Some(self.end(Err(Failure::Cancelled)));
+                self.cancelled();
             }
             if let Some(delta) = self.ready.pop_front() {
                 self.draft.apply(&delta);
@@ -203,6 +204,14 @@ impl Run {
         }
     }
 
+    /// What was said but not handed out is dropped; what it cost is not.
+    fn cancelled(&mut self) {
+        if !matches!(self.state, State::Closing(Err(Failure::Cancelled))) {
+            self.ready.retain(|delta| matches!(delta, Delta::Start { .. } | Delta::Usage(_)));
+            self.over(Err(Failure::Cancelled));
+        }
+    }
+
     /// Nothing more will come.
     fn over(&mut self, result: Result<StopReason, Failure>) {
         self.ready.extend(self.held.drain(..));
@@ -226,7 +235,6 @@ impl Run {
 
     fn end(&mut self, ending: Result<StopReason, Failure>) -> Delta {
         self.state = State::Ended;
-        self.ready.clear();
         self.draft.clone().end(ending, self.request.max_tokens)
     }
 }

@@ -41,8 +41,6 @@ pub enum Cache {
     /// A few minutes, renewed by each use.
     #[default]
     Short,
-    /// An hour, or as long as the provider offers.
-    Long,
 }
 
 /// The wire protocol of a model.

@@ -30,11 +30,6 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// One try, no more.
-    pub fn never() -> Retry {
-        Retry { tries: 1, ..Retry::default() }
-    }
-
     /// How long to wait after `tried` tries, the last of which failed; `None` to give up. `dice` is between 0 and 1
     /// and spreads clients that failed together.
     pub fn delay(&self, tried: u32, failure: &Failure, dice: f64) -> Option<Duration> {
@@ -100,7 +95,8 @@ mod tests {
         for failure in [Failure::Cancelled, Failure::Refused { said: String::new() }] {
             assert_eq!(Retry::default().delay(1, &failure, 0.5), None);
         }
-        assert_eq!(Retry::never().delay(1, &overloaded(None), 0.5), None);
+        let once = Retry { tries: 1, ..Retry::default() };
+        assert_eq!(once.delay(1, &overloaded(None), 0.5), None);
     }
 
     #[test]

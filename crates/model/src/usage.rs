@@ -75,7 +75,7 @@ impl std::ops::AddAssign for Usage {
 
 /// Dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
@@ -87,7 +87,7 @@ pub struct Price {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, deny_unknown_fields)]
 pub struct Tier {
     pub above: u64,
     pub input: f64,

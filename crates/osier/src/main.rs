@@ -1,11 +1,13 @@
 //! The `osier` command: composes the crates, decides nothing.
 
+mod agree;
 #[expect(clippy::enum_variant_names, reason = "hidden commands say what they are for in their names")]
 mod bench;
 mod cli;
 mod config;
 mod demo;
 mod doctor;
+mod errand;
 mod failure;
 mod home;
 mod layout;

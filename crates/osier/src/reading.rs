@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use anyhow::{Result, bail};
 use osier_session::{Session, State};
 use osier_store::{StoreError, Texts};
+use osier_tree::asking::Asks;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::{Card, CardFold};
+use osier_tree::projection::context::model_of;
 use osier_tree::{Place, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
@@ -25,6 +27,36 @@ pub(crate) async fn lines(session: &Session, wanted: &[Seq]) -> Result<Held> {
         })
         .await?;
     Ok(held)
+}
+
+/// Gives work that wants to see lines what it wants.
+pub(crate) async fn answer(session: &Session, asks: &mut dyn Asks) -> Result<()> {
+    loop {
+        let wanted = asks.wants();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        asks.give(&lines(session, &wanted).await?);
+    }
+}
+
+/// How many tokens the context of a place takes, as far as that can be told.
+pub(crate) async fn tokens(session: &Session, at: Place) -> Result<u64> {
+    let mut weighing = session.tree().weighing(at);
+    answer(session, &mut weighing).await?;
+    Ok(weighing.tokens())
+}
+
+/// The `provider/id` of the model that the path of a session used last.
+pub(crate) async fn model_on_path(session: &Session) -> Result<Option<String>> {
+    let tree = session.tree();
+    let seq = session.main().place().and_then(|seq| tree.head(seq).model);
+    let lines = lines(session, seq.as_slice()).await?;
+    let named = seq.and_then(|seq| lines.get(&seq)).and_then(|line| {
+        let (provider, id) = model_of(&read_entry(line).ok()?)?;
+        Some(format!("{}/{}", provider.text()?, id.text()?))
+    });
+    Ok(named)
 }
 
 /// The one-line texts of all entries, from the store's cache where it has them.

@@ -4,6 +4,7 @@
 //! Trust is given to what a folder asked for at that time. If it asks for something else later, it is not trusted.
 
 pub(crate) mod command;
+mod contents;
 mod records;
 
 use std::io::{BufRead, IsTerminal, Write};
@@ -90,7 +91,12 @@ fn wishes(project: &Project, wanted: &[Found]) -> Vec<Wish> {
     };
     let of_folder = |name: &&str| {
         let name = format!("{name}/");
-        project.folder().join(&name).is_dir().then(|| Wish { whole: name.clone(), shown: name.clone(), name })
+        let folder = project.folder().join(&name);
+        folder.is_dir().then(|| {
+            let (names, hash) = contents::of(&folder);
+            let shown = format!("{name} ({})", names.join(", "));
+            Wish { whole: format!("{name} {hash}"), shown, name }
+        })
     };
     wanted.iter().map(of_key).chain(FOLDERS.iter().filter_map(of_folder)).collect()
 }

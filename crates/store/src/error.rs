@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use crate::port::Version;
 
+/// What a server or its driver said.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// See the module.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -31,6 +34,12 @@ pub enum StoreError {
     Busy { id: String },
     #[error("entry {seq} is not in the log")]
     NoSuchEntry { seq: usize },
+    /// A server is away or does not answer. What it acknowledged is safe, and the same call can be made again.
+    #[error("store {store} cannot be reached: {why}; {advice}")]
+    Unavailable { store: String, why: String, advice: &'static str, source: Cause },
+    /// A server answers, and will not do what it is asked for until something is changed.
+    #[error("store {store} refuses: {why}; {advice}")]
+    Refused { store: String, why: String, advice: &'static str, source: Cause },
     #[error("cannot {what} {}", path.display())]
     Io { what: &'static str, path: PathBuf, source: std::io::Error },
 }

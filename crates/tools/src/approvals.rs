@@ -1,6 +1,7 @@
 //! Whether a call may run, must be asked about, or was refused. Pure: the session's settings and a call's preview go in, a
 //! decision comes out. Allowances belong to one session; nothing here is shared or remembered.
 
+mod beginning;
 mod simple_command;
 
 use std::fmt;
@@ -10,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::builtin::bash;
 use crate::outcome::ToolOutcome;
 use crate::port::{Change, Kind, Preview, ToolSpec};
-use simple_command::{offered_prefix, quoted, words};
+use simple_command::{quoted, words};
 
 /// How much may happen without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,7 +46,7 @@ impl Mode {
 pub enum Allowance {
     /// Every call of a tool, as far as it stays in the project.
     Tool(String),
-    /// Single commands that begin with these words.
+    /// This single command, and those that begin so if its words say all about what they do; see `beginning`.
     Command(Vec<String>),
 }
 
@@ -60,7 +61,7 @@ impl Allowance {
         match (self, change) {
             (Allowance::Tool(name), _) => name == tool,
             (Allowance::Command(prefix), Change::Command { command }) => {
-                tool == bash::NAME && words(command).is_some_and(|words| words.starts_with(prefix))
+                tool == bash::NAME && words(command).is_some_and(|words| beginning::covers(prefix, &words))
             }
             (Allowance::Command(_), _) => false,
         }
@@ -155,7 +156,7 @@ impl Approvals {
 
 fn offers(tool: &ToolSpec, change: &Change) -> Vec<Allowance> {
     let narrow = match change {
-        Change::Command { command } if tool.name == bash::NAME => words(command).map(offered_prefix),
+        Change::Command { command } if tool.name == bash::NAME => words(command).map(beginning::offered),
         _ => None,
     };
     narrow.map(Allowance::Command).into_iter().chain([Allowance::Tool(tool.name.clone())]).collect()

@@ -1,13 +1,13 @@
 //! The tools of Osier itself, one file each.
 
-pub mod bash;
-pub mod edit;
-pub mod find;
-pub mod grep;
-pub mod ls;
-pub mod read;
-pub mod todo;
-pub mod write;
+pub(crate) mod bash;
+pub(crate) mod edit;
+pub(crate) mod find;
+pub(crate) mod grep;
+pub(crate) mod ls;
+pub(crate) mod read;
+pub(crate) mod todo;
+pub(crate) mod write;
 
 mod change;
 mod walk;
@@ -20,7 +20,7 @@ use crate::arguments::schema;
 use crate::port::{Kind, Tool, ToolSpec};
 
 /// In the order in which a model is told of them.
-pub fn all() -> Vec<Arc<dyn Tool>> {
+pub(crate) fn all() -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(read::Read),
         Arc::new(write::Write),

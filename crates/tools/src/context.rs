@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::progress::Progress;
+use crate::seal::Seal;
 use crate::seen::FilesRead;
 
 /// See the module. Cheap to clone.
@@ -25,6 +26,8 @@ pub struct ToolContext {
     /// What the model knows of files on this path.
     pub files_read: Arc<FilesRead>,
     pub env: Arc<Env>,
+    /// Of the preview that was approved. A change that is not exactly that one is refused.
+    pub seal: Option<Seal>,
 }
 
 impl ToolContext {
@@ -38,6 +41,7 @@ impl ToolContext {
             artefacts: artefacts.into(),
             files_read: Arc::default(),
             env: Arc::new(env),
+            seal: None,
         }
     }
 }

@@ -5,26 +5,27 @@
 //! remembers a conversation: what was read or planned is in the details of results, and callers replay it from the path.
 
 pub mod approvals;
-pub mod builtin;
-pub mod context;
-pub mod files;
-pub mod outcome;
-pub mod paths;
-pub mod port;
-pub mod progress;
-pub mod seen;
-pub mod toolbox;
 pub mod user_bash;
 
 mod arguments;
 mod blocking;
+mod builtin;
+mod context;
 mod diff;
 mod filetext;
+mod folder;
 mod matching;
+mod outcome;
+mod paths;
 mod picture;
+mod port;
+mod progress;
 mod save;
+mod seal;
+mod seen;
 mod shell;
 mod size;
+mod toolbox;
 mod window;
 
 pub use approvals::{Allowance, Approvals, Decision, Mode, denied};
@@ -34,5 +35,6 @@ pub use outcome::{Content, ToolOutcome};
 pub use paths::{Touched, Touches};
 pub use port::{Change, Kind, Preview, Tool, ToolCall, ToolSpec, Toolbox};
 pub use progress::{Live, Progress};
+pub use seal::Seal;
 pub use seen::{FilesRead, Stamp};
 pub use toolbox::Tools;

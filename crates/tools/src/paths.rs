@@ -5,15 +5,15 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::context::ToolContext;
+use crate::folder::Folder;
 use crate::matching;
 use crate::outcome::ToolOutcome;
 
@@ -125,10 +125,9 @@ impl Place {
 
     /// Opens an ordinary file for reading; waits for nothing, whatever the name leads to.
     pub(crate) fn open(&self, doing: &str) -> Result<(File, Metadata), ToolOutcome> {
-        let found = fs::metadata(&self.real).map_err(|error| self.failure(doing, &error))?;
+        let found = fs::symlink_metadata(&self.real).map_err(|error| self.failure(doing, &error))?;
         self.ordinary(&found)?;
-        let flags = OFlags::NONBLOCK.bits() as i32;
-        let opened = File::options().read(true).custom_flags(flags).open(&self.real);
+        let opened = Folder::of(&self.real, false).and_then(|(folder, name)| folder.read(&name));
         let opened = opened.and_then(|file| file.metadata().map(|metadata| (file, metadata)));
         let (file, metadata) = opened.map_err(|error| self.failure(doing, &error))?;
         self.ordinary(&metadata)?;
@@ -143,6 +142,7 @@ impl Place {
         }
         Err(ToolOutcome::failed(match () {
             () if kind.is_dir() => format!("{name} is a folder, not a file: ls shows what is in it"),
+            () if kind.is_symlink() => format!("{name} became a symbolic link just now: try again"),
             () if kind.is_fifo() => format!("{name} is a pipe, not a file"),
             () if kind.is_socket() => format!("{name} is a socket, not a file"),
             () => format!("{name} is a device, not a file"),

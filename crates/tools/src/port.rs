@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
 use crate::paths::Touches;
+use crate::seal::Seal;
 
 /// What a tool does to the world, as far as approval is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,11 +62,19 @@ pub enum Change {
 pub struct Preview {
     pub touches: Touches,
     pub change: Change,
+    /// Goes into the context of the run, so that nothing but this is done.
+    #[serde(skip)]
+    pub seal: Option<Seal>,
 }
 
 impl Preview {
+    /// A call that touches no file by itself.
+    pub fn of(change: Change) -> Preview {
+        Preview { touches: Touches::default(), change, seal: None }
+    }
+
     pub fn nothing() -> Preview {
-        Preview { touches: Touches::default(), change: Change::Nothing }
+        Preview::of(Change::Nothing)
     }
 }
 
@@ -77,7 +86,7 @@ pub trait Tool: Send + Sync + Debug {
     /// Foretells a call without changing anything. `Err` is the outcome of a call that cannot succeed, so that nobody is
     /// asked to approve it.
     async fn preview(&self, arguments: &Value, _ctx: &ToolContext) -> Result<Preview, ToolOutcome> {
-        Ok(Preview { touches: Touches::default(), change: Change::Call { arguments: arguments.clone() } })
+        Ok(Preview::of(Change::Call { arguments: arguments.clone() }))
     }
 
     /// Runs a call. Dropping the future stops it; so does the context's token, with an outcome.

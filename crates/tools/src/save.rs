@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Gid, Uid};
-use tempfile::Builder;
+
+use crate::folder::Folder;
 
 /// Two calls of one turn may change the same file. Each file has one of these locks, and some share one.
 static LOCKS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
@@ -21,26 +22,22 @@ pub(crate) fn lock(path: &Path) -> MutexGuard<'static, ()> {
     LOCKS[(hasher.finish() % 64) as usize].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// `path` is free of links; `old` is the file that is there now. Missing folders are made.
+/// `path` is free of links and no link is followed on the way there; `old` is the file that is there now. Missing folders
+/// are made.
 pub(crate) fn save(path: &Path, bytes: &[u8], old: Option<&Metadata>) -> io::Result<Metadata> {
-    let folder = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
-    if old.is_none() {
-        fs::create_dir_all(folder)?;
-    }
+    let (folder, name) = Folder::of(path, old.is_none())?;
     let mode = old.map_or(0o666, |old| old.permissions().mode() & 0o7777);
-    let mut beside = Builder::new()
-        .prefix(".osier-")
-        .permissions(Permissions::from_mode(mode & 0o777))
-        .tempfile_in(folder)?;
-    beside.write_all(bytes)?;
+    let mut beside = folder.beside(mode & 0o777)?;
+    beside.file.write_all(bytes)?;
     if let Some(old) = old {
-        keep_owner(beside.as_file(), old);
+        keep_owner(&beside.file, old);
         // The umask does not apply to what somebody set on purpose.
-        beside.as_file().set_permissions(Permissions::from_mode(mode))?;
+        beside.file.set_permissions(Permissions::from_mode(mode))?;
     }
-    beside.as_file().sync_all()?;
-    let file = beside.persist(path).map_err(|error| error.error)?;
-    file.metadata()
+    beside.file.sync_all()?;
+    let metadata = beside.file.metadata()?;
+    beside.put(&name)?;
+    Ok(metadata)
 }
 
 /// As far as this user may; a file of one's own needs nothing.
@@ -48,5 +45,35 @@ fn keep_owner(file: &fs::File, old: &Metadata) {
     let same = file.metadata().is_ok_and(|new| (new.uid(), new.gid()) == (old.uid(), old.gid()));
     if !same {
         let _ = rustix::fs::fchown(file, Some(Uid::from_raw(old.uid())), Some(Gid::from_raw(old.gid())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_folder_that_became_a_link_is_not_followed() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        fs::create_dir(base.join("outside")).unwrap();
+        symlink("outside", base.join("folder")).unwrap();
+        for path in ["folder/a", "folder/deep/a"] {
+            assert!(save(&base.join(path), b"x", None).is_err(), "{path}");
+        }
+        assert_eq!(fs::read_dir(base.join("outside")).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_the_file_is_replaced_and_not_followed() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        fs::write(base.join("precious"), "precious").unwrap();
+        symlink("precious", base.join("a")).unwrap();
+        save(&base.join("a"), b"new", None).unwrap();
+        assert_eq!(fs::read(base.join("precious")).unwrap(), b"precious");
+        assert!(fs::symlink_metadata(base.join("a")).unwrap().is_file());
+        assert_eq!(fs::read_dir(&base).unwrap().count(), 2, "nothing is left beside");
     }
 }

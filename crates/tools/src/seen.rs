@@ -83,3 +83,22 @@ impl FilesRead {
         self.seen.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_file_is_what_was_seen_or_written_last() {
+        let stamp = |hash: &str, mtime_ms| Stamp { size: 1, mtime_ms, hash: Some(hash.into()) };
+        let mut files = FilesRead::none();
+        files.insert("a", Some(stamp("1", 1)));
+        files.insert("a", Some(stamp("2", 1)));
+        files.insert("pi", None);
+        assert_eq!(files.about("a", &stamp("2", 9)), Knowledge::Current);
+        assert_eq!(files.about("a", &stamp("1", 1)), Knowledge::Stale);
+        assert_eq!(files.about("pi", &stamp("1", 1)), Knowledge::Current);
+        assert_eq!(files.about("b", &stamp("1", 1)), Knowledge::Unseen);
+        assert_eq!(FilesRead::default().about("b", &stamp("1", 1)), Knowledge::Current);
+    }
+}

@@ -1,4 +1,5 @@
-//! A command that prints 100 MB costs the file it is kept in, not memory. Alone in its process, to measure it.
+//! A command that prints 100 MB costs the file it is kept in, not memory, and a line of 100 MB is not read into it. Alone in
+//! its process, to measure it.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 use std::fs;
@@ -15,7 +16,7 @@ fn peak() -> u64 {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_hundred_megabytes_of_output_stay_out_of_memory() {
+async fn a_hundred_megabytes_stay_out_of_memory() {
     let folder = tempfile::tempdir().unwrap();
     let env = Env::new([("PATH".into(), std::env::var_os("PATH").unwrap())]);
     let ctx = ToolContext::new(folder.path(), folder.path().join("artefacts"), env);
@@ -36,4 +37,11 @@ async fn a_hundred_megabytes_of_output_stay_out_of_memory() {
     }
     let grown = peak() - before;
     assert!(grown < 8 * 1024, "{grown} KB more than before");
+
+    tools.run(call("head -c 100000000 /dev/zero | tr '\\0' x > line"), &ctx).await;
+    let grep = ToolCall { id: "c".into(), name: "grep".into(), arguments: json!({ "pattern": "needle" }) };
+    let outcome = tools.run(grep, &ctx).await;
+    assert!(outcome.plain_text().contains("not searched to the end"), "{}", outcome.plain_text());
+    let grown = peak() - before;
+    assert!(grown < 32 * 1024, "{grown} KB more than before");
 }

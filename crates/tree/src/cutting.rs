@@ -7,7 +7,7 @@ mod choice;
 mod limits;
 mod prepared;
 
-use crate::asking::{Asks, answer};
+use crate::asking::{Asks, Piece, answer};
 use crate::fold::{Place, SessionTree};
 use crate::heads::Seq;
 use crate::projection::Lines;
@@ -33,7 +33,7 @@ pub enum NothingToCut {
 pub struct Cut {
     /// The first entry that stays as it is.
     pub first_kept: Seq,
-    /// What the summary will stand for, oldest first.
+    /// What the summary will stand for, oldest first. What an edit took away is among it, and says nothing.
     pub history: Vec<Item>,
     /// The beginning of the turn whose end is kept. Empty if no turn is split.
     pub prefix: Vec<Item>,
@@ -63,22 +63,16 @@ pub struct Cutting {
 
 impl SessionTree {
     /// Looks for a cut in the path to `at` that keeps about `keep_recent` tokens as they are.
-    pub fn cutting(&self, at: Place, keep_recent: u64) -> Result<Cutting, NothingToCut> {
+    pub fn cutting(&self, at: Place, keep_recent: u64) -> Cutting {
         let weighing = self.weighing(at);
         let previous = at.and_then(|seq| self.head(seq).compaction);
         let range = weighing.pieces().len() - usize::from(previous.is_some());
-        let newest = weighing.pieces()[..range].first();
-        if let (Some(previous), newest) = (previous, newest)
-            && newest.is_none_or(|piece| piece.head.depth < self.head(previous).depth)
-        {
-            return Err(NothingToCut::AlreadyCompacted);
-        }
-        Ok(Cutting { weighing, keep_recent, previous, range, found: None })
+        Cutting { weighing, keep_recent, previous, range, found: None }
     }
 
     /// Looks for a cut with all lines at hand.
     pub fn cut(&self, at: Place, keep_recent: u64, lines: &dyn Lines) -> Result<Cut, NothingToCut> {
-        let mut cutting = self.cutting(at, keep_recent)?;
+        let mut cutting = self.cutting(at, keep_recent);
         answer(&mut cutting, lines);
         cutting.finish(self)
     }
@@ -96,18 +90,25 @@ impl Cutting {
 
     pub fn finish(self, tree: &SessionTree) -> Result<Cut, NothingToCut> {
         let choice = self.choice();
+        let before = |piece: &Piece, seq: Seq| piece.head.depth < tree.head(seq).depth;
+        if let Some(previous) = self.previous
+            && choice.known().all(|piece| before(piece, previous))
+        {
+            return Err(NothingToCut::AlreadyCompacted);
+        }
         let Some(Found::Cut { at, turn }) = self.found.or_else(|| choice.find()) else {
             return Err(NothingToCut::TooSmall);
         };
-        let told = |from: usize, to: usize| choice.told(from, to);
-        let (history, prefix) = match turn {
-            Some(turn) => (told(turn + 1, self.range), told(at + 1, turn + 1)),
-            None => (told(at + 1, self.range), Vec::new()),
+        let first_kept = choice.first_kept(tree, at);
+        let told = |pieces: &[Piece]| {
+            let told = pieces.iter().rev().filter(|piece| before(piece, first_kept) && is_told(&piece.head));
+            told.map(|piece| piece.item).collect()
         };
+        let turn = turn.unwrap_or(at);
         Ok(Cut {
-            first_kept: choice.first_kept(tree, at),
-            history,
-            prefix,
+            first_kept,
+            history: told(&choice.pieces[turn + 1..]),
+            prefix: told(&choice.pieces[at + 1..=turn]),
             previous: self.previous,
             tokens_before: self.weighing.tokens(),
             tokens_kept: choice.weights[..=at].iter().flatten().sum(),

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashSet;
 
 use crate::children::Children;
-use crate::entry::{Entry, Kind, Role};
+use crate::entry::{Entry, Kind, Role, Why};
 use crate::heads::{Head, Heads, Id, Seq};
 use crate::marks::{Label, Marks};
 
@@ -191,14 +191,21 @@ impl SessionTree {
         checkpoints
     }
 
-    /// Whether somebody still owes the path an answer: a model to a user or a tool result, a tool to a call.
+    /// Whether somebody still owes the path an answer: a model to a user or to results, a tool to a call. What neither asks nor
+    /// answers is looked through: marks, changes of model or prompt, summaries.
     pub fn is_waiting(&self, at: Place) -> bool {
-        let Some(anchor) = self.heads.anchor(at) else { return false };
-        let head = self.head(anchor);
-        match (head.kind, head.role) {
-            (Kind::Backtrack, _) | (_, Role::User | Role::ToolResult) => true,
-            (_, Role::Assistant) => head.calls > 0,
-            _ => false,
+        let mut results = 0u8;
+        for head in self.heads.up(at).map(|seq| self.head(seq)) {
+            match (head.kind, head.role) {
+                (Kind::Backtrack, _) | (Kind::Message, Role::User) => return true,
+                (Kind::Message, Role::ToolResult) => results = results.saturating_add(1),
+                (Kind::Message, Role::Assistant) => {
+                    let broken = matches!(head.why, Why::Error | Why::Aborted | Why::Length);
+                    return if broken { head.calls > results } else { head.calls > 0 };
+                }
+                _ => {}
+            }
         }
+        results > 0
     }
 }

@@ -55,8 +55,10 @@ impl SessionTree {
                 add(draft, self.head(label.set_by).time().unwrap_or(now), &mut taken);
             }
         }
-        if !self.marks().settings().is_empty() {
-            let set: Map<String, Value> = self.marks().settings().clone().into_iter().collect();
+        let set: Map<String, Value> = self.marks().settings().clone().into_iter().collect();
+        let set: Map<String, Value> =
+            set.into_iter().filter(|(key, _)| !OF_ONE_SESSION.contains(&key.as_str())).collect();
+        if !set.is_empty() {
             let draft =
                 Draft::new(Kind::Config, Under::Log).with_value("data", &json!({ "set": set, "unset": [] }));
             add(draft, now, &mut taken);
@@ -87,6 +89,10 @@ impl SessionTree {
         out
     }
 }
+
+/// Settings that a fork does not take along: what was allowed in one session is allowed nowhere else, and what waits to be
+/// said there is said there.
+const OF_ONE_SESSION: [&str; 3] = ["approvalMode", "approvalTools", "queue"];
 
 /// What a fork takes along from a path. Labels and settings are written anew behind it.
 fn stays(kind: Kind) -> bool {

@@ -108,3 +108,15 @@ async fn whoever_joins_sees_the_open_question_and_only_open_ones_can_be_answered
     let late = desk.worker.send(Command::Answer { question, answer: Answer::Once }).await;
     assert!(matches!(late, Err(Error::NoQuestion { id }) if id == question));
 }
+
+#[tokio::test]
+async fn a_file_that_changed_while_somebody_was_asked_is_left_alone() {
+    let desk = Desk::new([write("c1", "a"), Turn::reply("done")]).await;
+    let mut ear = desk.begin(Command::prompt("go")).await;
+    let (question, _) = ear.until_asked().await;
+    desk.write("a", "mine");
+    desk.send(Command::Answer { question, answer: Answer::Once }).await;
+    assert_eq!(ear.end().await.0, Some(Finished::Done));
+    let told = &desk.last_results()[0];
+    assert!(told.starts_with("nothing was changed: a has another content than when"), "{told}");
+}

@@ -53,7 +53,18 @@ impl Desk {
         turns: impl IntoIterator<Item = Turn>,
         change: impl FnOnce(&mut Parts),
     ) -> Desk {
-        let session = Session::open(store.clone(), "s", Env::default()).await.unwrap();
+        Desk::open_in(Env::default(), store, folder, turns, change).await
+    }
+
+    /// The same with a time and ids of its own.
+    pub(crate) async fn open_in(
+        env: Env,
+        store: Arc<dyn Store>,
+        folder: Arc<tempfile::TempDir>,
+        turns: impl IntoIterator<Item = Turn>,
+        change: impl FnOnce(&mut Parts),
+    ) -> Desk {
+        let session = Session::open(store.clone(), "s", env).await.unwrap();
         let model = Scripted::new(turns);
         let mut parts = parts(&model, folder.path());
         change(&mut parts);

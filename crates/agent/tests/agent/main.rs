@@ -3,17 +3,29 @@
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod approvals;
+mod backtracks;
 mod cancel;
 mod choice;
+mod compactions;
 mod costs;
 mod counting;
 mod crash;
 mod desk;
+mod errands;
 mod events;
+mod fullness;
+mod gated;
+mod grafts;
+mod moves;
 mod next_step;
+mod picture;
 mod prefix;
 mod prompts;
 mod queue;
+mod restoring;
 mod side;
+mod spending;
+mod stage;
+mod summaries;
 mod tools;
 mod turns;

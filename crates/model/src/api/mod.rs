@@ -76,12 +76,9 @@ pub(crate) fn key_header(api: Api) -> (&'static str, &'static str) {
 
 /// Reads the data of an event as JSON.
 fn json(event: &Event, provider: &str) -> Result<Value, Failure> {
-    serde_json::from_str(&event.data).map_err(|error| {
-        let beginning: String = event.data.chars().take(80).collect();
-        Failure::Malformed {
-            provider: provider.to_owned(),
-            said: format!("an event is not JSON ({error}): {beginning}"),
-        }
+    serde_json::from_str(&event.data).map_err(|error| Failure::Malformed {
+        provider: provider.to_owned(),
+        said: format!("an event is not JSON ({error}): {}", event.data),
     })
 }
 

@@ -11,6 +11,7 @@ use crate::tool_id::Minter;
 
 /// The blocks of the next message. A pure function of the request.
 pub(super) fn reply(request: &Request) -> Vec<Block> {
+    let request = &without_checkpoints(request);
     if let Some(text) = summary::summary(request) {
         return vec![Block::text(text)];
     }
@@ -22,6 +23,21 @@ pub(super) fn reply(request: &Request) -> Vec<Block> {
         _ if talk.done.is_empty() => vec![Block::text(without_tools(request, &talk, language))],
         _ => vec![Block::text(answer::from_results(&talk.done, language) + &talk.introduction(language))],
     }
+}
+
+/// The request without the marks that say where one can return to: nobody said them, and no tool printed them.
+fn without_checkpoints(request: &Request) -> Request {
+    let mut request = request.clone();
+    let is_mark =
+        |block: &Block| matches!(block, Block::Text(text) if text.text.starts_with("<system>Checkpoint "));
+    for message in &mut request.messages {
+        match message {
+            Message::User(user) => user.content.retain(|block| !is_mark(block)),
+            Message::ToolResult(result) => result.content.retain(|block| !is_mark(block)),
+            Message::System(_) | Message::Assistant(_) => {}
+        }
+    }
+    request
 }
 
 /// The conversation since the user last spoke.

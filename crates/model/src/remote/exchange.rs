@@ -75,8 +75,7 @@ impl Exchange {
         if !response.status().is_success() {
             return Err(refused(provider, net, request, response, was_long).await);
         }
-        let kind =
-            kind(&response).map_err(|said| Failure::Malformed { provider: provider.id.clone(), said })?;
+        let kind = kind(&response).map_err(not_configured)?;
         Ok(Exchange {
             provider: provider.id.clone(),
             silence: provider.patience.silence,
@@ -214,7 +213,7 @@ fn kind(response: &Response) -> Result<Kind, String> {
     match kind {
         kind if kind.contains("application/json") => Ok(Kind::Json),
         kind if kind.contains("text/html") => {
-            Err("a web page instead of an answer; check `base_url`".to_owned())
+            Err("it gave a web page instead of an answer; check `base_url`".to_owned())
         }
         _ => Ok(Kind::Events),
     }

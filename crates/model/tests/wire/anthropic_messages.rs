@@ -161,3 +161,24 @@ async fn after_something_was_said_an_overload_is_not_tried_again() {
     ));
     assert_eq!((server.received().len(), message(&deltas).calls().count()), (1, 2));
 }
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_at_all() {
+    let whole = r#"{"type":"message","id":"r","model":"m","role":"assistant","content":[{"type":"text","text":"Whole."},{"type":"tool_use","id":"t","name":"ls","input":{"path":"."}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":3}}"#;
+    let json = Reply::events(whole).header("content-type", "application/json");
+    let server = Server::playing([json]).await;
+    let models = models(&server.url, AnthropicMessages);
+    expect![[r#"
+        start r m
+        usage in 9 out 3 read 0 write 0 thought 0 cost 0.0000150
+        0 text
+        0   Whole.
+        0 end
+        1 call ls t
+        1   {"path":"."}
+        1 end
+        usage in 9 out 3 read 0 write 0 thought 0 cost 0.0000150
+        done ToolUse
+    "#]]
+    .assert_eq(&drawn(&deltas(&models, ask(&models)).await));
+}

@@ -340,6 +340,29 @@ async fn cancelling_before_an_answer_ends_at_once() {
 }
 
 #[tokio::test]
+async fn cancelling_before_any_content_keeps_what_it_cost() {
+    let start = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"r\",\"model\":\"m\",\"usage\":{\"input_tokens\":1000,\"output_tokens\":1}}}\n\n";
+    let server = Server::playing([Reply::stream().send(start).hang()]).await;
+    let models = models(&server.url, Api::AnthropicMessages);
+    // What has come before any content cannot be seen from here, so a slow machine gets more time.
+    for patience in [50, 500, 10_000] {
+        let cancel = CancellationToken::new();
+        let mut stream = models.stream(ask(&models), cancel.clone());
+        let early = tokio::time::timeout(Duration::from_millis(patience), stream.next()).await;
+        assert!(early.is_err(), "{early:?}");
+        cancel.cancel();
+        let deltas: Vec<Delta> = stream.collect().await;
+        crate::support::check_the_rules(&deltas, &ask(&models));
+        assert_eq!(failure(&deltas), &Failure::Cancelled);
+        let usage = crate::support::message(&deltas).usage;
+        if usage.input == 1000 && usage.cost.total > 0.0 {
+            return;
+        }
+    }
+    panic!("what was read before the stop costs nothing");
+}
+
+#[tokio::test]
 async fn cancelling_while_waiting_to_try_again_ends_at_once() {
     let server = Server::playing([Reply::error(529, "").header("retry-after", "50")]).await;
     let models = models(&server.url, Api::AnthropicMessages);

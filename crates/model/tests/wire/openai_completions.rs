@@ -202,5 +202,9 @@ async fn a_filter_an_empty_body_and_a_web_page_are_told_apart() {
         Server::playing([Reply::events("<html>login</html>").header("content-type", "text/html")]).await;
     let models = models(&server.url, OpenaiCompletions);
     let page = drawn(&deltas(&models, ask(&models)).await);
-    assert!(page.ends_with("a web page instead of an answer; check `base_url`\n"), "{page}");
+    assert_eq!(
+        page,
+        "failed Error: p cannot be used yet: it gave a web page instead of an answer; check `base_url`\n"
+    );
+    assert_eq!(server.received().len(), 1, "a wrong address stays wrong");
 }

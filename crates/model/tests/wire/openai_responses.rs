@@ -3,7 +3,8 @@
 use expect_test::expect;
 use osier_model::Api::OpenaiResponses;
 
-use crate::support::play;
+use crate::server::{Reply, Server};
+use crate::support::{ask, deltas, drawn, models, play};
 
 const ALL: &str = include_str!("streams/openai-responses.sse");
 
@@ -56,6 +57,34 @@ data: {"type":"response.completed","response":{"id":"r","status":"completed","us
         done ToolUse
     "#]]
     .assert_eq(&play(OpenaiResponses, stream).await);
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_stream_at_all() {
+    let whole = r#"{"id":"r","object":"response","status":"completed","model":"m","error":null,"output":[{"type":"reasoning","id":"rs","summary":[{"type":"summary_text","text":"Hm."}]},{"type":"message","id":"m1","role":"assistant","content":[{"type":"output_text","text":"Whole."},{"type":"refusal","refusal":" No."}]},{"type":"function_call","id":"fc_1","call_id":"c1","name":"ls","arguments":"{}"}],"usage":{"input_tokens":9,"output_tokens":3}}"#;
+    let error = r#"{"error":{"message":"No such thing","type":"invalid_request_error"}}"#;
+    let json = |body| Reply::events(body).header("content-type", "application/json");
+    let server = Server::playing([json(whole), json(error)]).await;
+    let models = models(&server.url, OpenaiResponses);
+    expect![[r#"
+        start r m
+        0 thinking
+        0   Hm.
+        0 end
+        1 text
+        1   Whole. No.
+        1 end signed {"v":1,"id":"m1"}
+        2 call ls c1|fc_1
+        2   {}
+        2 end
+        usage in 9 out 3 read 0 write 0 thought 0 cost 0.0000150
+        done ToolUse
+    "#]]
+    .assert_eq(&drawn(&deltas(&models, ask(&models)).await));
+    expect![[r#"
+        failed Error: p does not understand the request (status 400). No such thing
+    "#]]
+    .assert_eq(&drawn(&deltas(&models, ask(&models)).await));
 }
 
 #[tokio::test]

@@ -52,6 +52,90 @@ async fn a_server_that_repeats_the_key_does_not_get_it_into_our_texts() {
     }
 }
 
+/// Texts with a key in them, such that each cut on the way falls within it for one of them.
+fn around_every_cut(secret: &str) -> Vec<String> {
+    let lengths = (40..100).chain(560..630).chain(5_980..6_010).step_by(7);
+    lengths.map(|length| format!("{} {secret} and more", "x".repeat(length))).collect()
+}
+
+#[tokio::test]
+async fn no_cut_leaves_the_beginning_of_a_key() {
+    let secret = "zq-token-98765-abcdef";
+    let header = format!("silence_timeout = 5\nheaders = {{ \"x-proxy\" = \"Bearer {secret}\" }}");
+    for api in APIS {
+        for text in around_every_cut(KEY).into_iter().chain(around_every_cut(secret)) {
+            let in_json = serde_json::json!({ "error": { "message": text } });
+            let in_stream = serde_json::json!({ "type": "error", "error": { "message": text } });
+            let replies = [
+                Reply::error(400, &in_json.to_string()),
+                Reply::error(400, &serde_json::json!({ "odd": { "field": text } }).to_string()),
+                Reply::error(400, &format!("<html><b>{text}</b></html>")).header("content-type", "text/html"),
+                Reply::events(&format!("event: error\ndata: {in_stream}\n\n")),
+                Reply::events(&format!("data: {text}\n\n")),
+                Reply::error(200, &text),
+            ];
+            let server = Server::playing(replies.clone()).await;
+            let models = models_with(&server.url, api, &header)
+                .with_retry(osier_model::Retry { tries: 1, ..crate::support::quick() });
+            for _ in &replies {
+                let deltas = deltas(&models, ask(&models)).await;
+                let stored = serde_json::to_string(crate::support::message(&deltas)).unwrap();
+                let everything = format!("{deltas:?} {stored}");
+                for part in ["sk-very", "zq-token"] {
+                    assert!(!everything.contains(part), "{api:?}: {everything}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_too_long_to_be_read_whole_may_end_within_a_key() {
+    for api in APIS {
+        let body = format!("{}{}", " ".repeat((256 << 10) - 10), KEY);
+        let server = Server::playing([Reply::error(400, &body[..256 << 10]).hang()]).await;
+        let models = models(&server.url, api);
+        let deltas = deltas(&models, ask(&models)).await;
+        assert!(!format!("{deltas:?}").contains("sk-very"), "{deltas:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_question_for_models_shows_no_part_of_a_key() {
+    let header = "headers = { \"x-proxy\" = \"Bearer zq-token-98765-abcdef\" }";
+    for text in around_every_cut(KEY).into_iter().chain(around_every_cut("zq-token-98765-abcdef")) {
+        let server = Server::playing([Reply::error(401, &text), Reply::error(200, &text)]).await;
+        let models = models_with(&server.url, Api::OpenaiCompletions, header);
+        for _ in 0..2 {
+            let failure = models.discover("p").await.unwrap_err();
+            let shown = format!("{failure:?}");
+            assert!(!shown.contains("sk-very") && !shown.contains("zq-token"), "{shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn secrets_in_an_address_are_not_shown_either() {
+    let body = r#"{"error":{"message":"no route /v1?key=query-secret-1 for hunter2"}}"#;
+    let server = Server::playing([Reply::error(404, body)]).await;
+    let host = server.url.strip_prefix("http://").unwrap();
+    let models = models(&format!("http://me:hunter2@{host}/v1?key=query-secret-1"), Api::OpenaiCompletions);
+    let shown = format!("{:?}", deltas(&models, ask(&models)).await);
+    assert!(
+        shown.contains("no route") && !shown.contains("query-secret") && !shown.contains("hunter2"),
+        "{shown}"
+    );
+}
+
+#[tokio::test]
+async fn a_list_of_models_without_end_is_not_read_to_its_end() {
+    let piece = vec![b' '; 1 << 20];
+    let endless = (0..40).fold(Reply::error(200, "["), |reply, _| reply.send(&piece));
+    let server = Server::playing([endless.hang()]).await;
+    let failure = models(&server.url, Api::OpenaiCompletions).discover("p").await.unwrap_err();
+    assert_eq!(failure.message(), "p sent something that makes no sense: a list of models without end");
+}
+
 #[tokio::test]
 async fn a_key_from_a_command_is_fetched_once_and_again_after_it_was_refused() {
     let folder = tempfile::tempdir().unwrap();

@@ -55,6 +55,11 @@ impl Answer {
         }
     }
 
+    /// A piece of something beside the conversation.
+    pub(crate) fn aside(&mut self, text: &str) -> String {
+        self.shown(text)
+    }
+
     /// What is left to show when the turn has ended well.
     pub(crate) fn end(&mut self) -> String {
         match self.last.take() {

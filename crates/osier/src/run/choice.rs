@@ -6,7 +6,6 @@ use std::sync::Arc;
 use anyhow::Result;
 use osier_session::{Env, Session};
 use osier_store::{MemoryStore, Store};
-use osier_tools::Approvals;
 use osier_tree::Header;
 use osier_tree::projection::card::Card;
 
@@ -14,8 +13,8 @@ use super::args::Args;
 use super::picker;
 use crate::failure::usage;
 use crate::home::Home;
-use crate::layout::plain;
 use crate::out::remark;
+use crate::reading;
 use crate::sessions::fork;
 use crate::target::{self, Target};
 
@@ -38,7 +37,7 @@ impl Choice {
             return resume(wanted.as_deref(), home).await;
         }
         if let Some(file) = &args.session {
-            return file_of(file, args.approval.is_some(), home).await;
+            return file_of(file, home).await;
         }
         match &args.fork {
             Some(word) => forked(word, home).await,
@@ -58,8 +57,12 @@ impl Choice {
     pub(super) fn elsewhere(&self, home: &Home) -> Option<&Path> {
         let Choice::There(session) = self else { return None };
         let cwd = Path::new(&session.header().cwd);
-        let is_ours = session.file().is_some_and(|file| file.starts_with(home.folder.join("sessions")));
-        (is_ours && cwd != home.cwd && cwd.is_dir()).then_some(cwd)
+        // The copy of a foreign file has its directory from there.
+        let parent = session.header().parent_session.as_deref();
+        let is_own_copy =
+            parent.is_none_or(|parent| Path::new(parent).starts_with(home.folder.join("sessions")));
+        (session.file().is_some() && is_ours(session, home) && is_own_copy && cwd != home.cwd && cwd.is_dir())
+            .then_some(cwd)
     }
 }
 
@@ -111,26 +114,16 @@ pub(super) async fn by_word(word: &str, home: &Home) -> Result<Choice> {
     Ok(Choice::There(Session::open(target.store, &target.key, env(home)).await?))
 }
 
-/// A file that somebody else may have made says what it likes. It may not allow itself anything.
-async fn file_of(file: &str, is_told: bool, home: &Home) -> Result<Choice> {
+async fn file_of(file: &str, home: &Home) -> Result<Choice> {
     if !target::is_path(file) {
         return Err(usage(format!("--session takes a file; for a session of the list: --resume {file}")));
     }
-    let choice = by_word(file, home).await?;
-    if let Choice::There(session) = &choice {
-        let settings = session.tree().marks().settings().clone().into_iter().collect();
-        let approvals = Approvals::from_settings(&settings);
-        let is_ours = session.file().is_some_and(|file| file.starts_with(home.folder.join("sessions")));
-        if approvals != Approvals::default() && !is_ours && !is_told {
-            let mode = approvals.mode.name();
-            return Err(usage(format!(
-                "{} brings approvals of its own (mode {mode}, {} allowances); if they are yours, say --approval {mode}",
-                plain(file),
-                approvals.allowed.len(),
-            )));
-        }
-    }
-    Ok(choice)
+    by_word(file, home).await
+}
+
+/// Whether Osier made the file of a session. Any other may have been made by anybody, and says what it likes.
+pub(super) fn is_ours(session: &Session, home: &Home) -> bool {
+    session.file().is_none_or(|file| file.starts_with(home.folder.join("sessions")))
 }
 
 async fn forked(word: &str, home: &Home) -> Result<Choice> {
@@ -138,10 +131,16 @@ async fn forked(word: &str, home: &Home) -> Result<Choice> {
         Some((word, entry)) if !word.is_empty() && !entry.contains(['/', '.']) => (word, Some(entry)),
         _ => (word, None),
     };
-    let target = Target::find(home, word).await?;
-    let fork = fork::fork(&target, entry, None, home).await?;
+    let source = target::session(home, word).await?;
+    let at = reading::place(&source.tree(), entry)?;
+    let fork = fork::fork(&source, at, false, None, home).await?;
     remark(&format!("osier: forked into session {}", fork.id()));
-    let (store, key) = (fork.store().clone(), fork.key().to_owned());
-    drop(fork);
+    gone_on_with(fork, home).await
+}
+
+/// A session that was just made, to be talked in from now on.
+pub(super) async fn gone_on_with(session: Session, home: &Home) -> Result<Choice> {
+    let (store, key) = (session.store().clone(), session.key().to_owned());
+    drop(session);
     Ok(Choice::There(Session::open(store, &key, env(home)).await?))
 }

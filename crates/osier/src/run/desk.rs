@@ -3,18 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use osier_agent::{Client, Facts, Parts, Prompts, Said, Worker};
-use osier_model::{KeySource, Models, ThinkingLevel};
+use osier_model::{KeySource, ModelInfo, Models, ThinkingLevel};
 use osier_session::Session;
 use osier_tools::{Env, Mode, ToolContext, Toolbox, Tools};
 use osier_tree::entry::read_entry;
-use osier_tree::projection::context::model_of;
 use osier_tree::projection::preview::Previews;
 use osier_tree::{Kind, Role, Seq};
 
 use super::args::Args;
-use super::choice::Choice;
+use super::card;
+use super::choice::{Choice, is_ours};
 use super::follow::Follow;
 use super::prompt;
 use crate::failure::usage;
@@ -22,7 +22,7 @@ use crate::home::{self, Home};
 use crate::layout::plain;
 use crate::out::remark;
 use crate::reading;
-use crate::settings::choice::{Choice as ModelChoice, Wanted, Why, choose};
+use crate::settings::choice::{Choice as ModelChoice, Wanted, Why, choose, for_summaries};
 
 /// See the module.
 #[derive(Debug)]
@@ -33,8 +33,14 @@ pub(super) struct Desk {
     attended: bool,
     models: Arc<Models>,
     tools: Tools,
+    /// The model may return to checkpoints.
+    backtracking: bool,
     model: ModelChoice,
+    summary_model: Option<Arc<ModelInfo>>,
 }
+
+/// The tool for it is the agent's own.
+const BACKTRACK: &str = "backtrack";
 
 /// An open session with an agent at work on it.
 #[derive(Debug)]
@@ -50,14 +56,14 @@ impl Desk {
             Some(cwd) => moved(cwd)?,
             None => home,
         };
-        let tools = tools(&args, &home)?;
+        let (tools, backtracking) = tools(&args, &home)?;
         let models = Arc::new(home.models());
         let registry = models.registry();
         for problem in registry.problems() {
             remark(&format!("osier: {problem}"));
         }
         let of_session = match choice {
-            Choice::There(session) => model_on_path(session).await?,
+            Choice::There(session) => reading::model_on_path(session).await?,
             Choice::New { .. } => None,
         };
         let wanted = Wanted { asked: args.model.as_deref(), of_session: of_session.as_deref() };
@@ -66,7 +72,13 @@ impl Desk {
             Some(_) => usage(error.to_string()),
             None => anyhow!(error),
         })?;
-        Ok(Desk { home, args, attended, models, tools, model })
+        // A person may as well go on with another model; a program must say which.
+        if let Some(text) = model.remark.as_ref().filter(|_| !attended) {
+            bail!("{text}; name another one with --model, say --model offline");
+        }
+        let summary_model =
+            for_summaries(None, &home.settings, registry).context("the setting summary_model")?;
+        Ok(Desk { home, args, attended, models, tools, backtracking, model, summary_model })
     }
 
     /// The same for another session. What named the first one is not said again.
@@ -76,16 +88,7 @@ impl Desk {
     }
 
     pub(super) fn has_tools(&self) -> bool {
-        !self.tools.specs().is_empty()
-    }
-
-    fn has_tool(&self, name: &str) -> bool {
-        self.tools.specs().iter().any(|spec| spec.name == name)
-    }
-
-    /// The model that the session used last cannot be used now.
-    pub(super) fn is_doubtful(&self) -> bool {
-        self.model.remark.is_some()
+        self.backtracking || !self.tools.specs().is_empty()
     }
 
     pub(super) fn model_name(&self) -> String {
@@ -122,30 +125,32 @@ impl Desk {
         {
             session.rename(name).await?;
         }
-        let worker = Worker::start(session.clone(), self.parts()).await?;
+        let worker = Worker::start(session.clone(), self.parts(&session)).await?;
         if is_new && self.home.settings.approval != Mode::default() && self.args.approval.is_none() {
             worker.send(osier_agent::Command::SetApproval(self.home.settings.approval)).await?;
         }
-        if let Some(text) = self.model.remark.as_ref().filter(|_| self.attended) {
-            remark(&format!("osier: {text}"));
+        if let Some(text) = &self.model.remark {
+            remark(&format!("osier: {text}; going on with {}", self.model_name()));
         }
         let follow = Follow::since(&worker, &session, version).await?;
         Ok(Open { session, worker, follow })
     }
 
-    fn parts(&self) -> Parts {
+    fn parts(&self, session: &Session) -> Parts {
         let settings = &self.home.settings;
-        // A program that reads the answer is told that the session's model is missing; a person may as well go on.
-        let is_chosen = self.model.why == Why::Asked || (self.attended && self.model.remark.is_some());
+        let is_chosen = self.model.why == Why::Asked || self.model.remark.is_some();
         Parts {
             default_thinking: settings.thinking,
             chosen_model: is_chosen.then(|| self.model.model.clone()),
             chosen_thinking: self.args.thinking.as_deref().and_then(ThinkingLevel::parse),
             briefing: Arc::new(self.facts()),
             prompts: self.prompts(),
-            // Places to return to mean nothing to a model that cannot return.
-            backtracking: settings.backtracking && self.has_tool("backtrack"),
+            backtracking: self.backtracking,
+            summary_model: self.summary_model.clone(),
+            compacting: settings.compacting,
+            restore_on_move: settings.restore_model_on_move,
             approval: self.args.approval.as_deref().and_then(Mode::named),
+            own_approvals: is_ours(session, &self.home),
             attended: self.attended,
             ..Parts::new(
                 self.models.clone(),
@@ -203,35 +208,29 @@ fn moved(cwd: &Path) -> Result<Home> {
     Ok(home)
 }
 
-fn tools(args: &Args, home: &Home) -> Result<Tools> {
-    let all = Tools::standard();
+/// The tools a model may call, and whether it may return to checkpoints.
+fn tools(args: &Args, home: &Home) -> Result<(Tools, bool)> {
+    let (all, backtracking) = (Tools::standard(), home.settings.backtracking);
     if args.no_tools {
-        return Ok(Tools::default());
+        return Ok((Tools::default(), false));
     }
-    let Some(wanted) = args.tools.as_ref().or(home.settings.tools.as_ref()) else { return Ok(all) };
-    let wanted: Vec<&str> = wanted.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
-    let known: Vec<String> = all.specs().into_iter().map(|spec| spec.name).collect();
-    all.only(&wanted).map_err(|unknown| {
+    let Some(wanted) = args.tools.as_ref().or(home.settings.tools.as_ref()) else {
+        return Ok((all, backtracking));
+    };
+    let wanted = wanted.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
+    let (own, wanted): (Vec<&str>, Vec<&str>) = wanted.partition(|name| *name == BACKTRACK);
+    let mut known: Vec<String> = all.specs().into_iter().map(|spec| spec.name).collect();
+    known.push(BACKTRACK.to_owned());
+    let tools = all.only(&wanted).map_err(|unknown| {
         usage(format!("no tool {}; the tools are {}", plain(&unknown.join(", ")), known.join(", ")))
-    })
-}
-
-/// The `provider/id` of the model that the path of a session used last.
-async fn model_on_path(session: &Session) -> Result<Option<String>> {
-    let tree = session.tree();
-    let seq = session.main().place().and_then(|seq| tree.head(seq).model);
-    let lines = reading::lines(session, seq.as_slice()).await?;
-    let named = seq.and_then(|seq| lines.get(&seq)).and_then(|line| {
-        let (provider, id) = model_of(&read_entry(line).ok()?)?;
-        Some(format!("{}/{}", provider.text()?, id.text()?))
-    });
-    Ok(named)
+    })?;
+    Ok((tools, backtracking && !own.is_empty()))
 }
 
 impl Open {
     /// The model in force on the path.
     pub(super) async fn model(&self) -> Result<Option<String>> {
-        model_on_path(&self.session).await
+        reading::model_on_path(&self.session).await
     }
 
     /// The last entries of the conversation, a line each.
@@ -247,6 +246,7 @@ impl Open {
         let lines = reading::lines(&self.session, &last).await?;
         let mut previews = Previews::new(None);
         let entries = last.iter().filter_map(|seq| read_entry(lines.get(seq)?).ok());
-        Ok(entries.map(|entry| previews.preview(&entry)).collect())
+        let line = |entry| card::of(&entry).map_or_else(|| previews.preview(&entry), |card| card.text());
+        Ok(entries.map(line).collect())
     }
 }

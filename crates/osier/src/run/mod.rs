@@ -2,6 +2,7 @@
 
 mod answer;
 mod args;
+mod card;
 mod chat;
 mod choice;
 mod clean;
@@ -11,9 +12,9 @@ mod nearest;
 mod picker;
 mod print;
 mod prompt;
-mod signals;
+pub(crate) mod signals;
 mod sink;
-mod told;
+pub(crate) mod told;
 mod words;
 
 use std::io::IsTerminal;
@@ -52,6 +53,7 @@ pub(crate) fn go_there(args: &Args) -> Result<()> {
 }
 
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+    keep_to_itself();
     match args.way() {
         Way::Chat => {
             let home = trust::ask(home)?;
@@ -61,6 +63,16 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
             chat::talk(desk, choice, Some(first).filter(|said| !said.is_empty())).await
         }
         Way::Print(mode) => print(args, home, mode).await,
+    }
+}
+
+/// Lets no other process of the user look into this one, whose environment may hold keys: commands of a model are such.
+fn keep_to_itself() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // Without it everything works as well, only less guarded.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
 
@@ -82,7 +94,6 @@ async fn print(args: Args, home: Home, mode: Mode) -> Result<ExitCode> {
         eager: terminal || !desk.has_tools(),
         terminal,
         progress: desk.args.verbose || std::io::stderr().is_terminal(),
-        doubtful: desk.is_doubtful(),
         home: desk.home.user.as_deref(),
     };
     print::run(open, said, form).await

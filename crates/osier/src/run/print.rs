@@ -8,7 +8,6 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use osier_agent::{Client, Command, Event, Finished, Live, Said, When, Worker};
 use osier_session::Session;
-use osier_tree::projection::preview::one_line;
 
 use super::answer::Answer;
 use super::args::Mode;
@@ -28,8 +27,6 @@ pub(super) struct Form<'f> {
     pub(super) terminal: bool,
     /// Tell what goes on.
     pub(super) progress: bool,
-    /// The session's model is known not to work here.
-    pub(super) doubtful: bool,
     /// The user's home folder, written `~`.
     pub(super) home: Option<&'f str>,
 }
@@ -38,7 +35,7 @@ pub(super) struct Form<'f> {
 pub(super) async fn run(open: Open, said: Said, form: Form<'_>) -> Result<ExitCode> {
     let Open { session, worker, mut follow } = open;
     for said in &follow.returned {
-        remark(&format!("osier: this was never said: {}", one_line(&said.text, 200)));
+        remark(&format!("osier: this was never said:\n{}", said.text));
     }
     let mut signals = Signals::catch()?;
     let mut printer = Printer::new(form);
@@ -159,8 +156,7 @@ impl<'f> Printer<'f> {
             (Some(Finished::Cancelled), None) => bail!("the turn was stopped"),
             (Some(Finished::Failed) | None, None) => {
                 let error = ended.error.unwrap_or_else(|| "the model failed and did not say why".to_owned());
-                let hint = "; or name another model for this session with --model, say --model offline";
-                bail!("{error}{}", if self.form.doubtful { hint } else { "" })
+                bail!(error)
             }
         }
     }

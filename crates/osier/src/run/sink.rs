@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, OnceLock};
 
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -12,6 +13,8 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Sink {
     pieces: Sender<Piece>,
     gone: CancellationToken,
+    /// What writing failed with.
+    failed: Arc<OnceLock<io::Error>>,
 }
 
 #[derive(Debug)]
@@ -29,13 +32,16 @@ impl Sink {
     fn to(mut out: impl Write + Send + 'static) -> Sink {
         let (pieces, given) = mpsc::channel();
         let gone = CancellationToken::new();
-        let tell = gone.clone();
+        let failed = Arc::new(OnceLock::new());
+        let (tell, why) = (gone.clone(), failed.clone());
         std::thread::spawn(move || {
-            if write(given, &mut out).is_err() {
+            if let Err(error) = write(&given, &mut out) {
+                // Set before the pieces that still wait, and their marks, are dropped.
+                let _ = why.set(error);
                 tell.cancel();
             }
         });
-        Sink { pieces, gone }
+        Sink { pieces, gone, failed }
     }
 
     pub(crate) fn write(&self, piece: impl Into<Vec<u8>>) {
@@ -52,11 +58,16 @@ impl Sink {
     pub(crate) async fn written(&self) -> io::Result<()> {
         let (mark, reached) = oneshot::channel();
         let _ = self.pieces.send(Piece::Mark(mark));
-        reached.await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        reached.await.map_err(|_| match self.failed.get() {
+            Some(error) => {
+                error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+            }
+            None => io::ErrorKind::BrokenPipe.into(),
+        })
     }
 }
 
-fn write(pieces: Receiver<Piece>, out: &mut impl Write) -> io::Result<()> {
+fn write(pieces: &Receiver<Piece>, out: &mut impl Write) -> io::Result<()> {
     for piece in pieces {
         match piece {
             Piece::Bytes(bytes) => {

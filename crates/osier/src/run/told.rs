@@ -6,7 +6,7 @@ use osier_tree::projection::preview::{Call, one_line};
 use osier_tree::scan::Raw;
 use serde_json::Value;
 
-use super::answer;
+use super::{answer, card};
 
 /// The longest text of such a line.
 const LONGEST: usize = 200;
@@ -27,9 +27,19 @@ pub(crate) fn line(event: &Event, home: Option<&str>) -> Option<String> {
             let message = one_line(message, LONGEST);
             Some(format!("{message} (try {attempt} failed; the next in {} s)", seconds.ceil()))
         }
+        Event::Live(Live::SummaryStarted { of }) => Some(format!("summarizing {}", summarized(of))),
         Event::Live(Live::Notice { text }) => Some(one_line(text, LONGEST)),
-        Event::Session(SessionEvent::Committed { line, .. }) => failed(line),
+        Event::Session(SessionEvent::Committed { line, .. }) => failed(line).or_else(|| stood_out(line)),
         _ => None,
+    }
+}
+
+/// What a summary is about.
+fn summarized(of: &str) -> &'static str {
+    match of {
+        "branch" => "what is left behind",
+        "graft" => "the other branch",
+        _ => "the older part of the conversation",
     }
 }
 
@@ -43,6 +53,12 @@ fn failed(line: &[u8]) -> Option<String> {
         one_line(result["toolName"].as_str().unwrap_or("tool"), 80),
         one_line(first, LONGEST)
     ))
+}
+
+/// A compaction or a return of the model.
+fn stood_out(line: &[u8]) -> Option<String> {
+    let entry = osier_tree::entry::read_entry(line).ok()?;
+    card::of(&entry).map(|card| card.title)
 }
 
 /// The message of an entry, if it is the result of a tool.

@@ -1,6 +1,5 @@
 //! `delete`: sessions, for good. Asked before, unless told not to.
 
-use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -9,6 +8,7 @@ use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::time::Millis;
 
+use crate::agree::agreed;
 use crate::failure::usage;
 use crate::home::Home;
 use crate::layout::{age, count, plain};
@@ -57,8 +57,11 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     for chosen in &chosen {
         remark(&chosen.row);
     }
-    if !args.yes && !chosen.is_empty() && !agreed(chosen.len())? {
-        bail!("nothing was deleted");
+    if !args.yes && !chosen.is_empty() {
+        let question = format!("Delete {} for good?", if chosen.len() == 1 { "it" } else { "them" });
+        if !agreed(&question, "add --yes to delete without being asked")? {
+            bail!("nothing was deleted");
+        }
     }
     let (gone, spared) = delete(&store, &chosen).await?;
     let mut out = Out::new();
@@ -115,18 +118,6 @@ async fn old(store: &FileStore, home: &Home, before: Millis, all: bool) -> Resul
 
 fn row(card: &Card, now: Millis) -> String {
     format!("{}  {:>4}  {}", plain(&card.short_id), age(card.modified, now), one_line(card.title(), 70))
-}
-
-fn agreed(sessions: usize) -> Result<bool> {
-    if !std::io::stdin().is_terminal() {
-        return Err(usage("add --yes to delete without being asked"));
-    }
-    let mut stderr = std::io::stderr();
-    write!(stderr, "Delete {} for good? [y/N] ", if sessions == 1 { "it" } else { "them" })?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 /// Milliseconds from `12h`, `30d`, `6w`.

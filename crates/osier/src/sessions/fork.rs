@@ -4,72 +4,120 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use osier_session::{Env, Session};
-use osier_store::Store;
 use osier_tree::entry::read_entry;
-use osier_tree::{Header, Place, SessionTree};
+use osier_tree::projection::preview::{display_text, editor_text, inert, one_line};
+use osier_tree::time::{self, Millis};
+use osier_tree::{Header, Place, Seq, SessionTree};
+use serde::Serialize;
 use serde_json::json;
 
+use super::moving;
 use crate::home::Home;
-use crate::out::Out;
-use crate::reading;
-use crate::target::Target;
+use crate::layout::{age, plain, right};
+use crate::out::{Out, Style, remark};
+use crate::{reading, target};
+
+/// How much of a message a row shows.
+const SHOWN: usize = 80;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier sessions fork 4f89da11              the path to where it stands
-  osier sessions fork 4f89da11 3781a861     the path to that entry, which is the last of it
+  osier sessions fork 4f89da11                      the path to where it stands
+  osier sessions fork 4f89da11 3781a861             the path to that entry, which is the last of it
+  osier sessions fork 4f89da11 c55d6ff3             if a user said that: the path before it, to say it differently
+  osier sessions fork 4f89da11 c55d6ff3 --exact     the path to that very entry
+  osier sessions fork 4f89da11 --list               the messages one may want to say differently
 
-Labels on the path and the settings of the session go along; the session itself stays as it is, to the byte.
-Prints the id of the new session.")]
+An entry is chosen as `move` does it. Labels on the path and the settings of the session go along; the session itself stays \
+as it is, to the byte, and nothing is summarized. Prints the id of the new session and, if a message was chosen, its text; with \
+--list the messages of the path, the newest first.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
-    /// The last entry to take along
+    /// The entry to begin anew from; where the session stands if not given
     entry: Option<String>,
+    /// Take that very entry along, whatever it is
+    #[arg(long, visible_alias = "at", requires = "entry")]
+    exact: bool,
+    /// List the user's messages on the path instead, the newest first
+    #[arg(long, conflicts_with_all = ["entry", "name"])]
+    list: bool,
+    /// With --list: of all branches
+    #[arg(long, requires = "list")]
+    all: bool,
     /// The name of the new session
     #[arg(long)]
     name: Option<String>,
-    /// Print {session, file, leafId} as JSON
+    /// Print {session, file, leafId, editorText?}, with --list [{id, timestamp?, text}] as JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let target = Target::find(home, &args.session).await?;
-    let fork = fork(&target, args.entry.as_deref(), args.name.as_deref(), home).await?;
-    let tree = fork.tree();
+    let source = target::session(home, &args.session).await?;
     let mut out = Out::new();
+    if args.list {
+        let said = forkable(&source, args.all).await?;
+        match args.json {
+            true => out.json(&said)?,
+            false => list(&said, home.now(), &mut out)?,
+        }
+        return out.done();
+    }
+    let (at, text) = match &args.entry {
+        None => (source.tree().leaf(), None),
+        Some(entry) => chosen(&source, entry, args.exact).await?,
+    };
+    let fork = fork(&source, at, text.is_some(), args.name.as_deref(), home).await?;
     if args.json {
-        let file = fork.file().map(|file| file.display().to_string());
+        let (tree, file) = (fork.tree(), fork.file().map(|file| file.display().to_string()));
         let leaf = tree.leaf().map(|seq| tree.id(seq).to_string());
-        out.json(&json!({ "session": fork.id(), "file": file, "leafId": leaf }))?;
+        let mut value = json!({ "session": fork.id(), "file": file, "leafId": leaf });
+        if let Some(text) = text {
+            value["editorText"] = json!(text);
+        }
+        out.json(&value)?;
     } else {
         out.line(fork.id())?;
+        if let Some(text) = text {
+            out.line(&out.paint(Style::User, &inert(&text)))?;
+        }
     }
     out.done()
 }
 
-/// A new session with the path to an entry, or to where the session stands.
+/// The end of the path to take along, and the text that returns to the editor.
+pub(crate) async fn chosen(source: &Session, entry: &str, exact: bool) -> Result<(Place, Option<String>)> {
+    let tree = source.tree();
+    if exact {
+        return Ok((reading::place(&tree, Some(entry))?, None));
+    }
+    // Nobody stands in the new session yet, so every choice leads somewhere.
+    let landing = moving::landing(&tree, None, entry, false)?;
+    let text = moving::editor_text(source, &landing).await?;
+    Ok((landing.place, text))
+}
+
+/// A new session with the path to a place. One that begins with nothing is made only if there is something to say in it.
 pub(crate) async fn fork(
-    target: &Target,
-    entry: Option<&str>,
+    source: &Session,
+    at: Place,
+    may_be_empty: bool,
     name: Option<&str>,
     home: &Home,
 ) -> Result<Session> {
-    let source = target.session(home).await?;
     let tree = source.tree();
-    let at = reading::place(&tree, entry)?;
-    if at.is_none() {
+    if at.is_none() && !may_be_empty {
         bail!("there is nothing to fork: the session stands before its first entry; name an ENTRY");
     }
     let env = home.env();
-    let mut lines = path(&source, &tree, at, &env).await?;
+    let mut lines = path(source, &tree, at, &env).await?;
     if let Some(name) = name {
         lines.push(named(name, &lines, &env));
     }
-    let header = header(target, &source, home).await?;
-    Ok(Session::create(target.store.clone(), &header, &lines, env).await?)
+    let header = header(source, home).await?;
+    Ok(Session::create(source.store().clone(), &header, &lines, env).await?)
 }
 
 /// The lines of a path as a session of its own.
@@ -90,11 +138,72 @@ fn named(name: &str, lines: &[Vec<u8>], env: &Env) -> Vec<u8> {
     draft.line(&id, ids.last().map(String::as_str), env.clock.now())
 }
 
-async fn header(target: &Target, source: &Session, home: &Home) -> Result<Header> {
-    let mut header = home.header(&*target.store, &source.header().cwd).await?;
+async fn header(source: &Session, home: &Home) -> Result<Header> {
+    let store = source.store();
+    let mut header = home.header(&**store, &source.header().cwd).await?;
     header.parent_session = source.file().map(|file| file.display().to_string());
     header.parent_session_id = Some(source.id().to_owned());
-    header.parent_store = Some(target.store.name().to_owned());
+    header.parent_store = Some(store.name().to_owned());
     header.agent_id = source.header().agent_id.clone();
     Ok(header)
+}
+
+/// A message that a new session can begin before.
+#[derive(Debug, Serialize)]
+pub(crate) struct Forkable {
+    pub(crate) id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<String>,
+    /// What returns to the editor.
+    text: String,
+    #[serde(skip)]
+    time: Option<Millis>,
+    /// What people saw.
+    #[serde(skip)]
+    shown: String,
+}
+
+impl Forkable {
+    /// How long ago, and what.
+    pub(crate) fn row(&self, now: Millis) -> String {
+        let age = self.time.map(|then| age(then, now)).unwrap_or_default();
+        format!("{}  {}", right(&age, 4), self.shown)
+    }
+}
+
+/// The user's messages on the path or, with `all`, on every branch that is shown; the newest first.
+pub(crate) async fn forkable(session: &Session, all: bool) -> Result<Vec<Forkable>> {
+    let tree = session.tree();
+    let said = |seq: &Seq| tree.head(*seq).is_user();
+    let seqs: Vec<Seq> = match all {
+        false => tree.heads().up(session.main().place()).filter(said).collect(),
+        true => {
+            let hidden = tree.hidden();
+            let shown = tree.heads().iter().rev().map(|(seq, _)| seq).filter(|seq| !hidden.contains(seq));
+            shown.filter(said).collect()
+        }
+    };
+    let lines = reading::lines(session, &seqs).await?;
+    let entries = seqs.iter().filter_map(|seq| read_entry(lines.get(seq)?).ok());
+    let forkable = entries.map(|entry| {
+        let text = editor_text(&entry).unwrap_or_default();
+        Forkable {
+            id: entry.id.to_string(),
+            timestamp: entry.time.map(time::format),
+            time: entry.time,
+            shown: one_line(&display_text(&entry).unwrap_or_else(|| (&*text).into()), SHOWN),
+            text,
+        }
+    });
+    Ok(forkable.collect())
+}
+
+fn list(said: &[Forkable], now: Millis, out: &mut Out) -> Result<()> {
+    for one in said {
+        out.line(&format!("{}  {}", out.paint(Style::Dim, &plain(&one.id)), one.row(now)))?;
+    }
+    if said.is_empty() {
+        remark("no user said anything on this path; --all shows those of other branches");
+    }
+    Ok(())
 }

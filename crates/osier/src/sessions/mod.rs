@@ -2,12 +2,16 @@
 
 mod append;
 mod branches;
+pub(crate) mod compact;
+pub(crate) mod compaction;
+pub(crate) mod compare;
 mod config;
 mod context;
 mod delete;
 mod export;
 pub(crate) mod fork;
 mod gc;
+mod graft;
 mod label;
 mod list;
 mod moving;
@@ -56,6 +60,14 @@ pub(crate) enum Command {
     Redo(moving::UndoArgs),
     /// Copy a path into a new session
     Fork(fork::Args),
+    /// Let a summary stand for the older part of the path
+    Compact(compact::Args),
+    /// Show what a compaction dropped, or go to before it
+    Compaction(compaction::Args),
+    /// Show two branches side by side
+    Compare(compare::Args),
+    /// Bring what came of another branch to where the session stands
+    Graft(graft::Args),
     /// Hide an entry and everything below it
     DeleteBranch(branches::Args),
     /// Show a deleted branch again
@@ -87,6 +99,10 @@ pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
         Command::Undo(args) => moving::run_undo(args, &home, moving::Direction::Back).await,
         Command::Redo(args) => moving::run_undo(args, &home, moving::Direction::Forward).await,
         Command::Fork(args) => fork::run(args, &home).await,
+        Command::Compact(args) => compact::run(args, &home).await,
+        Command::Compaction(args) => compaction::run(args, &home).await,
+        Command::Compare(args) => compare::run(args, &home).await,
+        Command::Graft(args) => graft::run(args, &home).await,
         Command::DeleteBranch(args) => branches::run(args, &home, branches::Wish::Delete).await,
         Command::RestoreBranch(args) => branches::run(args, &home, branches::Wish::Restore).await,
         Command::Delete(args) => delete::run(args, &home).await,

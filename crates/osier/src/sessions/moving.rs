@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use osier_agent::{Command, Navigated, Navigation, Reply};
 use osier_session::{Outcome, Session};
 use osier_tree::projection::preview;
 use osier_tree::{Choice, Chosen, Landing, Place, SessionTree};
-use serde_json::json;
+use serde::Serialize;
 
+use crate::errand::{self, Came, Writer};
 use crate::failure::usage;
 use crate::home::Home;
 use crate::layout::plain;
@@ -17,13 +19,17 @@ use crate::{reading, target};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier sessions move 4f89da11 c55d6ff3           to say that message differently: prints its text
-  osier sessions move 4f89da11 c55d6ff3 --exact   to go on below it
-  osier sessions move 4f89da11 root               before the first entry
+  osier sessions move 4f89da11 c55d6ff3               to say that message differently: prints its text
+  osier sessions move 4f89da11 c55d6ff3 --exact       to go on below it
+  osier sessions move 4f89da11 root                   before the first entry
+  osier sessions move 4f89da11 3781a861 --summarize   with a summary of what is left
+  osier sessions move 4f89da11 3781a861 --summarize --instructions 'only what failed, and why'
 
 On a message of the user or of an extension the leaf goes to its parent, otherwise to the entry itself; calls of tools go \
 with their results, and a mark stands for the entry above it. Where the leaf stands already it stays. The move is stored: \
 whoever opens the session next stands there. `undo` takes it back.
+A summary is written by the model of the session, by the one that --model names, or by the setting summary_model. Ctrl-C \
+stops it; then, as after any failure, nothing was changed.
 Prints the text for the editor, if there is one; where the leaf stands is told on standard error.")]
 pub(crate) struct MoveArgs {
     /// The session: first digits of its id, or a .jsonl file
@@ -33,10 +39,22 @@ pub(crate) struct MoveArgs {
     /// Put the leaf on that very entry
     #[arg(long)]
     exact: bool,
-    /// Label the entry as well
+    /// Leave a summary of what is left, as the first entry of the new branch
+    #[arg(long)]
+    summarize: bool,
+    /// What the summary should heed besides
+    #[arg(long, value_name = "TEXT", requires = "summarize")]
+    instructions: Option<String>,
+    /// The instructions are all that is asked of the summary
+    #[arg(long, requires = "instructions")]
+    replace_instructions: bool,
+    /// Label the summary, or the entry if there is none
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// Print {leafId, moved, editorText?} as JSON
+    /// The model that writes the summary
+    #[arg(long, value_name = "NAME", requires = "summarize")]
+    model: Option<String>,
+    /// Print {leafId, moved, cancelled, aborted?, editorText?, summaryEntry?} as JSON
     #[arg(long)]
     json: bool,
 }
@@ -63,36 +81,101 @@ pub(crate) enum Direction {
     Forward,
 }
 
+/// What came of a move, as programs are told.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Went {
+    leaf_id: Option<String>,
+    pub(super) moved: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cancelled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) aborted: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    editor_text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary_entry: Option<String>,
+}
+
 pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
-    if args.label.is_some() && args.entry == "root" {
+    if args.label.is_some() && args.entry == "root" && !args.summarize {
         return Err(usage("there is no entry at the root that could have a label"));
     }
     let session = target::session(home, &args.session).await?;
+    let (tree, at) = (session.tree(), session.main().place());
+    let landing = landing(&tree, at, &args.entry, args.exact)?;
+    if args.summarize {
+        if landing.moves && !tree.leaving(at, landing.text_of.or(landing.place)).entries.is_empty() {
+            return summarized(&session, &args, home).await;
+        }
+        remark("nothing is left behind there, so there is nothing to summarize");
+    }
+    let text = editor_text(&session, &landing).await?;
     let cursor = session.main();
-    let landing = landing(&session.tree(), cursor.place(), &args)?;
-    let text = match landing.text_of {
-        Some(seq) => landing.editor(&reading::lines(&session, &[seq]).await?).map(|editor| editor.text),
-        None => None,
-    };
-    let outcome = match &args.label {
+    let outcome = match args.label.as_ref().filter(|_| args.entry != "root") {
         Some(label) => cursor.move_and_label(landing.place, &args.entry, label).await?,
         None => cursor.move_to(landing.place).await?,
     };
-    tell(&session, &outcome, text, args.json).await
+    let cancelled = Some(outcome == Outcome::Cancelled);
+    tell(&session, Went { cancelled, editor_text: text, ..went(&outcome) }, args.json).await
 }
 
-/// What choosing the entry means.
-fn landing(tree: &SessionTree, at: Place, args: &MoveArgs) -> Result<Landing> {
-    let chosen = match reading::place(tree, Some(&args.entry))? {
+/// Where choosing an entry leads.
+pub(super) fn landing(tree: &SessionTree, at: Place, entry: &str, exact: bool) -> Result<Landing> {
+    let chosen = match reading::place(tree, Some(entry))? {
         None => Chosen::Root,
-        Some(_) => Chosen::Entry(&args.entry),
+        Some(_) => Chosen::Entry(entry),
     };
-    if args.exact
-        && let Chosen::Entry(id) = chosen
-    {
-        return Ok(Landing { place: Some(tree.require_shown(id)?), moves: true, text_of: None });
+    if exact && let Chosen::Entry(id) = chosen {
+        let place = Some(tree.require_shown(id)?);
+        return Ok(Landing { place, moves: !tree.same_place(at, place), text_of: None });
     }
     Ok(tree.land(at, &Choice { chosen, ..Choice::default() })?)
+}
+
+/// What returns to the editor.
+pub(super) async fn editor_text(session: &Session, landing: &Landing) -> Result<Option<String>> {
+    let lines = reading::lines(session, landing.text_of.as_slice()).await?;
+    Ok(landing.editor(&lines).map(|editor| editor.text))
+}
+
+/// Goes there through an agent, which asks a model.
+async fn summarized(session: &Session, args: &MoveArgs, home: &Home) -> Result<ExitCode> {
+    let navigation = Navigation {
+        target: Some(args.entry.clone()).filter(|entry| entry != "root"),
+        exact: args.exact,
+        summarize: true,
+        instructions: args.instructions.clone(),
+        replace_instructions: args.replace_instructions,
+        label: args.label.clone(),
+        stop_turn: false,
+    };
+    let writer = Writer::Model(args.model.as_deref());
+    match errand::run(session, home, writer, Command::Navigate(navigation)).await? {
+        Came::Of(Reply::Navigated(Navigated { editor, cancelled, summary_entry, .. })) => {
+            let went = Went {
+                moved: !cancelled,
+                cancelled: Some(cancelled),
+                editor_text: editor.map(|editor| editor.text),
+                summary_entry: summary_entry.map(|id| id.to_string()),
+                ..Went::default()
+            };
+            tell(session, went, args.json).await
+        }
+        Came::Of(_) => bail!("the agent did not answer"),
+        Came::Stopped(code) => stopped(session, args.json, code),
+    }
+}
+
+/// Tells programs that nothing was changed; people heard it.
+pub(super) fn stopped(session: &Session, json: bool, code: ExitCode) -> Result<ExitCode> {
+    if json {
+        let stopped = Went { cancelled: Some(true), aborted: Some(true), ..Went::default() };
+        let mut out = Out::new();
+        out.json(&Went { leaf_id: leaf(session), ..stopped })?;
+        out.done()?;
+    }
+    Ok(code)
 }
 
 pub(crate) async fn run_undo(args: UndoArgs, home: &Home, direction: Direction) -> Result<ExitCode> {
@@ -102,29 +185,38 @@ pub(crate) async fn run_undo(args: UndoArgs, home: &Home, direction: Direction) 
         Direction::Back => cursor.undo().await?,
         Direction::Forward => cursor.redo().await?,
     };
-    tell(&session, &outcome, None, args.json).await
+    tell(&session, went(&outcome), args.json).await
 }
 
-async fn tell(session: &Session, outcome: &Outcome, text: Option<String>, json: bool) -> Result<ExitCode> {
-    session.before_prompt().await?;
+pub(super) fn went(outcome: &Outcome) -> Went {
+    Went { moved: matches!(outcome, Outcome::Stored(_)), ..Went::default() }
+}
+
+fn leaf(session: &Session) -> Option<String> {
     let tree = session.tree();
-    let leaf = tree.leaf().map(|seq| tree.id(seq).to_string());
-    let moved = matches!(outcome, Outcome::Stored(_));
+    tree.leaf().map(|seq| tree.id(seq).to_string())
+}
+
+/// Says where the leaf stands now.
+pub(super) async fn tell(session: &Session, mut went: Went, json: bool) -> Result<ExitCode> {
+    session.before_prompt().await?;
+    went.leaf_id = leaf(session);
     let mut out = Out::new();
     if json {
-        let mut value = json!({ "leafId": leaf, "moved": moved });
-        if let Some(text) = text {
-            value["editorText"] = json!(text);
-        }
-        out.json(&value)?;
+        out.json(&went)?;
         return out.done();
     }
-    let place = leaf.map_or_else(|| "the beginning".to_owned(), |leaf| plain(&leaf));
-    remark(&match moved {
-        true => format!("the leaf is at {place}"),
-        false => format!("the leaf was at {place} already"),
+    let is_summary = went.summary_entry.is_some() && went.summary_entry == went.leaf_id;
+    let place = went.leaf_id.map_or_else(|| "the beginning".to_owned(), |leaf| plain(&leaf));
+    remark(&match (went.moved, went.summary_entry) {
+        (true, Some(_)) if is_summary => format!("the leaf is at {place}, a summary of what was left"),
+        (true, Some(summary)) => {
+            format!("the leaf is at {place}, below {}, a summary of what was left", plain(&summary))
+        }
+        (true, None) => format!("the leaf is at {place}"),
+        (false, _) => format!("the leaf was at {place} already"),
     });
-    if let Some(text) = text {
+    if let Some(text) = went.editor_text {
         let shown = preview::inert(&text);
         out.line(&out.paint(Style::User, &shown))?;
     }

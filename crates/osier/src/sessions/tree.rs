@@ -74,18 +74,29 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let order = if args.active_first { Order::ActiveFirst } else { Order::OldestFirst };
     let options =
         Options { filter, search: args.search.clone(), order, deleted: args.deleted, ..Options::default() };
-    draw(&session, leaf, &options, args.ids, home, &mut out).await?;
+    let names = if args.ids { Names::Ids } else { Names::None };
+    draw(&session, leaf, &options, names, home, &mut out).await?;
     out.done()
 }
 
+/// By what the rows can be named.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Names {
+    None,
+    Ids,
+    /// Numbers from 1, and ids.
+    Numbers,
+}
+
+/// Draws the tree, and tells which entries its rows are.
 pub(crate) async fn draw(
     session: &Session,
     leaf: Place,
     options: &Options,
-    ids: bool,
+    names: Names,
     home: &Home,
     out: &mut Out,
-) -> Result<()> {
+) -> Result<Vec<Seq>> {
     let tree = session.tree();
     let texts = reading::previews(session).await?;
     let outline = Outline::new(&tree, leaf, options, &|seq: Seq| texts.get(seq));
@@ -96,14 +107,18 @@ pub(crate) async fn draw(
     for (at, row) in outline.rows.iter().enumerate() {
         let text = texts.get(row.seq);
         let text = reading::at_home(&text, home.user.as_deref());
-        let id = if ids { format!("{}  ", plain(tree.id(row.seq).as_str())) } else { String::new() };
-        let line = drawn(&tree, &outline, at, &text, &id, columns, out);
-        out.line(&line)?;
+        let id = match names {
+            Names::None => String::new(),
+            Names::Ids | Names::Numbers => format!("{}  ", plain(tree.id(row.seq).as_str())),
+        };
+        let number = if names == Names::Numbers { format!("{:>3} ", at + 1) } else { String::new() };
+        let line = drawn(&tree, &outline, at, &text, &id, columns.saturating_sub(width(&number)), out);
+        out.line(&format!("{}{line}", out.paint(Style::Dim, &number)))?;
     }
     if outline.rows.is_empty() {
         out.line(if tree.is_empty() { "(empty)" } else { "(nothing to show with this filter)" })?;
     }
-    Ok(())
+    Ok(outline.rows.iter().map(|row| row.seq).collect())
 }
 
 /// One row, its text cut so that the rest of it has room.

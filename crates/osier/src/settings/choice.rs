@@ -62,17 +62,26 @@ pub(crate) fn choose(
         Some(name) => choice(registry.find(name)?, Why::Settings),
         None => unasked(settings, registry, surroundings),
     };
-    choice.remark = missing.map(|(name, why)| {
-        format!(
-            "{name}, which this session used, cannot be used ({why}); going on with {}",
-            choice.model.full_name()
-        )
-    });
+    choice.remark =
+        missing.map(|(name, why)| format!("{name}, which this session used, cannot be used ({why})"));
     Ok(choice)
 }
 
+/// The model that writes summaries, if somebody chose one for that: now, or in the settings.
+pub(crate) fn for_summaries(
+    asked: Option<&str>,
+    settings: &Settings,
+    registry: &Registry,
+) -> Result<Option<Arc<ModelInfo>>, LookupError> {
+    asked.or(settings.summary_model.as_deref()).map(|name| registry.find(name)).transpose()
+}
+
 /// The model a session names, if it can be asked now.
-fn exact(name: &str, registry: &Registry, surroundings: &Surroundings) -> Result<Arc<ModelInfo>, String> {
+pub(crate) fn exact(
+    name: &str,
+    registry: &Registry,
+    surroundings: &Surroundings,
+) -> Result<Arc<ModelInfo>, String> {
     let model = registry.find(name).map_err(|_| "no such model".to_owned())?;
     registry.is_ready(&model, surroundings).map(|()| model)
 }
@@ -99,7 +108,8 @@ fn unasked(settings: &Settings, registry: &Registry, surroundings: &Surroundings
     Choice { model, why, remark: None }
 }
 
-fn offline(registry: &Registry) -> Arc<ModelInfo> {
+/// The model that is always there.
+pub(crate) fn offline(registry: &Registry) -> Arc<ModelInfo> {
     let built_in = || Arc::new(ModelInfo::new("offline", "offline", osier_model::Api::Offline));
     registry.find("offline/offline").unwrap_or_else(|_| built_in())
 }
@@ -181,9 +191,9 @@ mod tests {
                 anthropic/claude-haiku-4-5 (Session)
                 local/smol (Settings)
                 local/smol (Settings)
-                anthropic/claude-haiku-4-5, which this session used, cannot be used (set ANTHROPIC_API_KEY); going on with local/smol
+                anthropic/claude-haiku-4-5, which this session used, cannot be used (set ANTHROPIC_API_KEY)
                 local/smol (Settings)
-                gone/model, which this session used, cannot be used (no such model); going on with local/smol"#]],
+                gone/model, which this session used, cannot be used (no such model)"#]],
         );
     }
 

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use osier_agent::Compacting;
 use osier_model::{ProviderSpec, Retry, ThinkingLevel};
 use osier_session::Durability;
 use osier_tools::Mode;
@@ -33,6 +34,10 @@ pub(crate) struct Settings {
     /// The tools a model may call; all without it.
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) backtracking: bool,
+    /// Writes summaries instead of the model in force.
+    pub(crate) summary_model: Option<String>,
+    pub(crate) compacting: Compacting,
+    pub(crate) restore_model_on_move: bool,
     pub(crate) system_prompt: Option<String>,
     pub(crate) append_system_prompt: Option<String>,
     pub(crate) retry: Retry,
@@ -75,7 +80,11 @@ pub(crate) fn load(user: &Path, project: OfProject, is_trusted: bool) -> Loaded 
     let file::Read { found, mut problems } = file::read(user);
     layers.add(Owner::User, user, found);
     layers.add(Owner::Project, &project.file, project.harmless);
-    problems.extend(project.problems);
+    // Somebody else may have written the project's file: a mistake in it is told, and stops nothing.
+    problems.extend(project.problems.into_iter().map(|problem| match problem.file == project.file {
+        true => Problem { is_fatal: false, ..problem },
+        false => problem,
+    }));
     let (wanted, ignored) =
         if is_trusted { (project.wanted, Vec::new()) } else { (Vec::new(), project.wanted) };
     layers.add(Owner::Project, &project.file, wanted);
@@ -105,6 +114,13 @@ impl Settings {
             approval: layers.text("approval").and_then(|name| Mode::named(&name)).unwrap_or_default(),
             tools: layers.texts("tools"),
             backtracking: layers.bool("backtracking").unwrap_or(true),
+            summary_model: layers.text("summary_model"),
+            compacting: Compacting {
+                automatic: layers.bool("compaction.enabled").unwrap_or(true),
+                reserve: layers.count("compaction.reserve_tokens"),
+                keep_recent: layers.count("compaction.keep_recent_tokens"),
+            },
+            restore_model_on_move: layers.bool("restore_model_on_move").unwrap_or(true),
             system_prompt: layers.text("system_prompt"),
             append_system_prompt: layers.text("append_system_prompt"),
             retry,

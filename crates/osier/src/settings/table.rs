@@ -49,6 +49,11 @@ pub(crate) static KEYS: &[Key] = &[
     key("approval", Choice(&["default", "autoEdit", "yolo"]), "\"default\"", Trusted, "what may happen without asking, in new sessions"),
     key("tools", Texts, "", Trusted, "the tools a model may call; all of them without this"),
     key("backtracking", Bool, "true", Harmless, "whether a model may return to a checkpoint, and sees them"),
+    key("summary_model", Text, "", Trusted, "writes summaries instead of the model in use, as `provider/id`"),
+    key("compaction.enabled", Bool, "true", Harmless, "whether a long conversation is compacted by itself"),
+    key("compaction.reserve_tokens", TOKENS, "", Harmless, "how much of a model's window stays free; by its size without this"),
+    key("compaction.keep_recent_tokens", TOKENS, "", Harmless, "how much a compaction keeps as it is; at most 20000 without this"),
+    key("restore_model_on_move", Bool, "true", Harmless, "after a move, whether model and thinking are those of the new path"),
     key("system_prompt", Text, "", Trusted, "stands in the place of the built-in system prompt"),
     key("append_system_prompt", Text, "", Trusted, "is added to the system prompt"),
     key("durability", Choice(&["os", "turn", "always"]), "\"turn\"", Harmless, "when entries are synced to the disk"),
@@ -179,6 +184,17 @@ mod tests {
     fn what_only_the_user_may_set_is_everything_that_sends_runs_or_allows() {
         let harmless: Vec<&str> =
             KEYS.iter().filter(|key| key.reach == Harmless).map(|key| key.name).collect();
-        assert_eq!(harmless, ["thinking", "backtracking", "durability"]);
+        assert_eq!(
+            harmless,
+            [
+                "thinking",
+                "backtracking",
+                "compaction.enabled",
+                "compaction.reserve_tokens",
+                "compaction.keep_recent_tokens",
+                "restore_model_on_move",
+                "durability",
+            ]
+        );
     }
 }

@@ -32,18 +32,23 @@ fn without_files_the_defaults_hold() {
         &World::new(),
         &[CONFIG],
         expect![[r#"
-        $ config
-        model                 "offline/offline"  needs no key
-        thinking              "medium"           default
-        approval              "default"          default
-        tools                 -
-        backtracking          true               default
-        system_prompt         -
-        append_system_prompt  -
-        durability            "turn"             default
-        retry.attempts        4                  default
-        retry.patience        60                 default
-    "#]],
+            $ config
+            model                          "offline/offline"  needs no key
+            thinking                       "medium"           default
+            approval                       "default"          default
+            tools                          -
+            backtracking                   true               default
+            summary_model                  -
+            compaction.enabled             true               default
+            compaction.reserve_tokens      -
+            compaction.keep_recent_tokens  -
+            restore_model_on_move          true               default
+            system_prompt                  -
+            append_system_prompt           -
+            durability                     "turn"             default
+            retry.attempts                 4                  default
+            retry.patience                 60                 default
+        "#]],
     );
 }
 
@@ -58,21 +63,26 @@ fn each_setting_is_shown_with_the_line_it_came_from() {
         &world,
         &[CONFIG],
         expect![[r#"
-        $ config
-        model                     "local/smollm2"             a server of your own has it
-        thinking                  "high"                      ~/work/.osier/config.toml:1
-        approval                  "default"                   default
-        tools                     ["read", "ls"]              ~/home/config.toml:3
-        backtracking              true                        default
-        system_prompt             -
-        append_system_prompt      -
-        durability                "turn"                      default
-        retry.attempts            4                           default
-        retry.patience            60                          default
-        providers.local.base_url  "http://127.0.0.1:8080/v1"  ~/home/config.toml:6
-        providers.local.models    smollm2                     ~/home/config.toml:7
-        retry.attempts            2                           not trusted: ~/work/.osier/config.toml:2
-    "#]],
+            $ config
+            model                          "local/smollm2"             a server of your own has it
+            thinking                       "high"                      ~/work/.osier/config.toml:1
+            approval                       "default"                   default
+            tools                          ["read", "ls"]              ~/home/config.toml:3
+            backtracking                   true                        default
+            summary_model                  -
+            compaction.enabled             true                        default
+            compaction.reserve_tokens      -
+            compaction.keep_recent_tokens  -
+            restore_model_on_move          true                        default
+            system_prompt                  -
+            append_system_prompt           -
+            durability                     "turn"                      default
+            retry.attempts                 4                           default
+            retry.patience                 60                          default
+            providers.local.base_url       "http://127.0.0.1:8080/v1"  ~/home/config.toml:6
+            providers.local.models         smollm2                     ~/home/config.toml:7
+            retry.attempts                 2                           not trusted: ~/work/.osier/config.toml:2
+        "#]],
     );
 }
 
@@ -120,52 +130,62 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
         &world,
         &[&["sessions", "list"], CONFIG],
         expect![[r#"
-        $ sessions list
-        ! osier: ~/home/config.toml:1: unknown key durabilty; did you mean durability?
-        ! osier: ~/home/config.toml:3: unknown key retry.atempts; did you mean retry.attempts?
-        ! no sessions in this directory; --all shows those of others
-        $ config
-        model                 "offline/offline"  needs no key
-        thinking              "medium"           default
-        approval              "default"          default
-        tools                 -
-        backtracking          true               default
-        system_prompt         -
-        append_system_prompt  -
-        durability            "turn"             default
-        retry.attempts        4                  default
-        retry.patience        60                 default
-        ! osier: ~/home/config.toml:1: unknown key durabilty; did you mean durability?
-        ! osier: ~/home/config.toml:3: unknown key retry.atempts; did you mean retry.attempts?
-    "#]],
+            $ sessions list
+            ! osier: ~/home/config.toml:1: unknown key durabilty; did you mean durability?
+            ! osier: ~/home/config.toml:3: unknown key retry.atempts; did you mean retry.attempts?
+            ! no sessions in this directory; --all shows those of others
+            $ config
+            model                          "offline/offline"  needs no key
+            thinking                       "medium"           default
+            approval                       "default"          default
+            tools                          -
+            backtracking                   true               default
+            summary_model                  -
+            compaction.enabled             true               default
+            compaction.reserve_tokens      -
+            compaction.keep_recent_tokens  -
+            restore_model_on_move          true               default
+            system_prompt                  -
+            append_system_prompt           -
+            durability                     "turn"             default
+            retry.attempts                 4                  default
+            retry.patience                 60                 default
+            ! osier: ~/home/config.toml:1: unknown key durabilty; did you mean durability?
+            ! osier: ~/home/config.toml:3: unknown key retry.atempts; did you mean retry.attempts?
+        "#]],
     );
     fs::write(world.home().join("config.toml"), "thinking = \"loud\"\nmodel = 3\n").unwrap();
     check(
         &world,
         &[&["sessions", "list"], &["models"], CONFIG],
         expect![[r#"
-        $ sessions list
-        ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
-        !   ~/home/config.toml:2: model must be text
-        exit 1
-        $ models
-        ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
-        !   ~/home/config.toml:2: model must be text
-        exit 1
-        $ config
-        model                 "offline/offline"  needs no key
-        thinking              "medium"           default
-        approval              "default"          default
-        tools                 -
-        backtracking          true               default
-        system_prompt         -
-        append_system_prompt  -
-        durability            "turn"             default
-        retry.attempts        4                  default
-        retry.patience        60                 default
-        ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
-        ! osier: ~/home/config.toml:2: model must be text
-    "#]],
+            $ sessions list
+            ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
+            !   ~/home/config.toml:2: model must be text
+            exit 1
+            $ models
+            ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
+            !   ~/home/config.toml:2: model must be text
+            exit 1
+            $ config
+            model                          "offline/offline"  needs no key
+            thinking                       "medium"           default
+            approval                       "default"          default
+            tools                          -
+            backtracking                   true               default
+            summary_model                  -
+            compaction.enabled             true               default
+            compaction.reserve_tokens      -
+            compaction.keep_recent_tokens  -
+            restore_model_on_move          true               default
+            system_prompt                  -
+            append_system_prompt           -
+            durability                     "turn"             default
+            retry.attempts                 4                  default
+            retry.patience                 60                 default
+            ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
+            ! osier: ~/home/config.toml:2: model must be text
+        "#]],
     );
     fs::write(world.home().join("config.toml"), "model = \"unfinished\nkey = \"sk-hunter2\"\n").unwrap();
     check(

@@ -10,7 +10,7 @@ use crate::support::World;
 #[test]
 fn a_fork_holds_the_path_its_labels_and_the_settings() {
     let world = World::with(
-        "say a; reply b; label good; say c; reply d; label other; move b; config approvalMode=yolo; say e; reply f; move e; say g",
+        "say a; reply b; label good; say c; reply d; label other; move b; config summary=Kept; say e; reply f; move e; say g",
     );
     let before = world.read("s.jsonl");
     let fork = world.json("fork s.jsonl 0000000a");
@@ -20,19 +20,20 @@ fn a_fork_holds_the_path_its_labels_and_the_settings() {
     world.check(
         &["tree f.jsonl --filter all", "config f.jsonl"],
         expect![[r#"
-        $ tree f.jsonl --filter all
-        user: "a"
-        [good] assistant: "b"
-        user: "e"
-        assistant: "f"
-        [label: good]
-        [config: approvalMode=yolo]  ← active
-        $ config f.jsonl
-        approvalMode = "yolo"
-        approvalTools = []
-        pastedImageMap = {}
-        pastedTextMap = {}
-    "#]],
+            $ tree f.jsonl --filter all
+            user: "a"
+            [good] assistant: "b"
+            user: "e"
+            assistant: "f"
+            [label: good]
+            [config: summary=Kept]  ← active
+            $ config f.jsonl
+            approvalMode = "default"
+            approvalTools = []
+            pastedImageMap = {}
+            pastedTextMap = {}
+            summary = "Kept"
+        "#]],
     );
     let header = header(file);
     assert_eq!(header["cwd"], "/work");
@@ -104,6 +105,69 @@ fn a_compaction_keeps_from_the_entry_behind_a_dropped_label() {
     );
     let id = world.ok("fork s.jsonl").trim().to_owned();
     assert_eq!(world.json(&format!("context {id}"))["messages"], world.json("context s.jsonl")["messages"]);
+}
+
+#[test]
+fn a_users_message_is_forked_before_and_its_text_is_printed() {
+    let world = World::with("say a; reply b; say c; reply d; label end");
+    let before = world.read("s.jsonl");
+    world.check(
+        &["fork s.jsonl 00000003", "fork s.jsonl 00000003 --at"],
+        expect![[r#"
+        $ fork s.jsonl 00000003
+        <1>
+        c
+        $ fork s.jsonl 00000003 --at
+        <2>
+    "#]],
+    );
+    let fork = world.json("fork s.jsonl 00000003");
+    assert_eq!((&fork["editorText"], &fork["leafId"]), (&json!("c"), &json!("00000002")));
+    let exact = world.json("fork s.jsonl 00000003 --exact");
+    assert_eq!((&exact["editorText"], &exact["leafId"]), (&json!(null), &json!("00000003")));
+    let mark = world.json("fork s.jsonl 00000005");
+    let messages = world.json(&format!("context {}", mark["file"].as_str().unwrap()))["messages"].clone();
+    assert_eq!(messages, world.json("context s.jsonl")["messages"], "a mark stands for what is above it");
+    assert_eq!(world.read("s.jsonl"), before);
+}
+
+#[test]
+fn the_first_message_begins_an_empty_session_that_is_there_at_once() {
+    let world = World::with("say a; reply b; config approvalMode=autoEdit");
+    let fork = world.json("fork s.jsonl 00000001");
+    assert_eq!(fork["editorText"], "a");
+    let file = fork["file"].as_str().unwrap();
+    assert_eq!(header(file)["parentSessionId"], "5e551011-0000-4000-8000-000000000001");
+    assert_eq!(world.json(&format!("context {file}"))["messages"], json!([]));
+}
+
+#[test]
+fn calls_without_results_are_forked_only_on_demand() {
+    let world = World::with("say a; reply b calls read x");
+    world.check(&["fork s.jsonl 00000002"], expect![[r#"
+        $ fork s.jsonl 00000002
+        ! osier: entry 00000002 calls tools that never answered; choose what comes before it, or go to it with `--exact`
+        exit 1
+    "#]]);
+    assert_eq!(world.json("fork s.jsonl 00000002 --exact")["leafId"], "00000002");
+}
+
+#[test]
+fn what_can_be_forked_is_listed_newest_first() {
+    let world = World::with("say first; reply b; say second; reply d; move b; say other  way; reply f");
+    // The second column tells how long ago.
+    let list = |args: &str| -> Vec<String> {
+        let text = world.ok(&format!("fork s.jsonl --list {args}"));
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        text.lines().map(words).map(|words| [&words[..1], &words[2..]].concat().join(" ")).collect()
+    };
+    assert_eq!(list(""), ["00000006 other way", "00000001 first"]);
+    assert_eq!(list("--all"), ["00000006 other way", "00000003 second", "00000001 first"]);
+    let json = world.json("fork s.jsonl --list");
+    assert_eq!((&json[0]["id"], &json[0]["text"]), (&json!("00000006"), &json!("other  way")));
+    assert!(json[0]["timestamp"].is_string());
+    world.fails(2, "fork s.jsonl 00000001 --list");
+    world.fails(2, "fork s.jsonl --all");
 }
 
 fn header(file: &str) -> Value {

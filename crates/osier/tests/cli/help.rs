@@ -4,7 +4,7 @@ use osier_testkit::expect;
 
 use crate::support::World;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 24] = [
     "list",
     "show",
     "tree",
@@ -18,6 +18,10 @@ const COMMANDS: [&str; 20] = [
     "undo",
     "redo",
     "fork",
+    "compact",
+    "compaction",
+    "compare",
+    "graft",
     "delete-branch",
     "restore-branch",
     "delete",
@@ -131,6 +135,10 @@ fn every_command_has_examples_and_says_what_it_prints() {
         undo: Go back to where the leaf was before the last move
         redo: Go forward again after an undo
         fork: Copy a path into a new session
+        compact: Let a summary stand for the older part of the path
+        compaction: Show what a compaction dropped, or go to before it
+        compare: Show two branches side by side
+        graft: Bring what came of another branch to where the session stands
         delete-branch: Hide an entry and everything below it
         restore-branch: Show a deleted branch again
         delete: Delete sessions for good

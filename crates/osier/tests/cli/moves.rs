@@ -55,9 +55,9 @@ fn exact_goes_to_the_very_entry_and_root_before_the_first() {
             $ move s.jsonl 00000001 --exact
             ! the leaf is at 00000001
             $ move s.jsonl 00000001 --exact --json
-            {"leafId":"00000001","moved":false}
+            {"leafId":"00000001","moved":false,"cancelled":false}
             $ move s.jsonl root --json
-            {"leafId":null,"moved":true}
+            {"leafId":null,"moved":true,"cancelled":false}
             $ tree s.jsonl
             (the beginning)  ← active
             user: "a"
@@ -66,7 +66,7 @@ fn exact_goes_to_the_very_entry_and_root_before_the_first() {
             $ append s.jsonl --json another
             {"session":"5e551011-0000-4000-8000-000000000001","file":"$DIR/work/s.jsonl","id":"<1>","seq":5}
             $ move s.jsonl 00000001 --json
-            {"leafId":null,"moved":true,"editorText":"a"}
+            {"leafId":null,"moved":true,"cancelled":false,"editorText":"a"}
         "#]],
     );
 }
@@ -75,11 +75,17 @@ fn exact_goes_to_the_very_entry_and_root_before_the_first() {
 fn an_extensions_message_returns_to_the_editor_and_other_entries_do_not() {
     let world = World::with("say a; reply b calls read x; result c; note mine hello; summarize d");
     assert_eq!(world.json("move s.jsonl 00000004")["editorText"], "hello");
-    assert_eq!(world.json("move s.jsonl 00000003"), json!({ "leafId": "00000003", "moved": false }));
-    assert_eq!(world.json("move s.jsonl 00000005"), json!({ "leafId": "00000005", "moved": true }));
+    assert_eq!(
+        world.json("move s.jsonl 00000003"),
+        json!({ "leafId": "00000003", "moved": false, "cancelled": false })
+    );
+    assert_eq!(
+        world.json("move s.jsonl 00000005"),
+        json!({ "leafId": "00000005", "moved": true, "cancelled": false })
+    );
     assert_eq!(
         world.json("move s.jsonl 00000001"),
-        json!({ "leafId": null, "moved": true, "editorText": "a" })
+        json!({ "leafId": null, "moved": true, "cancelled": false, "editorText": "a" })
     );
 }
 

@@ -280,3 +280,17 @@ fn instructions_and_templates_of_user_and_project_are_followed() {
     asked.answer("Roses.");
     assert_eq!(running.end().out, "Roses.\n");
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure() {
+    let world = World::new();
+    for mode in ["text", "json"] {
+        let mut command = world.command();
+        command.args(["-p", "--mode", mode, "--no-session", "hello"]);
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = command.stdin(std::process::Stdio::null()).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{mode}: {told}");
+        assert!(told.contains("No space left"), "{mode}: {told}");
+    }
+}

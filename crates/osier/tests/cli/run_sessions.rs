@@ -127,7 +127,7 @@ fn a_file_of_pi_is_gone_on_with_where_it_lies() {
     let before = world.read("s.jsonl");
     let ran = world.args(&["-p", "--session", "s.jsonl", "list the files here"]);
     expect![[r#"
-        ! osier: anthropic cannot be used yet: set ANTHROPIC_API_KEY; or name another model for this session with --model, say --model offline
+        ! osier: anthropic/claude, which this session used, cannot be used (set ANTHROPIC_API_KEY); name another one with --model, say --model offline
         exit 1
     "#]]
     .assert_eq(&ran.to_string());
@@ -149,12 +149,17 @@ fn a_file_of_pi_is_gone_on_with_where_it_lies() {
 #[test]
 fn a_file_from_elsewhere_cannot_bring_its_own_approvals() {
     let world = World::with("say a; reply b");
-    world.ok("config s.jsonl approvalMode=yolo");
-    let ran = world.args(&["-p", "--session", "s.jsonl", "$ touch pwned"]);
-    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran}");
-    assert!(ran.err.contains("say --approval yolo"), "{ran}");
-    say(&world, &["--session", "s.jsonl", "--model", "offline", "--approval", "default", "$ touch pwned"]);
-    assert!(!world.path("pwned").exists());
+    world.ok("config s.jsonl approvalMode=yolo approvalTools=[\"bash\"]");
+    for how in [&["--session", "s.jsonl"][..], &["--resume", "./s.jsonl"], &["--fork", "s.jsonl"]] {
+        for more in [&[][..], &["--approval", "default"]] {
+            let mut args = vec!["--model", "offline"];
+            args.extend(how.iter().chain(more));
+            args.push("$ touch pwned");
+            let ran = say(&world, &args);
+            assert!(ran.err.contains("not allowed: [bash: touch pwned]"), "{args:?}: {ran}");
+            assert!(!world.path("pwned").exists(), "{args:?}");
+        }
+    }
     say(&world, &["--session", "s.jsonl", "--model", "offline", "--approval", "yolo", "$ touch mine"]);
     assert!(world.path("mine").exists());
 }

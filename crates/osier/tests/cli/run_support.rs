@@ -141,13 +141,14 @@ impl Asked {
         assert!(!matches!(&gone, Err(error) if error.kind() == std::io::ErrorKind::WouldBlock), "{gone:?}");
     }
 
-    /// The messages, each as `role: text`.
+    /// The messages, each as `role: text`, without the marks of checkpoints.
     pub(crate) fn messages(&self) -> Vec<String> {
         let said = |message: &Value| {
             let text = match &message["content"] {
-                Value::String(text) => text.clone(),
+                Value::String(text) => without_checkpoint(text),
                 Value::Array(blocks) => {
-                    blocks.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join(" ")
+                    let texts = blocks.iter().filter_map(|block| block["text"].as_str());
+                    texts.map(without_checkpoint).collect::<Vec<_>>().join(" ").trim_end().to_owned()
                 }
                 _ => String::new(),
             };
@@ -159,6 +160,11 @@ impl Asked {
         let messages = self.body["messages"].as_array().unwrap();
         messages.iter().filter(|message| message["role"] != "system").map(said).collect()
     }
+}
+
+fn without_checkpoint(text: &str) -> String {
+    let is_mark = |line: &&str| line.starts_with("<system>Checkpoint ") && line.ends_with("</system>");
+    text.lines().filter(|line| !is_mark(line)).collect::<Vec<_>>().join("\n")
 }
 
 /// Text that arrives piece by piece.

@@ -62,55 +62,6 @@ pub(super) fn quoted(words: &[String]) -> String {
     words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
-/// Programs whose second word says what they do.
-const WITH_SUBCOMMANDS: &[&str] = &[
-    "apt",
-    "brew",
-    "bun",
-    "cargo",
-    "deno",
-    "docker",
-    "gh",
-    "git",
-    "go",
-    "gradle",
-    "just",
-    "kubectl",
-    "make",
-    "mvn",
-    "npm",
-    "pip",
-    "pnpm",
-    "poetry",
-    "rustup",
-    "systemctl",
-    "terraform",
-    "uv",
-    "yarn",
-];
-/// Programs that only look, whatever their arguments.
-const HARMLESS: &[&str] =
-    &["cat", "df", "du", "echo", "grep", "head", "ls", "pwd", "stat", "tail", "wc", "which"];
-/// Subcommands that run whatever their next word names.
-const RUNNERS: &[&str] = &["exec", "run", "x"];
-
-/// What to offer to allow from now on: the shortest beginning that says what the command does, the whole command if none.
-pub(super) fn offered_prefix(mut words: Vec<String>) -> Vec<String> {
-    let program = words[0].as_str();
-    let is_name = |word: &String| word.starts_with(|c: char| c.is_ascii_lowercase());
-    let second = words.get(1).filter(|word| is_name(word)).map(String::as_str);
-    let keep = match second {
-        _ if HARMLESS.contains(&program) => 1,
-        Some(sub) if WITH_SUBCOMMANDS.contains(&program) && RUNNERS.contains(&sub) => {
-            if words.get(2).is_some_and(is_name) { 3 } else { words.len() }
-        }
-        Some(_) if WITH_SUBCOMMANDS.contains(&program) => 2,
-        _ => words.len(),
-    };
-    words.truncate(keep);
-    words
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,23 +129,6 @@ mod tests {
         for line in ["git status", "echo 'a b' ''", "echo \"it's\"", "echo 'a;b' 'c\"d'"] {
             let taken = words(line).unwrap();
             assert_eq!(words(&quoted(&taken)).unwrap(), taken, "{line}");
-        }
-    }
-
-    #[test]
-    fn the_offer_says_what_the_command_does() {
-        for (line, offer) in [
-            ("cargo test -p x", "cargo test"),
-            ("git push origin main", "git push"),
-            ("npm run build --x", "npm run build"),
-            ("git -C .. push", "git -C .. push"),
-            ("ls -la src", "ls"),
-            ("rm -rf target", "rm -rf target"),
-            ("python3 x.py", "python3 x.py"),
-            ("cargo run --bin x", "cargo run --bin x"),
-            ("git", "git"),
-        ] {
-            assert_eq!(quoted(&offered_prefix(words(line).unwrap())), offer, "{line}");
         }
     }
 

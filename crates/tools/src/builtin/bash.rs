@@ -12,7 +12,7 @@ use crate::arguments::parse;
 use crate::blocking::Result;
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
-use crate::paths::{Touches, cause};
+use crate::paths::cause;
 use crate::port::{Change, Kind, Preview, Tool, ToolSpec};
 use crate::shell::{self, End, Ran};
 use crate::size;
@@ -35,7 +35,7 @@ struct Arguments {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Bash;
+pub(crate) struct Bash;
 
 #[async_trait]
 impl Tool for Bash {
@@ -45,7 +45,7 @@ impl Tool for Bash {
 
     async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
         let command = checked(arguments)?.command;
-        Ok(Preview { touches: Touches::default(), change: Change::Command { command } })
+        Ok(Preview::of(Change::Command { command }))
     }
 
     async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {
@@ -138,10 +138,10 @@ fn end_note(end: End, time: Duration) -> Option<String> {
         End::Exited(code) => Some(format!("[exit code {code}]")),
         End::Killed { signal } => Some(format!("[killed by signal {signal}]")),
         End::TimedOut => Some(format!(
-            "[stopped after {} s, with all it had started; if it needs longer, give a timeout]",
+            "[stopped after {} s, with all it had started except daemons; if it needs longer, give a timeout]",
             time.as_secs_f64()
         )),
-        End::Cancelled => Some("[cancelled: stopped with all it had started]".to_owned()),
+        End::Cancelled => Some("[cancelled: stopped with all it had started except daemons]".to_owned()),
     }
 }
 

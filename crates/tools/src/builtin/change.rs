@@ -1,6 +1,6 @@
 //! A change of one file that is worked out but not yet made: what `write` and `edit` have in common.
 
-use std::fs::{self, Metadata};
+use std::fs::Metadata;
 use std::io::{self, Read};
 
 use serde_json::json;
@@ -13,6 +13,7 @@ use crate::outcome::ToolOutcome;
 use crate::paths::{Place, Touches};
 use crate::port::{Change, Preview};
 use crate::save::save;
+use crate::seal::{self, Seal};
 use crate::seen::{Knowledge, Stamp};
 use crate::size;
 
@@ -26,9 +27,10 @@ pub(super) struct Old {
 impl Old {
     /// `None` if there is no such file. A file too large to compare is refused: nobody could see what would change.
     pub(super) fn of(place: &Place, ctx: &ToolContext) -> Result<Option<Old>> {
-        if let Err(error) = fs::metadata(&place.real)
-            && error.kind() == io::ErrorKind::NotFound
-        {
+        let gone = std::fs::symlink_metadata(&place.real)
+            .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        if gone {
+            seal::check_old(ctx, place, None)?;
             return Ok(None);
         }
         let (file, metadata) = place.open("change")?;
@@ -39,6 +41,7 @@ impl Old {
             let text = format!("{} is larger than {}: change it with bash", place.shown, size::bytes(most));
             return Err(ToolOutcome::failed(text));
         }
+        seal::check_old(ctx, place, Some(&bytes))?;
         Ok(Some(Old { bytes, metadata }))
     }
 
@@ -65,12 +68,16 @@ impl Planned {
 
     pub(super) fn preview(self) -> Preview {
         let touches = Touches { paths: vec![self.place.touched()] };
+        let old = self.old.as_ref().map(|old| &*old.bytes);
+        let seal = Some(Seal::new(&self.place, old, &self.new));
         let created = self.old.is_none();
-        Preview { touches, change: Change::Diff { path: self.place.shown, diff: self.diff.text, created } }
+        let change = Change::Diff { path: self.place.shown, diff: self.diff.text, created };
+        Preview { touches, change, seal }
     }
 
     /// Makes the change and says so in `text`.
-    pub(super) fn make(self, text: &str) -> Result {
+    pub(super) fn make(self, text: &str, ctx: &ToolContext) -> Result {
+        seal::check_new(ctx, &self.place, &self.new)?;
         let old = self.old.as_ref().map(|old| &old.metadata);
         let metadata =
             save(&self.place.real, &self.new, old).map_err(|error| self.place.failure("write", &error))?;

@@ -47,7 +47,7 @@ struct Replacement {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Edit;
+pub(crate) struct Edit;
 
 #[async_trait]
 impl Tool for Edit {
@@ -86,7 +86,7 @@ fn edit(arguments: &Arguments, ctx: &ToolContext) -> Result {
             "\n[the file had changed since you last saw it: read it again before you rely on the rest of it]",
         );
     }
-    Ok(planned.make(&text)?.with("edits", json!(arguments.edits.len())))
+    Ok(planned.make(&text, ctx)?.with("edits", json!(arguments.edits.len())))
 }
 
 fn plan(place: Place, arguments: &Arguments, ctx: &ToolContext) -> Result<Planned> {

@@ -35,7 +35,7 @@ struct Arguments {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Find;
+pub(crate) struct Find;
 
 #[async_trait]
 impl Tool for Find {

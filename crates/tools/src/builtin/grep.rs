@@ -26,6 +26,9 @@ const DESCRIPTION: &str = "Searches the lines of files for a regular expression 
     each match with its line number. Files that .gitignore names, hidden files and binary files are left out. At most 100 \
     matches come back unless limit says otherwise.";
 
+/// A line must fit into memory to be searched. In files that people write none is nearly as long.
+const LONGEST_LINE: usize = 8 << 20;
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Arguments {
@@ -50,7 +53,7 @@ struct Arguments {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Grep;
+pub(crate) struct Grep;
 
 #[async_trait]
 impl Tool for Grep {
@@ -90,8 +93,9 @@ fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
             entry.file_type().is_some_and(|kind| kind.is_file()) || entry.depth() == 0 && metadata.is_file();
         if wanted && glob.as_ref().is_none_or(|glob| glob.matches(&path)) {
             hits.begin(named(&place, &path, metadata.is_dir()));
-            // A file that cannot be read has no matches.
-            let _ = searcher.search_path(&matcher, entry.path(), &mut hits);
+            if let Err(error) = searcher.search_path(&matcher, entry.path(), &mut hits) {
+                hits.given_up(&error);
+            }
         }
     }
     if ctx.cancel.is_cancelled() {
@@ -120,6 +124,7 @@ fn searcher(arguments: &Arguments) -> Searcher {
     SearcherBuilder::new()
         .binary_detection(BinaryDetection::quit(0))
         .line_number(true)
+        .heap_limit(Some(LONGEST_LINE))
         .before_context(context)
         .after_context(context)
         .build()
@@ -148,6 +153,8 @@ struct Hits {
     line_chars: usize,
     /// There is at least one match more than shown.
     more: bool,
+    /// Files with a line too long to be searched.
+    given_up: usize,
     cancel: CancellationToken,
 }
 
@@ -163,6 +170,7 @@ impl Hits {
             max_bytes: ctx.limits.bytes,
             line_chars: ctx.limits.line_chars,
             more: false,
+            given_up: 0,
             cancel: ctx.cancel.clone(),
         }
     }
@@ -170,6 +178,11 @@ impl Hits {
     fn begin(&mut self, file: String) {
         self.file = file;
         self.named = false;
+    }
+
+    /// A file that cannot be read has no matches; one that is only too much must be told.
+    fn given_up(&mut self, error: &io::Error) {
+        self.given_up += usize::from(error.to_string().contains("allocation limit"));
     }
 
     fn stopped(&self) -> bool {
@@ -200,6 +213,13 @@ impl Hits {
             notes.push(format!(
                 "[more than {}: narrow the search with path, glob or pattern, or set limit]",
                 size::count(self.matches, "match", "matches")
+            ));
+        }
+        if self.given_up > 0 {
+            notes.push(format!(
+                "[{} not searched to the end: a line is longer than {}; use bash for it]",
+                size::count(self.given_up, "file was", "files were"),
+                size::bytes(LONGEST_LINE as u64)
             ));
         }
         let gap = if self.text.is_empty() || notes.is_empty() { "" } else { "\n" };

@@ -1,6 +1,9 @@
 //! `ls`: what is in a folder.
 
-use std::fs::{self, DirEntry};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, FileType};
+use std::path::Path;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -8,6 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::spec;
+use super::walk::not_ignored;
 use crate::arguments::parse;
 use crate::blocking::{self, Result};
 use crate::context::ToolContext;
@@ -17,8 +21,8 @@ use crate::port::{Kind, Preview, Tool, ToolSpec};
 use crate::size;
 
 const NAME: &str = "ls";
-const DESCRIPTION: &str = "Lists a folder, hidden and ignored files included: folders end with a slash, links show \
-    where they lead. At most 500 names come back unless limit says otherwise.";
+const DESCRIPTION: &str = "Lists a folder, hidden files included: folders end with a slash, links show where they lead. \
+    Files that .gitignore names are left out unless all is true. At most 500 names come back unless limit says otherwise.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Arguments {
@@ -27,11 +31,13 @@ struct Arguments {
     /// Most names to show; 500 if not given.
     #[schemars(range(min = 1))]
     limit: Option<u32>,
+    /// List what .gitignore names too.
+    all: Option<bool>,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub struct Ls;
+pub(crate) struct Ls;
 
 #[async_trait]
 impl Tool for Ls {
@@ -61,29 +67,76 @@ fn ls(arguments: &Arguments, ctx: &ToolContext) -> Result {
             place.shown
         )));
     }
-    let entries = fs::read_dir(&place.real).map_err(|error| place.failure("list", &error))?;
-    let mut lines: Vec<String> = entries.flatten().map(|entry| line(&entry)).collect();
-    lines.sort_by_cached_key(|line| (line.to_lowercase(), line.clone()));
-    let all = lines.len();
-    lines.truncate(arguments.limit.map_or(ctx.limits.listed, |limit| limit.max(1) as usize));
-    let listed = lines.len();
-    if all == 0 {
-        lines.push("[the folder is empty]".to_owned());
+    let all = fs::read_dir(&place.real).map_err(|error| place.failure("list", &error))?.count();
+    let most = arguments.limit.map_or(ctx.limits.listed, |limit| limit.max(1) as usize);
+    let mut first = First { most, lines: BTreeSet::new(), seen: 0 };
+    match arguments.all {
+        Some(true) => fs::read_dir(&place.real).into_iter().flatten().flatten().for_each(|entry| {
+            first.take(line(&entry.file_name(), &entry.path(), entry.file_type().ok()));
+        }),
+        _ => not_ignored(&place.real).for_each(|entry| {
+            first.take(line(entry.file_name(), entry.path(), entry.file_type()));
+        }),
     }
-    if listed < all {
-        let left = size::count(all - listed, "name", "names");
-        lines.push(format!("\n[{left} more: set limit, or use find to pick some]"));
-    }
-    lines.extend(place.note().map(|note| format!("\n{note}")));
-    let outcome = ToolOutcome::text(lines.join("\n")).with_all(place.details());
-    Ok(outcome.with("entries", json!(all)).with("truncated", json!(listed < all)))
+    Ok(outcome(&place, first, all, ctx.limits.bytes))
 }
 
-fn line(entry: &DirEntry) -> String {
-    let name = shown(entry.file_name());
-    match entry.file_type() {
-        Ok(kind) if kind.is_dir() => format!("{name}/"),
-        Ok(kind) if kind.is_symlink() => match fs::read_link(entry.path()) {
+fn outcome(place: &Place, first: First, all: usize, most_bytes: usize) -> ToolOutcome {
+    let mut text = String::new();
+    let mut listed = 0;
+    for (_, line) in &first.lines {
+        if text.len() + line.len() >= most_bytes {
+            break;
+        }
+        text.push_str(&format!("{line}\n"));
+        listed += 1;
+    }
+    let ignored = all.saturating_sub(first.seen);
+    let mut notes: Vec<String> = Vec::new();
+    if all == 0 {
+        notes.push("[the folder is empty]".to_owned());
+    }
+    if listed < first.seen {
+        let left = size::count(first.seen - listed, "name", "names");
+        notes.push(format!("[{left} more: set limit, or use find to pick some]"));
+    }
+    if ignored > 0 {
+        let names = size::count(ignored, "name", "names");
+        notes.push(format!("[{names} that .gitignore leaves out: set all to see them]"));
+    }
+    notes.extend(place.note());
+    let gap = if text.is_empty() || notes.is_empty() { "" } else { "\n" };
+    let text = format!("{text}{gap}{}", notes.join("\n"));
+    ToolOutcome::text(text.trim_end_matches('\n'))
+        .with_all(place.details())
+        .with("entries", json!(first.seen))
+        .with("ignored", json!(ignored))
+        .with("truncated", json!(listed < first.seen))
+}
+
+/// The first names in their order, whatever number comes.
+#[derive(Debug)]
+struct First {
+    most: usize,
+    lines: BTreeSet<(String, String)>,
+    seen: usize,
+}
+
+impl First {
+    fn take(&mut self, line: String) {
+        self.seen += 1;
+        self.lines.insert((line.to_lowercase(), line));
+        if self.lines.len() > self.most {
+            self.lines.pop_last();
+        }
+    }
+}
+
+fn line(name: &OsStr, path: &Path, kind: Option<FileType>) -> String {
+    let name = shown(name);
+    match kind {
+        Some(kind) if kind.is_dir() => format!("{name}/"),
+        Some(kind) if kind.is_symlink() => match fs::read_link(path) {
             Ok(target) => format!("{name} -> {}", shown(target)),
             Err(_) => name,
         },

@@ -43,7 +43,7 @@ struct Arguments {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Read;
+pub(crate) struct Read;
 
 #[async_trait]
 impl Tool for Read {

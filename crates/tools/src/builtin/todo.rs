@@ -47,7 +47,7 @@ pub fn todos_of(details: &Value) -> Option<Vec<Todo>> {
 
 /// See the module.
 #[derive(Debug)]
-pub struct TodoList;
+pub(crate) struct TodoList;
 
 #[async_trait]
 impl Tool for TodoList {

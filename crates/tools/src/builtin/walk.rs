@@ -26,6 +26,18 @@ pub(super) fn walk(root: &Path, hidden: bool) -> impl Iterator<Item = DirEntry> 
     walk.flatten()
 }
 
+/// What is in one folder, hidden or not, without what is ignored. In no order.
+pub(super) fn not_ignored(folder: &Path) -> impl Iterator<Item = DirEntry> {
+    let walk = WalkBuilder::new(folder)
+        .hidden(false)
+        .require_git(false)
+        .git_global(false)
+        .follow_links(false)
+        .max_depth(Some(1))
+        .build();
+    walk.flatten().filter(|entry| entry.depth() == 1)
+}
+
 fn is_walked(path: &Path) -> bool {
     path.file_name() != Some(OsStr::new(".git")) && kernel_folder(path).is_none()
 }

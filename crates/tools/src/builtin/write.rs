@@ -32,7 +32,7 @@ struct Arguments {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Write;
+pub(crate) struct Write;
 
 #[async_trait]
 impl Tool for Write {
@@ -65,7 +65,7 @@ fn write(arguments: &Arguments, ctx: &ToolContext) -> Result {
     if planned.new.len() > arguments.content.len() {
         text.push_str("\nkept the file's own line ends (CRLF) or byte order mark");
     }
-    planned.make(&text)
+    planned.make(&text, ctx)
 }
 
 fn place(arguments: &Arguments, ctx: &ToolContext) -> Result<Place> {

@@ -1,9 +1,9 @@
 //! The output of a command as it comes: streamed to whoever watches, its end kept in memory, and all of it in a file as soon
 //! as it is too much for a result. Memory stays bounded whatever a command prints.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -171,10 +171,7 @@ impl Full {
 }
 
 fn create(folder: &Path) -> io::Result<(File, PathBuf)> {
-    if !folder.is_dir() {
-        fs::create_dir_all(folder)?;
-        fs::set_permissions(folder, Permissions::from_mode(0o700))?;
-    }
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let file = tempfile::Builder::new().prefix("bash-").suffix(".log").tempfile_in(folder)?;
     file.keep().map_err(|error| error.error)
 }

@@ -105,6 +105,8 @@ async fn an_allowed_prefix_covers_single_plain_commands_only() {
         "git status\nrm x",
         "git status & rm x",
         "/tmp/git status",
+        "git status --output=.git/hooks/post-commit",
+        "cargo test --config build.rustc-wrapper=sh",
     ] {
         assert!(bash(Mode::Default, &allowed, command).await.starts_with("Runs"), "{command}");
     }

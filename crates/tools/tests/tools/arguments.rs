@@ -100,7 +100,7 @@ async fn arguments_that_are_no_object_are_refused() {
                 read takes { path: string, offset?: integer, limit?: integer }
                 > ls [1]
                 error: ls: these arguments do not fit: they must be one object
-                ls takes { path?: string, limit?: integer }
+                ls takes { path?: string, limit?: integer, all?: boolean }
             "#]],
         )
         .await;

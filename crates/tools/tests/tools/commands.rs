@@ -196,7 +196,7 @@ async fn time_is_limited() {
                 > bash {"command":"echo begun; sleep 1000"}
                 error: begun
 
-                [stopped after 1 s, with all it had started; if it needs longer, give a timeout]
+                [stopped after 1 s, with all it had started except daemons; if it needs longer, give a timeout]
             "#]],
         )
         .await;
@@ -238,4 +238,18 @@ async fn a_cancelled_call_starts_nothing() {
     project.ctx.cancel.cancel();
     assert!(project.call("bash", bash("touch made")).await.is_error);
     assert!(!project.path("made").exists());
+}
+
+#[tokio::test]
+async fn a_kept_output_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut project = Project::new();
+    project.ctx.artefacts = project.path("../artefacts/of/a/session");
+    let outcome = project.call("bash", json!({ "command": "seq 1 100000" })).await;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let kept = std::path::PathBuf::from(outcome.details["fullOutputPath"].as_str().unwrap());
+    assert_eq!(mode(&kept), 0o600);
+    for folder in ["artefacts", "artefacts/of", "artefacts/of/a", "artefacts/of/a/session"] {
+        assert_eq!(mode(&project.path("..").join(folder)), 0o700, "{folder}");
+    }
 }

@@ -1,8 +1,6 @@
 //! `edit`.
 
 use expect_test::{Expect, expect};
-use osier_tools::FilesRead;
-use osier_tools::files::{Recorded, files_read};
 use serde_json::{Value, json};
 
 use crate::support::Project;
@@ -339,9 +337,7 @@ async fn edits_of_one_file_at_the_same_time_all_count() {
 async fn a_file_changed_by_others_is_edited_with_a_warning() {
     let mut project = Project::with(&[("a", "one\ntwo\n")]);
     let read = project.call("read", json!({ "path": "a" })).await.details;
-    let arguments = json!({ "path": "a" });
-    let calls = [Recorded { name: "read", arguments: &arguments, details: Some(&read), failed: false }];
-    project.track_files(files_read(calls));
+    project.track_files(&[&read]);
     project.put("a", b"one\ntwo\nthree\n");
     project
         .check(
@@ -354,7 +350,7 @@ async fn a_file_changed_by_others_is_edited_with_a_warning() {
         )
         .await;
     // An exact match needs no reading before.
-    project.track_files(FilesRead::none());
+    project.track_files(&[]);
     project
         .check(
             [("edit", json!({ "path": "a", "edits": edits(&[("one", "1")]) }))],

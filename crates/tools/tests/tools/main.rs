@@ -9,6 +9,7 @@ mod edit;
 mod paths;
 mod read;
 mod schemas;
+mod seal;
 mod search;
 mod stopping;
 mod support;

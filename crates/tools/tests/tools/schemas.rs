@@ -224,7 +224,7 @@ fn find() {
 fn ls() {
     expect![[r#"
         Reads
-        Lists a folder, hidden and ignored files included: folders end with a slash, links show where they lead. At most 500 names come back unless limit says otherwise.
+        Lists a folder, hidden files included: folders end with a slash, links show where they lead. Files that .gitignore names are left out unless all is true. At most 500 names come back unless limit says otherwise.
         {
           "type": "object",
           "properties": {
@@ -236,6 +236,10 @@ fn ls() {
               "type": "integer",
               "minimum": 1,
               "description": "Most names to show; 500 if not given."
+            },
+            "all": {
+              "type": "boolean",
+              "description": "List what .gitignore names too."
             }
           }
         }

@@ -282,13 +282,15 @@ async fn names_are_found_by_glob() {
 }
 
 #[tokio::test]
-async fn a_folder_is_listed_with_everything_in_it() {
+async fn a_folder_is_listed_without_what_is_ignored() {
     let project = sample();
     project.link("way", "src");
     project
         .check(
             [
                 ("ls", json!({})),
+                ("ls", json!({ "all": true })),
+                ("ls", json!({ "path": "target" })),
                 ("ls", json!({ "path": "way" })),
                 ("ls", json!({ "limit": 2 })),
                 ("ls", json!({ "path": "a.txt" })),
@@ -301,22 +303,34 @@ async fn a_folder_is_listed_with_everything_in_it() {
                 .gitignore
                 .hidden
                 a.txt
+                src/
+                way -> src
+
+                [2 names that .gitignore leaves out: set all to see them]
+                > ls {"all":true}
+                .git/
+                .gitignore
+                .hidden
+                a.txt
                 run.log
                 src/
                 target/
                 way -> src
+                > ls {"path":"target"}
+                out
                 > ls {"path":"way"}
                 .gitignore
                 b.rs
                 deep/
-                generated.rs
 
+                [1 name that .gitignore leaves out: set all to see them]
                 [way leads through a symbolic link to src]
                 > ls {"limit":2}
                 .git/
                 .gitignore
 
-                [6 names more: set limit, or use find to pick some]
+                [4 names more: set limit, or use find to pick some]
+                [2 names that .gitignore leaves out: set all to see them]
                 > ls {"path":"a.txt"}
                 error: a.txt is not a folder: use read to see what is in it
                 > ls {"path":"nowhere"}
@@ -337,4 +351,38 @@ async fn a_search_can_be_cancelled() {
     {
         assert_eq!(project.call(name, arguments).await.details["cancelled"], true, "{name}");
     }
+}
+
+#[tokio::test]
+async fn a_list_of_names_has_an_end() {
+    let project = Project::new();
+    for number in 0..400 {
+        project.put(&format!("{number:03}{}", "x".repeat(200)), b"");
+    }
+    let outcome = project.call("ls", json!({ "limit": 4_000_000_000u32 })).await;
+    let text = outcome.plain_text();
+    assert!(text.len() < project.ctx.limits.bytes + 100, "{}", text.len());
+    assert!(text.ends_with(" more: set limit, or use find to pick some]"), "{text}");
+    assert_eq!((&outcome.details["entries"], &outcome.details["truncated"]), (&json!(400), &json!(true)));
+}
+
+#[tokio::test]
+async fn a_file_with_an_endless_line_is_given_up_and_told() {
+    let project = Project::with(&[("a", "needle\n"), ("z", "needle\n")]);
+    project.put("long", format!("{}\nneedle\n", "x".repeat(20 << 20)).as_bytes());
+    project
+        .check(
+            [("grep", json!({ "pattern": "needle" }))],
+            expect![[r#"
+                > grep {"pattern":"needle"}
+                a
+                1: needle
+
+                z
+                1: needle
+
+                [1 file was not searched to the end: a line is longer than 8.0 MB; use bash for it]
+            "#]],
+        )
+        .await;
 }

@@ -46,6 +46,23 @@ async fn cancel_kills_orphans_whose_parent_is_gone() {
     leaves_nothing("(sleep 1000 & echo $!); sleep 1000 & echo $!; wait", 2).await;
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn cancel_kills_children_in_sessions_of_their_own() {
+    leaves_nothing("setsid sleep 1000 & echo $!; setsid bash -c 'sleep 1000 & echo $!; wait' & wait", 2)
+        .await;
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn cancel_kills_stubborn_children_of_a_parent_that_obeys() {
+    let mut project = Project::new();
+    project.ctx.limits.grace = Duration::from_millis(50);
+    let stubborn = "setsid bash -c 'trap \"\" TERM; echo $$; while :; do sleep 0.05; done' & wait";
+    let (_, pids) = cancelled(&mut project, stubborn, 1).await;
+    until("gone", || is_gone(&pids[0])).await;
+}
+
 #[tokio::test]
 async fn cancel_kills_what_does_not_want_to_end() {
     let mut project = Project::new();
@@ -71,7 +88,7 @@ async fn a_stopped_command_may_clean_up() {
         expect![[r#"
             cleaned
 
-            [cancelled: stopped with all it had started]
+            [cancelled: stopped with all it had started except daemons]
         "#]],
     );
 }

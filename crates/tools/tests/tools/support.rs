@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use expect_test::Expect;
 use osier_tools::{
-    Env, FilesRead, Live, Preview, Progress, ToolCall, ToolContext, ToolOutcome, Toolbox, Tools,
+    Env, FilesRead, Live, Preview, Progress, Stamp, ToolCall, ToolContext, ToolOutcome, Toolbox, Tools,
 };
+use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -68,7 +69,13 @@ impl Project {
         assert!(Command::new("mkfifo").arg(self.path(path)).status().unwrap().success());
     }
 
-    pub(crate) fn track_files(&mut self, files: FilesRead) {
+    /// From now on the model knows what these results told it, and nothing else.
+    pub(crate) fn track_files(&mut self, details: &[&Value]) {
+        let mut files = FilesRead::none();
+        for details in details {
+            let stamp = Stamp::deserialize(&details["stamp"]).unwrap();
+            files.insert(details["path"].as_str().unwrap(), Some(stamp));
+        }
         self.ctx.files_read = Arc::new(files);
     }
 

@@ -4,7 +4,6 @@ use crate::asking::Piece;
 use crate::entry::{Kind, Role, Why};
 use crate::fold::SessionTree;
 use crate::heads::{Head, Seq};
-use crate::walk::Item;
 
 /// What is known so far: all pieces that can be cut, and what the newest of them weigh.
 pub(super) struct Choice<'a> {
@@ -146,14 +145,14 @@ impl Choice<'_> {
         self.weights.get(at).is_some_and(Option::is_some)
     }
 
+    /// The pieces that are known to say something.
+    pub(super) fn known(&self) -> impl Iterator<Item = &Piece> {
+        (0..self.weights.len()).filter(|at| self.is_told(*at)).map(|at| &self.pieces[at])
+    }
+
     /// A summariser is told of it.
     fn is_told(&self, at: usize) -> bool {
         self.is_seen(at) && is_told(self.head(at))
-    }
-
-    /// The pieces of which a summariser is told, oldest first. What an edit took away is among them, and says nothing.
-    pub(super) fn told(&self, from: usize, to: usize) -> Vec<Item> {
-        self.pieces[from..to].iter().rev().filter(|piece| is_told(&piece.head)).map(|piece| piece.item).collect()
     }
 
     /// The entry that the cut at this piece keeps first: entries right before it that say nothing are kept with it.

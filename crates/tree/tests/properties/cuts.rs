@@ -46,7 +46,12 @@ fn play(script: &mut Script, n: usize, what: u8, size: u8) {
             script.play(&entry);
         }
         18 if !target.is_empty() => {
-            script.play(&json_line("compaction", "firstKeptEntryId", &target, r#","summary":"so far","tokensBefore":1"#));
+            script.play(&json_line(
+                "compaction",
+                "firstKeptEntryId",
+                &target,
+                r#","summary":"so far","tokensBefore":1"#,
+            ));
         }
         _ => script.play(&format!("model p/m{n}")),
     }
@@ -83,7 +88,8 @@ fn said(script: &Script) -> Vec<Seq> {
 fn compacted(script: &Script, cut: &Cut) -> Script {
     let mut after = script.clone();
     let kept = after.tree.id(cut.first_kept).to_string();
-    let draft = after.tree.plan_compaction(after.tree.leaf(), "sum", &kept, cut.tokens_before, &Map::new()).unwrap();
+    let draft =
+        after.tree.plan_compaction(after.tree.leaf(), "sum", &kept, cut.tokens_before, &Map::new()).unwrap();
     after.append(&draft, "compaction");
     after
 }

@@ -22,14 +22,14 @@ pub(crate) fn call(request: &Request) -> Call {
     body.insert("model".to_owned(), json!(request.model.id));
     body.insert("stream".to_owned(), json!(true));
     let mut betas = Vec::new();
-    output(request, &mut body, &mut betas);
+    let turns = told(request);
+    output(request, level(request, &turns), &mut body, &mut betas);
     let marker = marker(request);
     if !request.system.trim().is_empty() {
         let mut system = json!({ "type": "text", "text": request.system });
         mark(&mut system, marker.as_ref());
         body.insert("system".to_owned(), json!([system]));
     }
-    let turns = told(request);
     let tools = tools(request, &turns, marker.as_ref());
     if !tools.is_empty() {
         body.insert("tools".to_owned(), Value::Array(tools));
@@ -54,11 +54,31 @@ fn told(request: &Request) -> Vec<Turn<'_>> {
     turns
 }
 
+/// How hard to think in this request. With a budget the API refuses calls in the last thing the model said if no thought
+/// stands before them, as when thinking was switched on, or another model took over, between a call and its result; so
+/// thinking begins with the next turn.
+fn level(request: &Request, turns: &[Turn<'_>]) -> ThinkingLevel {
+    let last = turns.iter().rev().find_map(|turn| match turn {
+        Turn::Assistant(said) => Some(said),
+        Turn::User(_) | Turn::Results(_) => None,
+    });
+    let calls_without_thought = last.is_some_and(|said| {
+        !matches!(said.first(), Some(Said::Thinking { .. }))
+            && said.iter().any(|piece| matches!(piece, Said::Call { .. }))
+    });
+    let is_budget = request.model.thinking.style == Style::Budget;
+    if is_budget && calls_without_thought { ThinkingLevel::Off } else { request.level() }
+}
+
 /// The limit of output and what is thought before it.
-fn output(request: &Request, body: &mut Map<String, Value>, betas: &mut Vec<&'static str>) {
+fn output(
+    request: &Request,
+    level: ThinkingLevel,
+    body: &mut Map<String, Value>,
+    betas: &mut Vec<&'static str>,
+) {
     let model = &request.model;
     let most = model.max_output.max(1);
-    let level = request.level();
     let usual = if model.thinking.style == Style::Adaptive { OUTPUT_WITH_THOUGHTS } else { OUTPUT };
     let mut limit = request.max_tokens.unwrap_or(usual).min(most);
     match model.thinking.style {
@@ -96,7 +116,6 @@ fn marker(request: &Request) -> Option<Value> {
         _ if !request.model.compat.cache_control => None,
         Cache::Off => None,
         Cache::Short => Some(json!({ "type": "ephemeral" })),
-        Cache::Long => Some(json!({ "type": "ephemeral", "ttl": "1h" })),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The events of the Messages API.
 
-use serde_json::Value;
+use serde_json::{Value, json as object};
 
 use crate::api::{Answer, Flow, Reader, json, refusal, text};
 use crate::failure::Failure;
@@ -59,6 +59,7 @@ impl Reader for AnthropicReader {
             "content_block_stop" => self.block_stop(index(&value), out),
             "message_delta" => self.message_delta(&value, out)?,
             "message_stop" => return Ok(Flow::Done),
+            "message" => return self.whole(&value, out).map(|()| Flow::Done),
             "error" => return Err(refusal(&Answer::in_stream(&self.provider, &value))),
             _ => {}
         }
@@ -78,6 +79,16 @@ fn index(value: &Value) -> u64 {
 }
 
 impl AnthropicReader {
+    /// A server that does not stream sends the whole message at once.
+    fn whole(&mut self, message: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
+        self.message_start(message, out);
+        for (index, block) in (0..).zip(message["content"].as_array().into_iter().flatten()) {
+            self.block_start(index, block, out);
+            self.block_stop(index, out);
+        }
+        self.message_delta(&object!({ "delta": message, "usage": message["usage"] }), out)
+    }
+
     fn message_start(&mut self, message: &Value, out: &mut Vec<Delta>) {
         let owned = |key| text(message, key).map(str::to_owned);
         out.push(Delta::Start { response_id: owned("id"), response_model: owned("model") });

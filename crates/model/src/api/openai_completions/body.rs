@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::THOUGHTS;
 use crate::api::Call;
 use crate::block::Image;
 use crate::compat::{MaxTokensField, Reasoning};
@@ -151,8 +152,11 @@ fn assistant(said: &[Said<'_>], model: &ModelInfo) -> Option<Value> {
     for piece in said {
         match piece {
             Said::Text { text: more, .. } => text.push_str(more),
-            // The signature of a thought in this protocol is the field it came in.
-            Said::Thinking { thinking, signature, .. } if model.compat.reasoning_back => {
+            // The signature of a thought in this protocol is the field it came in. A session file may hold any text
+            // there, and no text may name another field.
+            Said::Thinking { thinking, signature, .. }
+                if model.compat.reasoning_back && THOUGHTS.contains(signature) =>
+            {
                 let field = thoughts.entry(*signature).or_insert_with(|| json!(""));
                 *field = json!(format!("{}{thinking}", field.as_str().unwrap_or_default()));
             }
@@ -185,7 +189,9 @@ fn assistant(said: &[Said<'_>], model: &ModelInfo) -> Option<Value> {
 fn reasoning_detail(said: &Said<'_>) -> Option<Value> {
     match said {
         Said::Call { signature: Some(signature), .. } => {
-            serde_json::from_str(signature).ok().filter(Value::is_object)
+            serde_json::from_str(signature).ok().filter(|detail: &Value| {
+                detail["type"].as_str().is_some_and(|kind| kind.starts_with("reasoning."))
+            })
         }
         _ => None,
     }

@@ -5,3 +5,6 @@ mod stream;
 
 pub(crate) use body::call;
 pub(crate) use stream::reader;
+
+/// Where servers put thoughts. The first that holds something counts; some fill two alike.
+const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::THOUGHTS;
 use crate::api::blocks::Blocks;
 use crate::api::{Answer, Flow, Reader, json, refusal, text};
 use crate::failure::Failure;
@@ -11,9 +12,6 @@ use crate::request::Request;
 use crate::sse::Event;
 use crate::tool_id::Minter;
 use crate::usage::Usage;
-
-/// Where servers put thoughts. The first that holds something counts; some fill two alike.
-const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
 pub(crate) fn reader(request: &Request) -> CompletionsReader {
     CompletionsReader {

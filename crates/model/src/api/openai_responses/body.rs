@@ -92,7 +92,8 @@ fn assistant(said: &[Said<'_>], items: &mut Vec<Value>) {
     for piece in said {
         match piece {
             Said::Thinking { signature, .. } => {
-                thoughts.extend(serde_json::from_str(signature).ok().filter(Value::is_object));
+                let item = serde_json::from_str(signature).ok();
+                thoughts.extend(item.filter(|item: &Value| item["type"] == "reasoning"));
             }
             Said::Text { text, .. } if text.trim().is_empty() => {}
             Said::Text { text, signature } => {

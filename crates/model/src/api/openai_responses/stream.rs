@@ -1,6 +1,6 @@
 //! The events of the Responses API.
 
-use serde_json::Value;
+use serde_json::{Value, json as object};
 
 use super::text_signature;
 use crate::api::{Answer, Flow, Reader, json, refusal, text};
@@ -76,6 +76,10 @@ impl Reader for ResponsesReader {
             }
             "response.failed" => return Err(refusal(&Answer::in_stream(&self.provider, &value["response"]))),
             "error" => return Err(refusal(&Answer::in_stream(&self.provider, &value))),
+            _ if value["output"].is_array() => return self.whole(&value, out).map(|()| Flow::Done),
+            _ if !value["error"].is_null() => {
+                return Err(refusal(&Answer::in_stream(&self.provider, &value)));
+            }
             _ => {}
         }
         Ok(Flow::More)
@@ -183,6 +187,15 @@ impl ResponsesReader {
         out.push(end_of(&open, Some(item)));
     }
 
+    /// A server that does not stream sends the whole response at once.
+    fn whole(&mut self, response: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
+        self.start(response, out);
+        for (index, item) in response["output"].as_array().into_iter().flatten().enumerate() {
+            self.done(&object!({ "output_index": index, "item": item }), out);
+        }
+        self.completed(response, out)
+    }
+
     fn completed(&mut self, response: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
         self.start(response, out);
         out.extend(read_usage(&response["usage"]).map(Delta::Usage));
@@ -205,8 +218,7 @@ impl ResponsesReader {
 fn whole(item: &Value, open: &Open) -> Option<Delta> {
     let block = open.block;
     let joined = |list: &Value, gap: &str| {
-        let texts: Vec<&str> =
-            list.as_array().into_iter().flatten().filter_map(|part| text(part, "text")).collect();
+        let texts: Vec<&str> = list.as_array().into_iter().flatten().filter_map(words).collect();
         Some(texts.join(gap)).filter(|text| !text.is_empty())
     };
     match open.kind {
@@ -218,6 +230,10 @@ fn whole(item: &Value, open: &Open) -> Option<Delta> {
             text(item, "arguments").map(|json| Delta::ToolCallArguments { block, json: json.to_owned() })
         }
     }
+}
+
+fn words(part: &Value) -> Option<&str> {
+    text(part, "text").or_else(|| text(part, "refusal"))
 }
 
 /// A thought can be sent back only with its encrypted form; its signature is the whole item.

@@ -28,7 +28,6 @@ const PHRASES: &[&str] = &[
     "token limit exceeded",
     "reduce the length of the messages",
     "reduce the length of the input",
-    "exceeds the limit of",
     "longer than the model's context",
     "request too large for",
     "input length exceeds",
@@ -42,7 +41,7 @@ const LEAST: u64 = 100;
 
 /// What was needed and what there is, if this answer is about length at all.
 pub(super) fn sizes(answer: &Answer, phrase: &str, is_rate: bool) -> Option<(Option<u64>, Option<u64>)> {
-    let named = answer.has(WORDS) || PHRASES.iter().any(|known| phrase.contains(known));
+    let named = answer.has(WORDS) || PHRASES.iter().any(|known| phrase.contains(known)) || counts(phrase);
     // A limit per minute is no limit of length, unless this request alone is over it.
     let by_words = named && (!is_rate || phrase.contains("request too large"));
     let by_status = answer.status == Some(413);
@@ -56,6 +55,12 @@ pub(super) fn sizes(answer: &Answer, phrase: &str, is_rate: bool) -> Option<(Opt
     };
     let makes_sense = !matches!((needed, window), (Some(needed), Some(window)) if needed <= window);
     Some(if makes_sense { (needed, window) } else { (None, None) })
+}
+
+/// "prompt token count of 140000 exceeds the limit of 128000". Of much else it is said that it exceeds a limit.
+fn counts(phrase: &str) -> bool {
+    let before = phrase.split_once("exceeds the limit of").map_or("", |(before, _)| before);
+    ["token count", "prompt tokens", "input tokens", "context"].iter().any(|word| before.contains(word))
 }
 
 /// The numbers of a sentence, each with the words before it.
@@ -214,6 +219,13 @@ mod tests {
             Some((Some(41_000), Some(30_000)))
         );
         assert_eq!(sizes(400, "messages: at least one message is required"), None);
+        for other in [
+            "The number of tools (200) exceeds the limit of 128",
+            "max_tokens of 9000 exceeds the limit of 4096",
+            "image size exceeds the limit of 5242880 bytes",
+        ] {
+            assert_eq!(sizes(400, other), None, "{other}");
+        }
     }
 
     #[test]

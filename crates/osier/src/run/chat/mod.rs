@@ -1,6 +1,7 @@
 //! Talking line by line on a plain terminal: a prompt, the answer as it comes, questions before anything is changed.
 
 mod ask;
+mod going;
 mod lines;
 mod slash;
 mod typing;
@@ -17,6 +18,7 @@ use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::one_line;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use self::going::Wish;
 use self::lines::Typed;
 use self::view::{Paint, View};
 use super::choice::Choice;
@@ -25,6 +27,7 @@ use super::sink::Sink;
 use super::{Desk, Open};
 use crate::failure::told;
 use crate::home;
+use crate::out::Style;
 
 /// How many of the last entries are shown when a session is gone on with.
 const RECENT: usize = 6;
@@ -33,8 +36,19 @@ const RECENT: usize = 6;
 enum Then {
     Stay,
     Leave,
-    Go(Choice),
+    /// To another session, with something to say there.
+    Go(Choice, Option<Said>),
 }
+
+/// What was sent and is answered only when it has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sent {
+    Cancel,
+    Bash,
+    Errand,
+}
+
+type Answered = (Sent, Result<Reply, osier_agent::Error>);
 
 /// A chat on one session, which is made when it is first needed.
 struct Chat {
@@ -47,21 +61,31 @@ struct Chat {
     /// A turn, or a command of the user's, is going on.
     turn: bool,
     commands: usize,
+    /// A move, a compaction or a graft is under way.
+    errand: bool,
+    /// Something that needs one more word.
+    wish: Option<Wish>,
+    /// What returned to be said differently.
+    editor: Option<Said>,
+    /// The entries of the tree that was drawn last.
+    rows: Vec<String>,
     /// Somebody wants it to stop.
     stopping: bool,
     /// Ctrl-C was pressed at the prompt.
     warned: bool,
     prompted: bool,
-    replies: UnboundedSender<Result<Reply, osier_agent::Error>>,
-    replied: UnboundedReceiver<Result<Reply, osier_agent::Error>>,
+    replies: UnboundedSender<Answered>,
+    replied: UnboundedReceiver<Answered>,
 }
 
 /// Talks until the user has enough.
 pub(super) async fn talk(mut desk: Desk, mut choice: Choice, mut first: Option<Said>) -> Result<ExitCode> {
     let mut typed = lines::read();
     let mut signals = Signals::catch()?;
+    let mut editor = None;
     loop {
         let mut chat = Chat::new(desk, choice);
+        chat.editor = editor.take();
         let leave = chat.run(&mut typed, &mut signals, first.take()).await?;
         if chat.prompted {
             chat.sink.write("\n");
@@ -69,7 +93,9 @@ pub(super) async fn talk(mut desk: Desk, mut choice: Choice, mut first: Option<S
         let _ = chat.sink.written().await;
         match leave {
             Leave::With(code) => return Ok(ExitCode::from(code)),
-            Leave::For(next) => (desk, choice) = (chat.desk.again(&next).await?, next),
+            Leave::For(next, said) => {
+                (desk, choice, editor) = (chat.desk.again(&next).await?, next, said);
+            }
         }
     }
 }
@@ -77,7 +103,7 @@ pub(super) async fn talk(mut desk: Desk, mut choice: Choice, mut first: Option<S
 /// How a chat ends.
 enum Leave {
     With(u8),
-    For(Choice),
+    For(Choice, Option<Said>),
 }
 
 impl Chat {
@@ -93,6 +119,10 @@ impl Chat {
             questions: VecDeque::new(),
             turn: false,
             commands: 0,
+            errand: false,
+            wish: None,
+            editor: None,
+            rows: Vec::new(),
             stopping: false,
             warned: false,
             prompted: false,
@@ -125,10 +155,10 @@ impl Chat {
                 line = typed.recv() => match self.typed(line).await {
                     Then::Stay => {}
                     Then::Leave => leave = self.leave(Leave::With(0)),
-                    Then::Go(choice) => leave = self.leave(Leave::For(choice)),
+                    Then::Go(choice, said) => leave = self.leave(Leave::For(choice, said)),
                 },
                 event = next(&mut self.open) => self.event(&event?),
-                Some(reply) = self.replied.recv() => self.replied(reply),
+                Some((sent, reply)) = self.replied.recv() => self.replied(sent, reply).await?,
                 () = self.sink.gone() => return Ok(Leave::With(0)),
             }
         }
@@ -140,14 +170,21 @@ impl Chat {
         self.show(&model);
         if matches!(self.choice, Some(Choice::There(_))) {
             let open = self.open().await?;
-            let recent = open.recent(RECENT).await?;
             let returned = std::mem::take(&mut open.follow.returned);
-            for line in recent {
-                self.show(&line);
-            }
+            self.recent(RECENT).await?;
             for said in returned {
                 self.show(&format!("this was never said: {}", said.text));
             }
+        }
+        let editor = self.editor.take();
+        self.offer(editor);
+        Ok(())
+    }
+
+    /// Shows the last entries of the path.
+    async fn recent(&mut self, most: usize) -> Result<()> {
+        for line in self.there()?.recent(most).await? {
+            self.show(&line);
         }
         Ok(())
     }
@@ -164,14 +201,16 @@ impl Chat {
     }
 
     fn is_busy(&self) -> bool {
-        self.turn || self.commands > 0
+        self.turn || self.errand || self.commands > 0
     }
 
     /// The prompt, if it is the user's turn and he does not see one.
     fn prompt(&mut self) {
         if !self.is_busy() && !self.prompted {
-            let gap = self.view.below("\n> ".to_owned());
-            self.sink.write(gap);
+            let asks = self.wish.as_ref().map(|wish| self.view.paint.on(Style::Bold, wish.answers()));
+            let prompt = asks.map_or("\n> ".to_owned(), |asks| asks + "\n? ");
+            let prompt = self.view.below(prompt);
+            self.sink.write(prompt);
             self.prompted = true;
         }
     }
@@ -270,6 +309,11 @@ impl Chat {
             return Some(asked.code());
         }
         self.write("\n".to_owned());
+        if self.wish.take().is_some() {
+            self.warned = false;
+            self.show("nothing was changed");
+            return None;
+        }
         self.show("Ctrl-C again, or Ctrl-D, leaves");
         None
     }
@@ -278,7 +322,7 @@ impl Chat {
         self.stopping = true;
         self.questions.clear();
         self.write("\n".to_owned());
-        self.tell(Command::Cancel);
+        self.tell(Sent::Cancel, Command::Cancel);
     }
 
     /// Leaves as soon as nothing goes on any more.

@@ -3,22 +3,17 @@
 use anyhow::{Result, bail};
 use osier_agent::{Client, Command, Prompts, Said, When};
 use osier_model::ThinkingLevel;
-use osier_session::Outcome;
 use osier_tools::Mode;
-use osier_tree::projection::outline::Options;
 use osier_tree::projection::preview::{inert, one_line};
 
-use super::{Chat, Then};
+use super::{Chat, Then, going};
 use crate::layout::{count, left, plain};
-use crate::out::Out;
-use crate::reading;
 use crate::run::choice::{self, Choice};
 use crate::run::nearest::nearest;
 use crate::run::picker;
-use crate::sessions::tree;
 
 /// Name, arguments, and what it does.
-const ALL: [(&str, &str, &str); 13] = [
+const ALL: [(&str, &str, &str); 19] = [
     ("help", "", "this list"),
     ("model", "[NAME]", "show or change the model; `osier models` lists them"),
     ("thinking", "LEVEL", "off, minimal, low, medium, high, xhigh or max"),
@@ -26,9 +21,15 @@ const ALL: [(&str, &str, &str); 13] = [
     ("name", "[TEXT]", "show the name of the session, or change it"),
     ("label", "[TEXT]", "label the last entry, or take its label away"),
     ("session", "", "which session this is, and what it took"),
-    ("tree", "", "draw the tree"),
+    ("tree", "[ENTRY]", "draw the tree; with a number, an id or `root`, go there"),
     ("undo", "", "go back to where the session stood before the last move"),
     ("redo", "", "go forward again"),
+    ("fork", "[N]", "list what you said; with a number, begin a new session before it"),
+    ("branch", "", "go on in a new session with a copy of the path"),
+    ("compact", "[FOCUS]", "let a summary stand for the older part of the conversation"),
+    ("compaction", "[undo]", "what the last one dropped; `undo` goes to before it"),
+    ("compare", "ENTRY [ENTRY]", "two branches side by side"),
+    ("graft", "ENTRY", "bring what came of another branch here"),
     ("new", "", "begin a new session"),
     ("resume", "[ID]", "go on with another session"),
     ("quit", "", "leave; Ctrl-D does it too"),
@@ -50,9 +51,16 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Then> {
         "name" => name(chat, rest).await?,
         "label" => label(chat, rest).await?,
         "session" => session(chat).await?,
-        "tree" => draw(chat).await?,
-        "undo" | "redo" => jump(chat, word == "undo").await?,
-        "new" => return Ok(Then::Go(Choice::New { kept: !chat.desk.args.no_session })),
+        "tree" => going::tree(chat, rest).await?,
+        "undo" => going::walk(chat, Command::Undo)?,
+        "redo" => going::walk(chat, Command::Redo)?,
+        "fork" => return going::fork(chat, rest).await,
+        "branch" | "clone" => return going::branch(chat).await,
+        "compact" => going::compact(chat, rest).await?,
+        "compaction" => going::compaction(chat, rest).await?,
+        "compare" => going::compare(chat, rest).await?,
+        "graft" => going::graft(chat, rest)?,
+        "new" => return Ok(Then::Go(Choice::New { kept: !chat.desk.args.no_session }, None)),
         "resume" => return resume(chat, rest).await,
         "quit" | "exit" => return Ok(Then::Leave),
         // A template or a skill: what it stands for is said.
@@ -69,7 +77,7 @@ pub(super) async fn run(chat: &mut Chat, line: &str) -> Result<Then> {
 }
 
 fn help(prompts: &Prompts) -> String {
-    let row = |name: &str, what: &str| format!("  {} {}\n", left(name, 18), one_line(what, 200));
+    let row = |name: &str, what: &str| format!("  {} {}\n", left(name, 23), one_line(what, 200));
     let (templates, skills, problems) = prompts.find();
     let mut text: String =
         ALL.iter().map(|(name, rest, what)| row(&format!("/{name} {rest}"), what)).collect();
@@ -152,34 +160,9 @@ async fn session(chat: &mut Chat) -> Result<()> {
     Ok(())
 }
 
-async fn draw(chat: &mut Chat) -> Result<()> {
-    let session = chat.there()?.session.clone();
-    // The tree goes to standard output directly, so everything before it must be there.
-    chat.settle().await?;
-    let mut out = Out::new();
-    tree::draw(&session, session.main().place(), &Options::default(), true, &chat.desk.home, &mut out)
-        .await?;
-    out.done()?;
-    Ok(())
-}
-
-async fn jump(chat: &mut Chat, back: bool) -> Result<()> {
-    let session = chat.there()?.session.clone();
-    let cursor = session.main();
-    let outcome = if back { cursor.undo().await? } else { cursor.redo().await? };
-    if outcome == Outcome::Cancelled {
-        bail!("the move was refused");
-    }
-    let previews = reading::previews(&session).await?;
-    let place = session.tree().heads().anchor(cursor.place());
-    let at = place.map_or("the beginning".to_owned(), |seq| previews.get(seq).to_string());
-    chat.show(&format!("now at {at}"));
-    Ok(())
-}
-
 async fn resume(chat: &mut Chat, id: &str) -> Result<Then> {
     if !id.is_empty() {
-        return Ok(Then::Go(choice::by_word(id, &chat.desk.home).await?));
+        return Ok(Then::Go(choice::by_word(id, &chat.desk.home).await?, None));
     }
     let cards = choice::cards(&chat.desk.home).await?;
     match picker::rows(&cards, &chat.desk.home) {

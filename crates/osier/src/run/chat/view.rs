@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::out::{Style, painted};
 use crate::run::answer::{self, Answer};
-use crate::run::told;
+use crate::run::{card, told};
 
 /// How many lines of a diff, and of the end of a command's output, are shown.
 const DIFF: usize = 60;
@@ -36,6 +36,8 @@ pub(super) struct View {
     pub(super) typed: bool,
     /// Calls that were asked about: what they change was seen then.
     pub(super) asked: Vec<String>,
+    /// What this process stores now is shown by whoever asked for it.
+    pub(super) quiet: bool,
     /// Output of the user's command was shown while it ran.
     ran: bool,
 }
@@ -49,6 +51,7 @@ impl View {
             paint,
             typed: false,
             asked: Vec::new(),
+            quiet: false,
             ran: false,
         }
     }
@@ -71,6 +74,10 @@ impl View {
                 self.remark("another program goes on from here; what you say next makes a branch")
             }
             Event::Session(_) => self.answer.take(event),
+            Event::Live(Live::SummaryText { text }) => {
+                let text = self.answer.aside(text);
+                self.paint.on(Style::Dim, &text)
+            }
             Event::Live(live) => {
                 let text = self.live(live);
                 self.below(text)
@@ -87,6 +94,12 @@ impl View {
     pub(super) fn complaint(&mut self, text: &str) -> String {
         let line = self.paint.on(Style::Bad, &inert(text));
         self.below(line + "\n")
+    }
+
+    /// Text of its own, which may be long.
+    pub(super) fn aside(&mut self, style: Style, text: &str) -> String {
+        let text = self.paint.on(style, &inert(text));
+        self.below(text + "\n")
     }
 
     /// Text that begins at the start of a line.
@@ -143,6 +156,14 @@ impl View {
             }
             (Kind::Message, Role::BashExecution) => {
                 answer::message(entry.line).map(|ran| self.ran(&ran)).unwrap_or_default()
+            }
+            (Kind::Compaction | Kind::BranchSummary | Kind::Backtrack | Kind::Leaf, _)
+                if self.quiet && !foreign =>
+            {
+                String::new()
+            }
+            (Kind::Compaction | Kind::BranchSummary | Kind::Backtrack, _) if !foreign => {
+                card::of(entry).map(|card| dim(&card.text())).unwrap_or_default()
             }
             (Kind::Custom | Kind::Config | Kind::Label | Kind::SessionInfo | Kind::Usage, _) => String::new(),
             _ if foreign => dim(&format!("elsewhere: {preview}")),

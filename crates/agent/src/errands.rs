@@ -1,0 +1,120 @@
+//! Errands: what changes the place or the context without asking the model to go on. One at a time, never beside a turn or a
+//! command of the user's, because each relies on standing where it began.
+
+use osier_model::CancellationToken;
+use osier_session::Outcome;
+use osier_tree::Place;
+
+use crate::client::{Command, Reply};
+use crate::compaction::Reason;
+use crate::error::Error;
+use crate::gates::TreePreparation;
+use crate::workplace::Workplace;
+
+/// Which way to walk through the places of earlier moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Back,
+    Forth,
+}
+
+/// Whether the command is an errand.
+pub(crate) fn is_errand(command: &Command) -> bool {
+    let jumps = matches!(command, Command::Navigate(_) | Command::Undo | Command::Redo);
+    let changes =
+        matches!(command, Command::Compact { .. } | Command::UndoCompaction { .. } | Command::Graft { .. });
+    jumps || changes
+}
+
+/// Whether a turn that runs is stopped for it. Otherwise it has to wait.
+pub(crate) fn stops_turns(command: &Command) -> bool {
+    match command {
+        Command::Navigate(wish) => wish.stop_turn,
+        command => matches!(command, Command::Compact { .. }),
+    }
+}
+
+impl Workplace {
+    /// Whether it can be done at all, as far as that can be told before a turn is stopped for it.
+    pub(crate) fn check_errand(&self, command: &Command) -> Result<(), Error> {
+        let Command::Navigate(wish) = command else { return Ok(()) };
+        let (state, at) = self.here();
+        wish.land(&state.tree, at).map(drop)
+    }
+
+    pub(crate) async fn errand(&self, command: Command, cancel: &CancellationToken) -> Result<Reply, Error> {
+        match command {
+            Command::Navigate(wish) => self.navigate(&wish, cancel).await.map(Reply::Navigated),
+            Command::Undo => self.walk(Direction::Back, cancel).await,
+            Command::Redo => self.walk(Direction::Forth, cancel).await,
+            Command::Compact { focus } => {
+                let at = self.worth_keeping();
+                self.compact(at, Reason::Manual, focus.as_deref(), cancel).await.map(Reply::Compacted)
+            }
+            Command::UndoCompaction { entry } => {
+                let to = self.before_compaction(entry.as_deref())?;
+                self.jump(to, cancel, || self.cursor.move_to(to)).await
+            }
+            Command::Graft { tip, summarize, instructions } => {
+                let entry = self.graft(&tip, summarize, instructions.as_deref(), cancel).await?;
+                Ok(Reply::Stored { entry })
+            }
+            _ => Ok(Reply::Done),
+        }
+    }
+
+    async fn walk(&self, direction: Direction, cancel: &CancellationToken) -> Result<Reply, Error> {
+        let (state, standing) = (self.session.state(), self.cursor.standing());
+        let places = match direction {
+            Direction::Back => &standing.history.back,
+            Direction::Forth => &standing.history.forward,
+        };
+        let is_elsewhere = |place: &&Place| !state.tree.same_place(**place, standing.place);
+        let to = places.iter().rev().find(is_elsewhere).copied().unwrap_or(standing.place);
+        match direction {
+            Direction::Back => self.jump(to, cancel, || self.cursor.undo()).await,
+            Direction::Forth => self.jump(to, cancel, || self.cursor.redo()).await,
+        }
+    }
+
+    /// A move without further wishes. `Done` if a gate refused it.
+    async fn jump<F>(
+        &self,
+        to: Place,
+        cancel: &CancellationToken,
+        go: impl FnOnce() -> F,
+    ) -> Result<Reply, Error>
+    where
+        F: Future<Output = Result<Outcome, osier_session::Error>>,
+    {
+        let (state, at) = self.here();
+        if !state.tree.same_place(at, to) {
+            let leaving = state.tree.leaving(at, to);
+            let target_id = to.map(|seq| state.tree.id(seq).to_string());
+            let asked = TreePreparation::new(&state.tree, target_id, &leaving);
+            let answer = self.asked(self.parts.gates.before_tree(&asked, cancel), cancel).await;
+            if answer.is_none_or(|answer| answer.cancel) {
+                return Ok(Reply::Done);
+            }
+        }
+        let choice = self.choice().await?;
+        let outcome = go().await?;
+        self.after_jump(choice);
+        Ok(match outcome {
+            Outcome::Stored(stored) => Reply::Stored { entry: stored.id },
+            Outcome::Nothing | Outcome::Cancelled => Reply::Done,
+        })
+    }
+
+    /// The answer of a gate; none if the user stopped waiting for it.
+    pub(crate) async fn asked<T>(
+        &self,
+        answer: impl Future<Output = T>,
+        cancel: &CancellationToken,
+    ) -> Option<T> {
+        tokio::select! {
+            answer = answer => Some(answer).filter(|_| !cancel.is_cancelled()),
+            () = cancel.cancelled() => None,
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! Compaction: where it cuts, what the summary is made of, when it happens by itself, and what is left alone.
+
+use expect_test::expect;
+
+use crate::stage::check;
+
+#[tokio::test]
+async fn by_hand_the_older_part_is_told_by_a_summary_and_the_last_words_are_kept() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        ---
+        compact > One was said.
+        say three > third
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: One was said.
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
+            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
+                                                        │ [compaction: 1k tokens]                     │ user: three
+                                                        │ user: "three"                               │ assistant: third
+                                                        │ assistant: "third"  ← active
+
+            asked for a summary
+              [User]: one, which is a rather long question about nothing
+              [Assistant]: first, an answer as long as the question
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_focus_is_passed_on() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        ---
+        compact the names > One was said.
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: One was said.
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
+            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
+                                                        │ [compaction: 1k tokens]  ← active
+
+            asked for a summary
+              [User]: one, which is a rather long question about nothing
+              [Assistant]: first, an answer as long as the question
+              Additional focus: the names
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_second_one_keeps_what_the_first_kept_and_carries_its_summary_on() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        compact > One was said.
+        say three, the third question of so many words as these > third, an answer as long as the others
+        ---
+        compact > One and two were said.
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: One and two were said.
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ user: three, the third question of so many…
+            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ assistant: third, an answer as long as the…
+            [compaction: 1k tokens]                     │ [compaction: 1k tokens]
+            user: "three, the third question of so man… │ user: "three, the third question of so man…
+            assistant: "third, an answer as long as th… │ assistant: "third, an answer as long as th…
+                                                        │ [compaction: 1k tokens]  ← active
+
+            asked for a summary
+              [User]: two, again a question that takes many words to ask
+              [Assistant]: second, with as many words in its answer
+              </conversation>
+              <previous-summary>
+              One was said.
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn right_after_another_there_is_nothing_to_do() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        compact > One was said.
+        ---
+        compact
+        ",
+        expect![[r#"
+            before                                      │ after: the same │ the model would see
+            user: "one, which is a rather long questio… │                 │ system
+            assistant: "first, an answer as long as th… │                 │ compacted: One was said.
+            user: "two, again a question that takes ma… │                 │ user: two, again a question that takes man…
+            assistant: "second, with as many words in … │                 │ assistant: second, with as many words in i…
+            [compaction: 1k tokens]  ← active
+
+            compact: already compacted: nothing was said since
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_short_conversation_is_left_alone() {
+    check(
+        "
+        say one > first
+        ---
+        compact
+        ",
+        expect![[r#"
+            before                       │ after: the same │ the model would see
+            user: "one"                  │                 │ system
+            assistant: "first"  ← active │                 │ user: one
+                                         │                 │ assistant: first
+
+            compact: nothing to compact: all of it is recent, or not answered yet
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_long_turn_is_split_and_its_beginning_told_apart() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say go > looking at the first of the files [read a.txt] > looking at the second of the files [read b.txt] > there is nothing of any interest in them
+        ---
+        compact > One was said. > Two files were read.
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: One was said. --- **The turn th…
+            user: "go"                                  │ user: "go"                                  │ assistant: looking at the second of the fi…
+            assistant: "looking at the first of the fi… │ assistant: "looking at the first of the fi… │ result: beta
+            [read: a.txt]                               │ [read: a.txt]                               │ assistant: there is nothing of any interes…
+            assistant: "looking at the second of the f… │ assistant: "looking at the second of the f…
+            [read: b.txt]                               │ [read: b.txt]
+            assistant: "there is nothing of any intere… │ assistant: "there is nothing of any intere…
+                                                        │ [compaction: 1k tokens]  ← active
+
+            asked for a summary
+              [User]: one, which is a rather long question about nothing
+              [Assistant]: first, an answer as long as the question
+
+            asked for a summary
+              [User]: go
+              [Assistant]: looking at the first of the files
+              [Assistant tool calls]: read(path="a.txt")
+              [Tool result]: alpha
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_split_first_turn_has_no_history() {
+    check(
+        "
+        say go > looking at the first of the files [read a.txt] > looking at the second of the files [read b.txt] > there is nothing of any interest in them
+        ---
+        compact > Two files were read.
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "go"                                  │ user: "go"                                  │ system
+            assistant: "looking at the first of the fi… │ assistant: "looking at the first of the fi… │ compacted: No prior history. --- **The tur…
+            [read: a.txt]                               │ [read: a.txt]                               │ assistant: looking at the second of the fi…
+            assistant: "looking at the second of the f… │ assistant: "looking at the second of the f… │ result: beta
+            [read: b.txt]                               │ [read: b.txt]                               │ assistant: there is nothing of any interes…
+            assistant: "there is nothing of any intere… │ assistant: "there is nothing of any intere…
+                                                        │ [compaction: 1k tokens]  ← active
+
+            asked for a summary
+              [User]: go
+              [Assistant]: looking at the first of the files
+              [Assistant tool calls]: read(path="a.txt")
+              [Tool result]: alpha
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answered_is_kept() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        ---
+        say three, a question that gets no answer however long it is > !fail
+        compact > One and two.
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ user: two, again a question that takes man…
+                                                        │ user: "three, a question that gets no answ… │ assistant: second, with as many words in i…
+                                                        │ assistant: cannot talk to p: gone  ← activ… │ user: three, a question that gets no answe…
+                                                        │                                             │ assistant:
+
+            asked for a summary
+              [User]: one, which is a rather long question about nothing
+              [Assistant]: first, an answer as long as the question
+
+            asked for a summary
+              [User]: two, again a question that takes many words to ask
+
+            say three, a question that gets no answer however long it is: Failed: cannot talk to p: gone
+            compact: the model could not write the summary: scripted does not understand the request (status 400). The script is over.
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_reply_that_failed_without_a_word_stays_beside_the_way() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        ---
+        say three > !fail
+        compact > One.
+        resume > third
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: One.
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
+            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
+                                                        │ user: "three"                               │ user: three
+                                                        │ ├─ assistant: cannot talk to p: gone        │ assistant: third
+                                                        │ └─ [compaction: 1k tokens]
+                                                        │    assistant: "third"  ← active
+
+            asked for a summary
+              [User]: one, which is a rather long question about nothing
+              [Assistant]: first, an answer as long as the question
+
+            say three: Failed: cannot talk to p: gone
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn files_are_carried_from_one_to_the_next() {
+    check(
+        "
+        say one, which is a rather long question > [read a.txt] > [write c.txt] > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        compact > One.
+        say three > [read b.txt] > third, an answer as long as any of the others are
+        say four, the third question of so many words as these > third, an answer as long as the others
+        ---
+        compact > One to three.
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
+            [read: a.txt]                               │ [read: a.txt]                               │ compacted: One to three. <read-files> a.tx…
+            [write: c.txt]                              │ [write: c.txt]                              │ user: four, the third question of so many …
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ assistant: third, an answer as long as the…
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma…
+            assistant: "second, with as many words in … │ assistant: "second, with as many words in …
+            [compaction: 1k tokens]                     │ [compaction: 1k tokens]
+            user: "three"                               │ user: "three"
+            [read: b.txt]                               │ [read: b.txt]
+            assistant: "third, an answer as long as an… │ assistant: "third, an answer as long as an…
+            user: "four, the third question of so many… │ user: "four, the third question of so many…
+            assistant: "third, an answer as long as th… │ assistant: "third, an answer as long as th…
+                                                        │ [compaction: 2k tokens]  ← active
+
+            asked for a summary
+              [User]: two, again a question that takes many words to ask
+              [Assistant]: second, with as many words in its answer
+              [User]: three
+              [Assistant tool calls]: read(path="b.txt")
+              [Tool result]: beta
+              [Assistant]: third, an answer as long as any of the others are
+              </conversation>
+              <previous-summary>
+              One.
+              <read-files>
+              a.txt
+              </read-files>
+              <modified-files>
+              c.txt
+              </modified-files>
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn undone_everything_is_back_in_the_context() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        compact > One was said.
+        say three > third
+        ---
+        uncompact
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ user: two, again a question that takes man…
+            [compaction: 1k tokens]                     │ [compaction: 1k tokens]                     │ assistant: second, with as many words in i…
+            user: "three"                               │ user: "three"
+            assistant: "third"  ← active                │ assistant: "third"
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn to_undo_one_is_a_move_like_any_other() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        compact > One was said.
+        ---
+        uncompact
+        undo
+        ",
+        expect![[r#"
+            before                                      │ after: the same │ the model would see
+            user: "one, which is a rather long questio… │                 │ system
+            assistant: "first, an answer as long as th… │                 │ compacted: One was said.
+            user: "two, again a question that takes ma… │                 │ user: two, again a question that takes man…
+            assistant: "second, with as many words in … │                 │ assistant: second, with as many words in i…
+            [compaction: 1k tokens]  ← active
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn only_a_compaction_can_be_undone() {
+    check(
+        "
+        say one > first
+        ---
+        uncompact
+        uncompact first
+        ",
+        expect![[r#"
+            before                       │ after: the same │ the model would see
+            user: "one"                  │                 │ system
+            assistant: "first"  ← active │                 │ user: one
+                                         │                 │ assistant: first
+
+            uncompact: nothing on this path was compacted
+            uncompact first: 00000004 is not a compaction
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_summary_that_fails_leaves_everything_as_it_was() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        ---
+        compact > Half !cut
+        compact > Half !fail
+        compact >
+        compact > Half !hang
+        ",
+        expect![[r#"
+            before                                      │ after: the same │ the model would see
+            user: "one, which is a rather long questio… │                 │ system
+            assistant: "first, an answer as long as th… │                 │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma… │                 │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in … │                 │ user: two, again a question that takes man…
+                                                        │                 │ assistant: second, with as many words in i…
+
+            asked for a summary
+              [User]: one, which is a rather long question about nothing
+              [Assistant]: first, an answer as long as the question
+
+            asked for a summary
+              [User]: one, which is a rather long question about nothing
+              [Assistant]: first, an answer as long as the question
+
+            asked for a summary
+              [User]: one, which is a rather long question about nothing
+              [Assistant]: first, an answer as long as the question
+
+            asked for a summary
+              [User]: one, which is a rather long question about nothing
+              [Assistant]: first, an answer as long as the question
+
+            compact: the summary was cut off at the limit of output; choose a model for summaries that may write more
+            compact: the model could not write the summary: cannot talk to p: gone
+            compact: the model wrote nothing; try again, or choose another model for summaries
+            compact: the summary was stopped
+        "#]],
+    )
+    .await;
+}

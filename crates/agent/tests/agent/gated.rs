@@ -1,0 +1,219 @@
+//! Gates are asked before the leaf moves and before a path is compacted.
+
+use async_trait::async_trait;
+use expect_test::expect;
+use osier_agent::gates::{
+    BeforeCompact, BeforeTree, CompactPreparation, Gates, OwnCompaction, OwnSummary, TreePreparation,
+};
+use osier_model::CancellationToken;
+use serde_json::json;
+
+use crate::stage::{Props, check_with};
+
+#[derive(Debug)]
+struct OnMoves(BeforeTree);
+
+#[async_trait]
+impl Gates for OnMoves {
+    async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> BeforeTree {
+        self.0.clone()
+    }
+}
+
+fn on_moves(answer: BeforeTree) -> Props {
+    Props::gated(OnMoves(answer))
+}
+
+#[tokio::test]
+async fn a_gate_cancels_a_move_without_a_word() {
+    check_with(
+        on_moves(BeforeTree { cancel: true, ..BeforeTree::default() }),
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, label mine
+        ",
+        expect![[r#"
+            before                        │ after: the same │ the model would see
+            user: "one"                   │                 │ system
+            assistant: "first"            │                 │ user: one
+            user: "two"                   │                 │ assistant: first
+            assistant: "second"  ← active │                 │ user: two
+                                          │                 │ assistant: second
+
+            move first, summarize, label mine: cancelled
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_gate_brings_a_summary_of_its_own() {
+    check_with(
+        on_moves(BeforeTree {
+            summary: Some(OwnSummary { summary: "Mine.".into(), details: Some(json!({ "own": 1 })) }),
+            ..BeforeTree::default()
+        }),
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, label mine
+        ",
+        expect![[r#"
+            before                        │ after                                       │ the model would see
+            user: "one"                   │ user: "one"                                 │ system
+            assistant: "first"            │ assistant: "first"                          │ user: one
+            user: "two"                   │ ├─ user: "two"                              │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"                      │ branch: Mine.
+                                          │ └─ [mine] [branch summary]: Mine.  ← active
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_summary_of_a_gate_that_nobody_asked_for_is_not_used() {
+    check_with(
+        on_moves(BeforeTree {
+            summary: Some(OwnSummary { summary: "Mine.".into(), details: None }),
+            ..BeforeTree::default()
+        }),
+        "
+        say one > first
+        say two > second
+        ---
+        move first
+        ",
+        expect![[r#"
+            before                        │ after                        │ the model would see
+            user: "one"                   │ user: "one"                  │ system
+            assistant: "first"            │ assistant: "first"  ← active │ user: one
+            user: "two"                   │ user: "two"                  │ assistant: first
+            assistant: "second"  ← active │ assistant: "second"
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_gate_changes_label_and_instructions() {
+    check_with(
+        on_moves(BeforeTree {
+            custom_instructions: Some("Answer in one word.".into()),
+            replace_instructions: Some(true),
+            label: Some("its".into()),
+            ..BeforeTree::default()
+        }),
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, label mine, about mine > Two was tried.
+        ",
+        expect![[r#"
+            before                        │ after                                                 │ the model would see
+            user: "one"                   │ user: "one"                                           │ system
+            assistant: "first"            │ assistant: "first"                                    │ user: one
+            user: "two"                   │ ├─ user: "two"                                        │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Two was tried.
+                                          │ └─ [its] [branch summary]: The user tried …  ← active
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+              Answer in one word.
+        "#]],
+    )
+    .await;
+}
+
+#[derive(Debug)]
+struct OnCompactions(BeforeCompact);
+
+#[async_trait]
+impl Gates for OnCompactions {
+    async fn before_compact(&self, asked: &CompactPreparation, _: &CancellationToken) -> BeforeCompact {
+        let mut answer = self.0.clone();
+        if let Some(own) = &mut answer.compaction {
+            own.first_kept_entry_id.clone_from(&asked.first_kept_entry_id);
+        }
+        answer
+    }
+}
+
+fn on_compactions(summary: Option<&str>) -> Props {
+    let own = |summary: &str| OwnCompaction { summary: summary.into(), tokens_before: 7, ..OwnCompaction::default() };
+    Props::gated(OnCompactions(BeforeCompact { cancel: summary.is_none(), compaction: summary.map(own) }))
+}
+
+#[tokio::test]
+async fn a_gate_cancels_a_compaction_without_a_word() {
+    check_with(
+        on_compactions(None),
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        ---
+        compact
+        ",
+        expect![[r#"
+            before                                                │ after: the same │ the model would see
+            user: "one, which is a rather long questio…           │                 │ system
+            assistant: "first, an answer as long as th…           │                 │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma…           │                 │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in …  ← active │                 │ user: two, again a question that takes man…
+                                                                  │                 │ assistant: second, with as many words in i…
+
+            compact: refused
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_gate_brings_a_compaction_of_its_own() {
+    check_with(
+        on_compactions(Some("Mine.")),
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        ---
+        compact
+        ",
+        expect![[r#"
+            before                                                │ after                                       │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th… │ compacted: Mine.
+            user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
+            assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
+                                                                  │ [compaction: 0k tokens]  ← active
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_compaction_of_a_gate_that_tells_nothing_is_an_error() {
+    check_with(
+        on_compactions(Some(" ")),
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        ---
+        compact
+        ",
+        expect![[r#"
+            before                                                │ after: the same │ the model would see
+            user: "one, which is a rather long questio…           │                 │ system
+            assistant: "first, an answer as long as th…           │                 │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma…           │                 │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in …  ← active │                 │ user: two, again a question that takes man…
+                                                                  │                 │ assistant: second, with as many words in i…
+
+            compact: the model wrote nothing; try again, or choose another model for summaries
+        "#]],
+    )
+    .await;
+}

@@ -1,0 +1,579 @@
+//! Leaving a branch with a summary of it: what the summariser is told, what is stored, and what changes if nothing comes of it.
+
+use expect_test::expect;
+
+use crate::stage::check;
+
+#[tokio::test]
+async fn the_summary_stands_at_the_new_place() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize > Two was tried.
+        ",
+        expect![[r#"
+            before                        │ after                                                 │ the model would see
+            user: "one"                   │ user: "one"                                           │ system
+            assistant: "first"            │ assistant: "first"                                    │ user: one
+            user: "two"                   │ ├─ user: "two"                                        │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Two was tried.
+                                          │ └─ [branch summary]: The user tried anothe…  ← active
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_returns_to_the_editor_is_not_summarized() {
+    check(
+        "
+        say one > first
+        say two > second
+        say three > third
+        ---
+        move two, summarize > Three was tried.
+        ",
+        expect![[r#"
+            before                       │ after                                                 │ the model would see
+            user: "one"                  │ user: "one"                                           │ system
+            assistant: "first"           │ assistant: "first"                                    │ user: one
+            user: "two"                  │ ├─ user: "two"                                        │ assistant: first
+            assistant: "second"          │ │  assistant: "second"                                │ branch: Three was tried.
+            user: "three"                │ │  user: "three"
+            assistant: "third"  ← active │ │  assistant: "third"
+                                         │ └─ [branch summary]: The user tried anothe…  ← active
+
+            asked for a summary
+              [Assistant]: second
+              [User]: three
+              [Assistant]: third
+
+            move two, summarize: editor "two"
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn results_that_are_landed_on_are_not_summarized() {
+    check(
+        "
+        say one > looking [read a.txt] [read b.txt] > both read
+        say two > [write c.txt] > second
+        ---
+        move looking, summarize > Something was written.
+        ",
+        expect![[r#"
+            before                        │ after                                                 │ the model would see
+            user: "one"                   │ user: "one"                                           │ system
+            assistant: "looking"          │ assistant: "looking"                                  │ user: one
+            [read: a.txt]                 │ [read: a.txt]                                         │ assistant: looking [read] [read]
+            [read: b.txt]                 │ [read: b.txt]                                         │ result: alpha
+            assistant: "both read"        │ ├─ assistant: "both read"                             │ result: beta
+            user: "two"                   │ │  user: "two"                                        │ branch: Something was written. <modified-f…
+            [write: c.txt]                │ │  [write: c.txt]
+            assistant: "second"  ← active │ │  assistant: "second"
+                                          │ └─ [branch summary]: The user tried anothe…  ← active
+
+            asked for a summary
+              [Assistant]: both read
+              [User]: two
+              [Assistant tool calls]: write(path="c.txt", content="new\n")
+              [Assistant]: second
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn before_everything_the_whole_path_is_summarized() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move root, summarize > All of it.
+        say three > third
+        ",
+        expect![[r#"
+            before                        │ after                                       │ the model would see
+            user: "one"                   │ user: "one"                                 │ branch: All of it.
+            assistant: "first"            │    assistant: "first"                       │ system
+            user: "two"                   │    user: "two"                              │ user: three
+            assistant: "second"  ← active │    assistant: "second"                      │ assistant: third
+                                          │ [branch summary]: The user tried another b…
+                                          │    user: "three"
+                                          │    assistant: "third"  ← active
+
+            asked for a summary
+              [User]: one
+              [Assistant]: first
+              [User]: two
+              [Assistant]: second
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_users_instructions_are_added() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, about names of files > Names.
+        ",
+        expect![[r#"
+            before                        │ after                                                 │ the model would see
+            user: "one"                   │ user: "one"                                           │ system
+            assistant: "first"            │ assistant: "first"                                    │ user: one
+            user: "two"                   │ ├─ user: "two"                                        │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Names.
+                                          │ └─ [branch summary]: The user tried anothe…  ← active
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+              Additional focus: names of files
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn the_users_instructions_replace_the_form() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, only In one word please. > Word.
+        ",
+        expect![[r#"
+            before                        │ after                                                 │ the model would see
+            user: "one"                   │ user: "one"                                           │ system
+            assistant: "first"            │ assistant: "first"                                    │ user: one
+            user: "two"                   │ ├─ user: "two"                                        │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Word.
+                                          │ └─ [branch summary]: The user tried anothe…  ← active
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+              In one word please.
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_label_goes_on_the_summary() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, label tried > Two was tried.
+        ",
+        expect![[r#"
+            before                        │ after                                                 │ the model would see
+            user: "one"                   │ user: "one"                                           │ system
+            assistant: "first"            │ assistant: "first"                                    │ user: one
+            user: "two"                   │ ├─ user: "two"                                        │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Two was tried.
+                                          │ └─ [tried] [branch summary]: The user trie…  ← active
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn on_the_way_down_nothing_is_left_and_nothing_summarized() {
+    check(
+        "
+        say one > first
+        say two > second
+        move first
+        ---
+        move second, summarize
+        ",
+        expect![[r#"
+            before                       │ after                         │ the model would see
+            user: "one"                  │ user: "one"                   │ system
+            assistant: "first"  ← active │ assistant: "first"            │ user: one
+            user: "two"                  │ user: "two"                   │ assistant: first
+            assistant: "second"          │ assistant: "second"  ← active │ user: two
+                                         │                               │ assistant: second
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_branch_in_which_nothing_was_said_takes_no_model() {
+    check(
+        "
+        say one > first
+        model other
+        ---
+        move first, summarize
+        ",
+        expect![[r#"
+            before                       │ after                                               │ the model would see
+            user: "one"                  │ user: "one"                                         │ system
+            assistant: "first"  ← active │ assistant: "first"                                  │ user: one
+                                         │ [branch summary]: No content to summarize  ← active │ assistant: first
+                                         │                                                     │ branch: No content to summarize
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_branch_beside_is_summarized_from_where_both_part() {
+    check(
+        "
+        say common > shared
+        say two > second
+        move shared
+        say three > third
+        ---
+        move second, summarize > Three was tried.
+        ",
+        expect![[r#"
+            before                          │ after                                                 │ the model would see
+            user: "common"                  │ user: "common"                                        │ system
+            assistant: "shared"             │ assistant: "shared"                                   │ user: common
+            ├─ user: "two"                  │ ├─ user: "two"                                        │ assistant: shared
+            │  assistant: "second"          │ │  assistant: "second"                                │ user: two
+            └─ user: "three"                │ │  [branch summary]: The user tried anothe…  ← active │ assistant: second
+               assistant: "third"  ← active │ └─ user: "three"                                      │ branch: Three was tried.
+                                            │    assistant: "third"
+
+            asked for a summary
+              [User]: three
+              [Assistant]: third
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn files_of_the_branch_and_of_summaries_in_it_are_carried_along() {
+    check(
+        "
+        say one > first
+        say two > [read a.txt] > [write c.txt] > second
+        move first, summarize > Two was tried.
+        say three > [read b.txt] > third
+        ---
+        move one, summarize > Both were tried.
+        ",
+        expect![[r#"
+            before                                      │ after                                                 │ the model would see
+            user: "one"                                 │ user: "one"                                           │ system
+            assistant: "first"                          │    assistant: "first"                                 │ branch: Both were tried. <read-files> a.tx…
+            ├─ user: "two"                              │    ├─ user: "two"
+            │  [read: a.txt]                            │    │  [read: a.txt]
+            │  [write: c.txt]                           │    │  [write: c.txt]
+            │  assistant: "second"                      │    │  assistant: "second"
+            └─ [branch summary]: The user tried anothe… │    └─ [branch summary]: The user tried ano…
+               user: "three"                            │       user: "three"
+               [read: b.txt]                            │       [read: b.txt]
+               assistant: "third"  ← active             │       assistant: "third"
+                                                        │ [branch summary]: The user tried another b…  ← active
+
+            asked for a summary
+              [Assistant]: first
+              [User]: A branch of this conversation was left; this is its summary:
+              <summary>
+              The user tried another branch of this conversation before coming back here.
+              Summary of that branch:
+              Two was tried.
+              <read-files>
+              a.txt
+              </read-files>
+              <modified-files>
+              c.txt
+              </modified-files>
+              </summary>
+              [User]: three
+              [Assistant tool calls]: read(path="b.txt")
+              [Assistant]: third
+
+            move one, summarize: editor "one"
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_compaction_in_the_branch_stands_for_what_it_hides() {
+    check(
+        "
+        say one > first
+        say two, which is a rather long question about nothing > second, an answer as long as the question
+        say three, again a question that takes many words to ask > third, with as many words in its answer
+        compact > Two was compacted.
+        say four > fourth
+        ---
+        move first, summarize > A compacted branch.
+        ",
+        expect![[r#"
+            before                                      │ after                                                 │ the model would see
+            user: "one"                                 │ user: "one"                                           │ system
+            assistant: "first"                          │ assistant: "first"                                    │ user: one
+            user: "two, which is a rather long questio… │ ├─ user: "two, which is a rather long ques…           │ assistant: first
+            assistant: "second, an answer as long as t… │ │  assistant: "second, an answer as long a…           │ branch: A compacted branch.
+            user: "three, again a question that takes … │ │  user: "three, again a question that tak…
+            assistant: "third, with as many words in i… │ │  assistant: "third, with as many words i…
+            [compaction: 1k tokens]                     │ │  [compaction: 1k tokens]
+            user: "four"                                │ │  user: "four"
+            assistant: "fourth"  ← active               │ │  assistant: "fourth"
+                                                        │ └─ [branch summary]: The user tried anothe…  ← active
+
+            asked for a summary
+              [User]: The conversation up to here is told by this summary:
+              <summary>
+              Two was compacted.
+              </summary>
+              [User]: three, again a question that takes many words to ask
+              [Assistant]: third, with as many words in its answer
+              [User]: four
+              [Assistant]: fourth
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_only_the_compaction_of_the_common_part_hides_is_not_told() {
+    check(
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        compact > One was compacted.
+        say three > third
+        ---
+        move second, summarize > Three was tried.
+        ",
+        expect![[r#"
+            before                                      │ after                                                 │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio…           │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th…           │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma…           │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in … │ assistant: "second, with as many words in …           │ user: two, again a question that takes man…
+            [compaction: 1k tokens]                     │ ├─ [compaction: 1k tokens]                            │ assistant: second, with as many words in i…
+            user: "three"                               │ │  user: "three"                                      │ branch: Three was tried.
+            assistant: "third"  ← active                │ │  assistant: "third"
+                                                        │ └─ [branch summary]: The user tried anothe…  ← active
+
+            asked for a summary
+              [User]: The conversation up to here is told by this summary:
+              <summary>
+              One was compacted.
+              </summary>
+              [User]: three
+              [Assistant]: third
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_summary_that_is_cut_off_is_none_and_nothing_changes() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, label x > Half a !cut
+        ",
+        expect![[r#"
+            before                        │ after: the same │ the model would see
+            user: "one"                   │                 │ system
+            assistant: "first"            │                 │ user: one
+            user: "two"                   │                 │ assistant: first
+            assistant: "second"  ← active │                 │ user: two
+                                          │                 │ assistant: second
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+
+            move first, summarize, label x: the summary was cut off at the limit of output; choose a model for summaries that may write more
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_blank_summary_is_none_and_nothing_changes() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, label x >
+        ",
+        expect![[r#"
+            before                        │ after: the same │ the model would see
+            user: "one"                   │                 │ system
+            assistant: "first"            │                 │ user: one
+            user: "two"                   │                 │ assistant: first
+            assistant: "second"  ← active │                 │ user: two
+                                          │                 │ assistant: second
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+
+            move first, summarize, label x: the model wrote nothing; try again, or choose another model for summaries
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_model_that_calls_tools_writes_no_summary() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize > [read a.txt]
+        ",
+        expect![[r#"
+            before                        │ after: the same │ the model would see
+            user: "one"                   │                 │ system
+            assistant: "first"            │                 │ user: one
+            user: "two"                   │                 │ assistant: first
+            assistant: "second"  ← active │                 │ user: two
+                                          │                 │ assistant: second
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+
+            move first, summarize: the model called a tool instead of writing a summary; try again, or choose another model for summaries
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_model_that_fails_is_an_error_and_nothing_changes() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, label x > Half !fail
+        ",
+        expect![[r#"
+            before                        │ after: the same │ the model would see
+            user: "one"                   │                 │ system
+            assistant: "first"            │                 │ user: one
+            user: "two"                   │                 │ assistant: first
+            assistant: "second"  ← active │                 │ user: two
+                                          │                 │ assistant: second
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+
+            move first, summarize, label x: the model could not write the summary: cannot talk to p: gone
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_summary_that_is_stopped_leaves_everything_as_it_was() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize, label x > Half !hang
+        ",
+        expect![[r#"
+            before                        │ after: the same │ the model would see
+            user: "one"                   │                 │ system
+            assistant: "first"            │                 │ user: one
+            user: "two"                   │                 │ assistant: first
+            assistant: "second"  ← active │                 │ user: two
+                                          │                 │ assistant: second
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+
+            move first, summarize, label x: cancelled, aborted
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn undo_takes_back_a_move_with_its_summary_and_redo_returns() {
+    check(
+        "
+        say one > first
+        say two > second
+        ---
+        move first, summarize > Two was tried.
+        undo
+        ",
+        expect![[r#"
+            before                        │ after                                       │ the model would see
+            user: "one"                   │ user: "one"                                 │ system
+            assistant: "first"            │ assistant: "first"                          │ user: one
+            user: "two"                   │ ├─ user: "two"                              │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"  ← active            │ user: two
+                                          │ └─ [branch summary]: The user tried anothe… │ assistant: second
+
+            asked for a summary
+              [User]: two
+              [Assistant]: second
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn redo_stands_below_the_summary_again() {
+    check(
+        "
+        say one > first
+        say two > second
+        move first, summarize > Two was tried.
+        ---
+        undo
+        redo
+        say three > third
+        ",
+        expect![[r#"
+            before                                                │ after                                       │ the model would see
+            user: "one"                                           │ user: "one"                                 │ system
+            assistant: "first"                                    │ assistant: "first"                          │ user: one
+            ├─ user: "two"                                        │ ├─ user: "two"                              │ assistant: first
+            │  assistant: "second"                                │ │  assistant: "second"                      │ branch: Two was tried.
+            └─ [branch summary]: The user tried anothe…  ← active │ └─ [branch summary]: The user tried anothe… │ user: three
+                                                                  │    user: "three"                            │ assistant: third
+                                                                  │    assistant: "third"  ← active
+        "#]],
+    )
+    .await;
+}

@@ -1,0 +1,111 @@
+//! Text from outside made fit to be shown and stored: keys are taken out first, then it becomes one line, then it is cut.
+//! Whoever cuts earlier may leave the beginning of a key that nobody recognises any more.
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// Enough to understand what went wrong, little enough to be stored.
+const LONGEST: usize = 600;
+/// Shorter secrets would be found in ordinary words.
+const SHORTEST_SECRET: usize = 4;
+/// Parts of a value, such as the key after `Bearer`, count as secrets from here on.
+const SHORTEST_PART: usize = 8;
+
+/// See the module.
+pub(crate) fn presentable(text: &str, secrets: &[&SecretString]) -> String {
+    let text: String = text.chars().take(LONGEST).collect::<String>() + "…";
+    let words = scrubbed(&text, secrets);
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &words[..at]),
+        None => words,
+    }
+}
+
+/// The text without secrets, without their longer parts, and without the beginning of one at its end: what is read of an
+/// answer is limited, and the limit may fall anywhere.
+fn scrubbed(text: &str, secrets: &[&SecretString]) -> String {
+    let mut parts: Vec<String> = secrets.iter().flat_map(|secret| parts(secret.expose_secret())).collect();
+    parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+    let mut text = parts.iter().fold(text.to_owned(), |text, part| text.replace(part, "[key]"));
+    let begun = parts.iter().filter(|part| !part.contains(char::is_whitespace));
+    if let Some(length) = begun.filter_map(|part| begun_at_the_end(&text, part)).max() {
+        text.truncate(text.len() - length);
+        text.push_str("[key]");
+    }
+    text
+}
+
+/// How many bytes at the end of the text are the beginning of a secret.
+fn begun_at_the_end(text: &str, secret: &str) -> Option<usize> {
+    let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST_SECRET);
+    ends.rev().find(|end| text.ends_with(&secret[..*end]))
+}
+
+/// A secret, its words and the pieces of its words, each as it is and as it looks inside JSON.
+fn parts(secret: &str) -> Vec<String> {
+    let whole = Some(secret).filter(|secret| secret.len() >= SHORTEST_SECRET);
+    let is_gap = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ';' | ':' | '"' | '\'' | '&');
+    let words = secret.split_whitespace().chain(secret.split(is_gap));
+    let mut parts: Vec<String> = Vec::new();
+    for part in whole.into_iter().chain(words.filter(|word| word.len() >= SHORTEST_PART)) {
+        let in_json = serde_json::Value::from(part).to_string();
+        parts.push(in_json[1..in_json.len() - 1].to_owned());
+        parts.push(part.to_owned());
+    }
+    parts.sort();
+    parts.dedup();
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, secret: &str) -> String {
+        presentable(text, &[&SecretString::from(secret)])
+    }
+
+    #[test]
+    fn keys_are_taken_out_of_texts() {
+        let key = SecretString::from("sk-12345");
+        assert_eq!(presentable("bad key sk-12345, really sk-12345", &[&key]), "bad key [key], really [key]");
+        assert_eq!(format!("{key:?}"), "SecretBox<str>([REDACTED])");
+        assert_eq!(shown("abc", ""), "abc");
+    }
+
+    #[test]
+    fn a_key_that_lies_across_the_cut_leaves_nothing_of_itself() {
+        let key = "sk-very-secret-0123456789";
+        for before in 560..620 {
+            let shown = shown(&format!("{} {key} and more", "x".repeat(before)), key);
+            assert!(!shown.contains("sk-"), "{before}: {shown}");
+            assert!(shown.chars().count() <= LONGEST + 1);
+        }
+    }
+
+    #[test]
+    fn a_text_that_ends_within_a_key_shows_nothing_of_it() {
+        let key = "sk-very-secret-0123456789";
+        for length in SHORTEST_SECRET..=key.len() {
+            assert_eq!(shown(&format!("bad {}", &key[..length]), key), "bad [key]", "{length}");
+        }
+        assert_eq!(shown("use Bearer", "Bearer sk-very-secret"), "use Bearer");
+    }
+
+    #[test]
+    fn the_words_of_a_value_are_secrets_too() {
+        assert_eq!(
+            shown("got sk-very-secret, want Bearer", "Bearer sk-very-secret"),
+            "got [key], want Bearer"
+        );
+        assert_eq!(shown("got 0123456789", "Token key=0123456789;v=1"), "got [key]");
+        assert_eq!(shown(r#"{"x":"aaaa\"bbbb"}"#, "aaaa\"bbbb"), r#"{"x":"[key]"}"#);
+        assert_eq!(shown("a  two-words\nb two-words", "b two-words"), "a [key] [key]");
+    }
+
+    #[test]
+    fn a_long_text_becomes_one_line_with_an_end() {
+        assert_eq!(shown(" a\n\tb ", "none"), "a b");
+        assert_eq!(shown(&"x".repeat(5_000), "none").chars().count(), LONGEST + 1);
+    }
+}

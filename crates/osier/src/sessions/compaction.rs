@@ -1,0 +1,243 @@
+//! `compaction`: what a compaction dropped from what a model is sent, and the way back to before it.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, bail};
+use osier_session::Session;
+use osier_tree::entry::read_entry;
+use osier_tree::projection::preview::{Previews, full_text, inert, one_line};
+use osier_tree::{Kind, Place, Role, Seq, SessionTree, summary, time};
+use rustc_hash::FxHashSet;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::compact::shorter;
+use super::moving;
+use crate::agree::agreed;
+use crate::home::{self, Home};
+use crate::layout::{count, fit, plain, width};
+use crate::out::{Out, Style};
+use crate::{reading, target};
+
+/// How many of the dropped entries are shown at the beginning, and at the end.
+const SHOWN: usize = 8;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  osier sessions compaction 4f89da11                   the last one on the path
+  osier sessions compaction 4f89da11 3781a861 --json   any one, with all it dropped
+  osier sessions compaction 4f89da11 --undo            go to before it: everything is sent again
+  osier sessions compaction 4f89da11 --undo --yes      also if something was said since
+
+Prints which entries a model is no longer sent, the tokens before and after, the files that the summary names, and the \
+summary. Nothing of it is gone: the entries are where they were. --undo moves the leaf to before the compaction; what was \
+said after it stays on the other branch, and if there is anything, it asks. `osier sessions undo` takes that move back.")]
+pub(crate) struct Args {
+    /// The session: first digits of its id, or a .jsonl file
+    session: String,
+    /// The compaction; the last one on the path if not given
+    entry: Option<String>,
+    /// Go to before it
+    #[arg(long)]
+    undo: bool,
+    /// With --undo: do not ask
+    #[arg(long, short, requires = "undo")]
+    yes: bool,
+    /// Print {entry, tokensBefore, tokensAfter, dropped, …}, with --undo {leafId, moved} as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
+    let session = target::session(home, &args.session).await?;
+    let at = session.tree().leaf();
+    let compaction = find(&session.tree(), at, args.entry.as_deref())?;
+    if args.undo {
+        return undo(&session, compaction, &args).await;
+    }
+    let dropped = Dropped::read(&session, compaction, home).await?;
+    let mut out = Out::new();
+    if args.json {
+        out.json(&dropped)?;
+        return out.done();
+    }
+    for (style, line) in dropped.lines() {
+        out.line(&style.map_or_else(|| line.clone(), |style| out.paint(style, &line)))?;
+    }
+    out.done()
+}
+
+/// The compaction that is meant: the one named, or the last on the path.
+pub(crate) fn find(tree: &SessionTree, at: Place, entry: Option<&str>) -> Result<Seq> {
+    let is_one = |seq: &Seq| tree.head(*seq).kind == Kind::Compaction;
+    let all = || {
+        let all = tree.heads().iter().map(|(seq, _)| seq).filter(is_one);
+        let ids: Vec<String> = all.map(|seq| plain(tree.id(seq).as_str())).collect();
+        match ids.is_empty() {
+            true => "this session has none; `osier sessions compact` makes one".to_owned(),
+            false => format!("this session has {}", ids.join(", ")),
+        }
+    };
+    match entry {
+        Some(id) => Some(reading::entry(tree, id)?)
+            .filter(is_one)
+            .ok_or_else(|| anyhow!("{} is not a compaction; {}", plain(id), all())),
+        None => at
+            .and_then(|seq| tree.head(seq).compaction)
+            .ok_or_else(|| anyhow!("no compaction on the path to the leaf; {}", all())),
+    }
+}
+
+async fn undo(session: &Session, compaction: Seq, args: &Args) -> Result<ExitCode> {
+    let (tree, cursor) = (session.tree(), session.main());
+    let before = tree.head(compaction).parent;
+    let stay = staying(&tree, cursor.place(), compaction);
+    if stay > 0 && !args.yes {
+        let stay = stay_on_branch(stay);
+        let question = format!("{stay}. Go to before the compaction?");
+        if !agreed(&question, &format!("{stay}; add --yes to go to before the compaction all the same"))? {
+            bail!("nothing was changed");
+        }
+    }
+    let outcome = cursor.move_to(before).await?;
+    moving::tell(session, moving::went(&outcome), args.json).await
+}
+
+/// How many messages of the path to `at` are not on the path to before a compaction.
+pub(crate) fn staying(tree: &SessionTree, at: Place, compaction: Seq) -> usize {
+    let left = tree.leaving(at, tree.head(compaction).parent).entries;
+    left.iter().filter(|seq| tree.head(**seq).kind == Kind::Message && is_said(tree, **seq)).count()
+}
+
+pub(crate) fn stay_on_branch(messages: usize) -> String {
+    let verb = if messages == 1 { "stays" } else { "stay" };
+    format!("{} came after it and {verb} on the other branch", count(messages, "message", "messages"))
+}
+
+/// What a compaction dropped.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Dropped {
+    entry: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<String>,
+    /// Who wrote the summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    first_kept_entry_id: Option<String>,
+    tokens_before: u64,
+    tokens_after: u64,
+    /// What the model was sent before and not after, oldest first.
+    dropped: Vec<Told>,
+    read_files: Vec<String>,
+    modified_files: Vec<String>,
+    summary: String,
+}
+
+/// One entry.
+#[derive(Debug, Serialize)]
+struct Told {
+    id: String,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    role: &'static str,
+    /// One line, inert.
+    text: String,
+}
+
+impl Dropped {
+    pub(crate) async fn read(session: &Session, compaction: Seq, home: &Home) -> Result<Dropped> {
+        let tree = session.tree();
+        let above = tree.head(compaction).parent;
+        let lines = reading::lines(session, &[compaction]).await?;
+        let line = lines.get(&compaction).map(Vec::as_slice).unwrap_or_default();
+        let entry = read_entry(line).map_err(|_| anyhow!("the compaction cannot be read"))?;
+        let value: Value = serde_json::from_slice(line).unwrap_or_default();
+        let text = |key: &str| value[key].as_str().map(str::to_owned);
+        let files = |key: &str| {
+            let list = value["details"][key].as_array().into_iter().flatten();
+            list.filter_map(Value::as_str).map(|path| one_line(path, 300)).collect()
+        };
+        let model = text("provider").zip(text("model")).map(|(provider, id)| format!("{provider}/{id}"));
+        Ok(Dropped {
+            entry: entry.id.to_string(),
+            timestamp: entry.time.map(time::format),
+            model,
+            first_kept_entry_id: text("firstKeptEntryId"),
+            tokens_before: match value["tokensBefore"].as_u64() {
+                Some(tokens) => tokens,
+                None => reading::tokens(session, above).await?,
+            },
+            tokens_after: reading::tokens(session, Some(compaction)).await?,
+            dropped: told(session, &dropped(&tree, compaction), home).await?,
+            read_files: files("readFiles"),
+            modified_files: files("modifiedFiles"),
+            summary: full_text(&entry),
+        })
+    }
+
+    /// The lines for a person, and how each looks.
+    pub(crate) fn lines(&self) -> Vec<(Option<Style>, String)> {
+        let plainly = |line: String| (None, line);
+        let by = self.model.as_ref().map(|model| format!(" by {}", plain(model))).unwrap_or_default();
+        let kept = self.first_kept_entry_id.as_deref().map(plain).unwrap_or_default();
+        let mut lines = vec![
+            (Some(Style::Bold), format!("compaction {}{by}", plain(&self.entry))),
+            plainly(shorter(self.tokens_before, self.tokens_after)),
+            plainly(format!("{} dropped, kept from {kept}", count(self.dropped.len(), "entry", "entries"))),
+        ];
+        lines.extend(self.rows());
+        for (title, files) in [("changed:", &self.modified_files), ("read:", &self.read_files)] {
+            if !files.is_empty() {
+                lines.push(plainly(format!("{title} {}", files.join(", "))));
+            }
+        }
+        lines.push(plainly(String::new()));
+        let summary = inert(summary::without_files(&self.summary)).into_owned();
+        lines.extend(summary.lines().map(|line| plainly(line.to_owned())));
+        lines
+    }
+
+    fn rows(&self) -> Vec<(Option<Style>, String)> {
+        let columns = home::columns().unwrap_or(usize::MAX);
+        let row = |told: &Told| {
+            let id = plain(&told.id);
+            let text = fit(&told.text, columns.saturating_sub(width(&id) + 4).max(20));
+            (Some(Style::Dim), format!("  {id}  {text}"))
+        };
+        let all = self.dropped.len();
+        if all <= 2 * SHOWN + 1 {
+            return self.dropped.iter().map(row).collect();
+        }
+        let between = (Some(Style::Dim), format!("  … {} more, with --json", all - 2 * SHOWN));
+        let (first, last) = (&self.dropped[..SHOWN], &self.dropped[all - SHOWN..]);
+        first.iter().map(row).chain([between]).chain(last.iter().map(row)).collect()
+    }
+}
+
+/// The entries of the context before a compaction that the one after it lacks. The prompt a model works under is told anew.
+fn dropped(tree: &SessionTree, compaction: Seq) -> Vec<Seq> {
+    let kept: FxHashSet<Seq> =
+        tree.context_entries(Some(compaction)).items.iter().map(|item| item.seq).collect();
+    let before = tree.context_entries(tree.head(compaction).parent).items;
+    let before = before.iter().map(|item| item.seq).filter(|seq| is_said(tree, *seq));
+    before.filter(|seq| !kept.contains(seq)).collect()
+}
+
+fn is_said(tree: &SessionTree, seq: Seq) -> bool {
+    tree.head(seq).role != Role::System
+}
+
+async fn told(session: &Session, seqs: &[Seq], home: &Home) -> Result<Vec<Told>> {
+    let lines = reading::lines(session, seqs).await?;
+    let mut previews = Previews::new(home.user.as_deref());
+    let entries = seqs.iter().filter_map(|seq| read_entry(lines.get(seq)?).ok());
+    let told = entries.map(|entry| Told {
+        id: entry.id.to_string(),
+        kind: entry.kind.name(),
+        role: entry.role.name(),
+        text: previews.preview(&entry),
+    });
+    Ok(told.collect())
+}

@@ -1,0 +1,69 @@
+//! `compare`: two branches side by side.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use osier_session::Session;
+use osier_tree::Place;
+use osier_tree::projection::compare::{Comparing, Comparison};
+
+use crate::home::{self, Home};
+use crate::out::{Out, Style};
+use crate::{reading, target};
+
+/// How wide the two columns are where no terminal tells.
+const WIDE: usize = 120;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  osier sessions compare 4f89da11 0000000a              where it stands, and another branch
+  osier sessions compare 4f89da11 0000000d 0000000a     any two
+  osier sessions compare 4f89da11 0000000a --json
+
+A branch is named by its last entry; `osier sessions tree --ids` shows the ids. Prints what each said after the entry that both \
+have, what it took, and which files it changed and read: side by side or, on a narrow terminal, one below the other.")]
+pub(crate) struct Args {
+    /// The session: first digits of its id, or a .jsonl file
+    session: String,
+    /// The last entries of one or two branches; with one, the other ends where the session stands
+    #[arg(required = true, num_args = 1..=2, value_name = "ENTRY")]
+    branches: Vec<String>,
+    /// Print {commonId, left, right, modifiedByBoth} as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
+    let session = target::session(home, &args.session).await?;
+    let tree = session.tree();
+    let (left, right) = match args.branches.as_slice() {
+        [left, right] => (reading::place(&tree, Some(left))?, right),
+        [right, ..] => (tree.leaf(), right),
+        [] => return Ok(ExitCode::FAILURE),
+    };
+    let right = reading::place(&tree, Some(right))?;
+    let comparison = compare(&session, left, right).await?;
+    let mut out = Out::new();
+    if args.json {
+        out.json(&comparison)?;
+        return out.done();
+    }
+    for (at, line) in drawn(&comparison).iter().enumerate() {
+        let line = if at == 0 { out.paint(Style::Dim, line) } else { line.clone() };
+        out.line(&line)?;
+    }
+    out.done()
+}
+
+pub(crate) async fn compare(session: &Session, left: Place, right: Place) -> Result<Comparison> {
+    let tree = session.tree();
+    let mut comparing = Comparing::new(&tree, left, right);
+    reading::answer(session, &mut comparing).await?;
+    Ok(comparing.finish())
+}
+
+/// The lines, as wide as there is room for.
+pub(crate) fn drawn(comparison: &Comparison) -> Vec<String> {
+    comparison.draw(home::columns().unwrap_or(WIDE))
+}

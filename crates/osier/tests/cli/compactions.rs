@@ -1,0 +1,303 @@
+//! `compact` and `compaction`.
+
+use std::fs;
+
+use osier_testkit::{Expect, Script, expect};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::run_support::{Running, Server, osier};
+use crate::support::World;
+
+const SCRIPT: &str = "say add a flag; reply looking calls read list.rs; result fn list ~400; reply done ~400; \
+                      say and a test; reply written calls write test.rs; result ok; reply all green";
+
+/// A world where little is kept, so that small sessions can be compacted.
+fn world(script: &str, keep: u32) -> World {
+    let world = World::with(script);
+    fs::create_dir_all(world.home()).unwrap();
+    let settings = format!("summary_model = 'offline'\ncompaction.keep_recent_tokens = {keep}\n");
+    fs::write(world.home().join("config.toml"), settings).unwrap();
+    world
+}
+
+fn check(script: &str, keep: u32, commands: &[&str], expect: Expect) {
+    world(script, keep).check(commands, expect);
+}
+
+#[test]
+fn a_summary_stands_for_the_older_part() {
+    check(
+        SCRIPT,
+        1,
+        &["compact s.jsonl", "tree s.jsonl --ids", "context s.jsonl", "compact s.jsonl"],
+        expect![[r#"
+            $ compact s.jsonl
+            <1>
+            ! 110 tokens before, about 212 after, kept from 00000008
+            $ tree s.jsonl --ids
+            00000001  user: "add a flag"
+            00000002  assistant: "looking"
+            00000003  [read: list.rs]
+            00000004  assistant: "done xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+            00000005  user: "and a test"
+            00000006  assistant: "written"
+            00000007  [write: test.rs]
+            00000008  assistant: "all green"
+            <1>  [compaction: 0k tokens]  ← active
+            $ context s.jsonl
+            ── compactionSummary
+            ## Goal
+            - add a flag
+
+            ## Constraints & Preferences
+            - (none)
+
+            ## Progress
+
+            ### Done
+            - [x] done xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+
+            ### In Progress
+            - (none)
+
+            ### Blocked
+            - (none)
+
+            ## Key Decisions
+            - (none)
+
+            ## Next Steps
+            1. Ask the user what comes next.
+
+            ## Critical Context
+            - Files read: `list.rs`
+
+            ---
+
+            **The turn that goes on below began so:**
+
+            ## Original Request
+            - and a test
+
+            ## Progress So Far
+            - [x] wrote `test.rs`
+            - [x] written
+
+            ## Context Needed to Continue
+            - Files changed: `test.rs`
+
+            <read-files>
+            list.rs
+            </read-files>
+
+            <modified-files>
+            test.rs
+            </modified-files>
+            ── assistant
+            all green
+            2 messages
+            $ compact s.jsonl
+            ! osier: already compacted: nothing was said since
+            exit 1
+        "#]],
+    );
+}
+
+#[test]
+fn it_tells_what_it_dropped() {
+    let world = world(SCRIPT, 12);
+    let made = world.json("compact s.jsonl --focus 'the flag'");
+    let lines = world.lines("s.jsonl");
+    let stored: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
+    assert_eq!((&made["entry"], &made["leafId"]), (&stored["id"], &stored["id"]));
+    assert_eq!(made["firstKeptEntryId"], stored["firstKeptEntryId"]);
+    assert_eq!(made["tokensBefore"], stored["tokensBefore"]);
+    let dropped = world.json("compaction s.jsonl");
+    assert_eq!((&dropped["entry"], &dropped["summary"]), (&stored["id"], &stored["summary"]));
+    assert_eq!(dropped["tokensAfter"], made["tokensAfter"]);
+    assert_eq!(dropped["readFiles"], json!(["list.rs"]));
+    let ids = crate::support::ids(&dropped["dropped"]);
+    assert_eq!(ids, ["00000001", "00000002", "00000003", "00000004", "00000005"]);
+    world.check(&["compaction s.jsonl"], expect![[r#"
+        $ compaction s.jsonl
+        compaction <1> by offline/offline
+        110 tokens before, about 199 after
+        5 entries dropped, kept from 00000006
+          00000001  user: "add a flag"
+          00000002  assistant: "looking"
+          00000003  [read: list.rs]
+          00000004  assistant: "done xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+          00000005  user: "and a test"
+        read: list.rs
+
+        ## Goal
+        - add a flag
+
+        ## Constraints & Preferences
+        - (none)
+
+        ## Progress
+
+        ### Done
+        - [x] done xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+
+        ### In Progress
+        - (none)
+
+        ### Blocked
+        - (none)
+
+        ## Key Decisions
+        - (none)
+
+        ## Next Steps
+        1. Ask the user what comes next.
+
+        ## Critical Context
+        - Files read: `list.rs`
+
+        ---
+
+        **The turn that goes on below began so:**
+
+        ## Original Request
+        - and a test
+
+        ## Progress So Far
+        - (none)
+
+        ## Context Needed to Continue
+        - (none)
+    "#]]);
+}
+
+#[test]
+fn a_long_list_is_cut_in_the_middle_for_people_and_whole_for_programs() {
+    let turns: String = (0..16).map(|turn| format!("say question {turn}; reply answer {turn}; ")).collect();
+    let world = world(&turns, 1);
+    world.ok("compact s.jsonl");
+    let told = world.ok("compaction s.jsonl");
+    assert!(told.contains("  … 15 more, with --json\n"), "{told}");
+    assert_eq!(world.json("compaction s.jsonl")["dropped"].as_array().unwrap().len(), 31);
+}
+
+#[test]
+fn undo_goes_to_before_it_and_everything_is_sent_again() {
+    let world = world(SCRIPT, 1);
+    let before = world.json("context s.jsonl")["messages"].clone();
+    world.ok("compact s.jsonl");
+    assert_ne!(world.json("context s.jsonl")["messages"], before);
+    world.check(
+        &["compaction s.jsonl --undo", "compaction s.jsonl"],
+        expect![[r#"
+        $ compaction s.jsonl --undo
+        ! the leaf is at 00000008
+        $ compaction s.jsonl
+        ! osier: no compaction on the path to the leaf; this session has <1>
+        exit 1
+    "#]],
+    );
+    assert_eq!(world.json("context s.jsonl")["messages"], before);
+    world.ok("undo s.jsonl");
+    assert_ne!(world.json("context s.jsonl")["messages"], before);
+}
+
+#[test]
+fn undo_asks_if_something_was_said_since() {
+    let world = world(SCRIPT, 1);
+    let compaction = world.ok("compact s.jsonl");
+    world.ok("append s.jsonl thanks");
+    let held = world.read("s.jsonl");
+    world.check(&["compaction s.jsonl --undo"], expect![[r#"
+        $ compaction s.jsonl --undo
+        ! osier: 1 message came after it and stays on the other branch; add --yes to go to before the compaction all the same
+        exit 2
+    "#]]);
+    assert_eq!(world.read("s.jsonl"), held);
+    let went = world.json(&format!("compaction s.jsonl {} --undo --yes", compaction.trim()));
+    assert_eq!(went, json!({ "leafId": "00000008", "moved": true }));
+    assert!(world.ok("tree s.jsonl").contains("user: \"thanks\""));
+}
+
+#[test]
+fn what_is_no_compaction_is_told_with_those_there_are() {
+    check(
+        "say a; reply b; compact keep a first; say c; move b; say d",
+        1,
+        &[
+            "compaction s.jsonl",
+            "compaction s.jsonl 00000002",
+            "compaction s.jsonl 0000000f --undo",
+            "compaction s.jsonl 00000003 --yes",
+        ],
+        expect![[r#"
+            $ compaction s.jsonl
+            ! osier: no compaction on the path to the leaf; this session has 00000003
+            exit 1
+            $ compaction s.jsonl 00000002
+            ! osier: 00000002 is not a compaction; this session has 00000003
+            exit 1
+            $ compaction s.jsonl 0000000f --undo
+            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …
+            exit 1
+            $ compaction s.jsonl 00000003 --yes
+            ! error: the following required arguments were not provided:
+            !   --undo
+            ! 
+            ! Usage: osier sessions compaction --undo --yes <SESSION> <ENTRY>
+            ! 
+            ! For more information, try '--help'.
+            exit 2
+        "#]],
+    );
+    check(
+        "say a; reply b",
+        1,
+        &["compaction s.jsonl", "compact s.jsonl"],
+        expect![[r#"
+        $ compaction s.jsonl
+        ! osier: no compaction on the path to the leaf; this session has none; `osier sessions compact` makes one
+        exit 1
+        $ compact s.jsonl
+        <1>
+        ! 110 tokens before, about 42 after, kept from 00000002
+    "#]],
+    );
+}
+
+#[test]
+fn a_second_compaction_carries_the_first_on() {
+    let world = world(SCRIPT, 1);
+    world.ok("compact s.jsonl");
+    for text in ["now the docs", "and the changelog"] {
+        world.ok(&format!("append s.jsonl '{text}'"));
+        world.ok("append s.jsonl --role assistant 'I wrote it.'");
+    }
+    let first = world.json("compaction s.jsonl");
+    world.ok("compact s.jsonl");
+    let second = world.json("compaction s.jsonl");
+    let dropped = crate::support::ids(&second["dropped"]);
+    assert_eq!(dropped[0], first["entry"].as_str().unwrap(), "the former summary is among what is replaced");
+    assert_eq!(second["readFiles"], first["readFiles"], "its files are carried on");
+}
+
+#[test]
+fn the_focus_reaches_the_model_and_ctrl_c_changes_nothing() {
+    let server = Server::new();
+    let world = server.world();
+    world.write("s.jsonl", Script::run(SCRIPT).file());
+    let config = world.home().join("config.toml");
+    let settings = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
+    let before = world.read("s.jsonl");
+    let args = ["sessions", "compact", "s.jsonl", "--focus", "only the flag", "--model", "local/test"];
+    let running = Running::start(osier(&world, &args));
+    let asked = server.next();
+    assert!(asked.messages().concat().ends_with("Additional focus: only the flag"), "{:?}", asked.messages());
+    running.signal(Signal::INT);
+    asked.until_hung_up();
+    let ran = running.end();
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (130, "", "stopped; nothing was changed\n"));
+    assert_eq!(world.read("s.jsonl"), before);
+}

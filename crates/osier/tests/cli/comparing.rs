@@ -1,0 +1,195 @@
+//! `compare` and `graft`.
+
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::support::{Ran, World, check};
+
+const SCRIPT: &str = "say sort the list; reply how; say with a map; reply mapping calls write map.rs; result ok; \
+                      reply the map is slow; move how; say with a tree; reply planting calls write map.rs; result ok; \
+                      reply the tree is fast; label fast";
+
+#[test]
+fn two_branches_are_shown_side_by_side() {
+    check(
+        SCRIPT,
+        &[
+            "compare s.jsonl 00000006",
+            "compare s.jsonl 00000006 00000003",
+            "compare s.jsonl root",
+            "compare s.jsonl",
+        ],
+        expect![[r#"
+            $ compare s.jsonl 00000006
+            in common up to 00000002
+            0000000b [fast]                                            │ 00000006
+            4 messages, 220 tokens, $0.220                             │ 4 messages, 220 tokens, $0.220
+                                                                       │
+            user: "with a tree"                                        │ user: "with a map"
+            assistant: "planting"                                      │ assistant: "mapping"
+            [write: map.rs]                                            │ [write: map.rs]
+            assistant: "the tree is fast"                              │ assistant: "the map is slow"
+                                                                       │
+            changed:                                                   │ changed:
+              map.rs                                                   │   map.rs
+
+            both changed map.rs
+            $ compare s.jsonl 00000006 00000003
+            in common up to 00000003
+            00000006                                                   │ 00000003
+            3 messages, 220 tokens, $0.220                             │ 0 messages, 0 tokens, $0
+                                                                       │
+            assistant: "mapping"                                       │
+            [write: map.rs]                                            │
+            assistant: "the map is slow"                               │
+                                                                       │
+            changed:                                                   │
+              map.rs                                                   │
+            $ compare s.jsonl root
+            nothing in common
+            0000000b [fast]                                            │ root
+            6 messages, 330 tokens, $0.330                             │ 0 messages, 0 tokens, $0
+                                                                       │
+            user: "sort the list"                                      │
+            assistant: "how"                                           │
+            user: "with a tree"                                        │
+            assistant: "planting"                                      │
+            [write: map.rs]                                            │
+            assistant: "the tree is fast"                              │
+                                                                       │
+            changed:                                                   │
+              map.rs                                                   │
+            $ compare s.jsonl
+            ! error: the following required arguments were not provided:
+            !   <ENTRY>...
+            ! 
+            ! Usage: osier sessions compare <SESSION> <ENTRY>...
+            ! 
+            ! For more information, try '--help'.
+            exit 2
+        "#]],
+    );
+}
+
+#[test]
+fn where_there_is_no_room_one_stands_below_the_other() {
+    let world = World::with(SCRIPT);
+    let mut command = world.command();
+    command.env("COLUMNS", "40").args(["sessions", "compare", "s.jsonl", "00000006"]);
+    let ran = Ran::of(command.output().unwrap());
+    assert!(ran.out.lines().all(|line| line.chars().count() <= 40), "{}", ran.out);
+    expect![[r#"
+        in common up to 00000002
+        0000000b [fast]
+        4 messages, 220 tokens, $0.220
+
+        user: "with a tree"
+        assistant: "planting"
+        [write: map.rs]
+        assistant: "the tree is fast"
+
+        changed:
+          map.rs
+
+        00000006
+        4 messages, 220 tokens, $0.220
+
+        user: "with a map"
+        assistant: "mapping"
+        [write: map.rs]
+        assistant: "the map is slow"
+
+        changed:
+          map.rs
+
+        both changed map.rs
+    "#]]
+    .assert_eq(&ran.out);
+}
+
+#[test]
+fn programs_get_both_sides() {
+    let compared = World::with(SCRIPT).json("compare s.jsonl 00000006");
+    assert_eq!(compared["commonId"], "00000002");
+    assert_eq!(compared["left"]["label"], "fast");
+    assert_eq!(compared["right"]["tipId"], "00000006");
+    assert_eq!(compared["right"]["messages"], 4);
+    assert_eq!(compared["modifiedByBoth"], json!(["map.rs"]));
+}
+
+#[test]
+fn a_graft_tells_the_conclusion_of_another_branch_here() {
+    let world = World::with(SCRIPT);
+    world.check(
+        &["graft s.jsonl 00000006", "tree s.jsonl", "context s.jsonl", "graft s.jsonl 00000002", "graft s.jsonl 0000000f"],
+        expect![[r#"
+            $ graft s.jsonl 00000006
+            <1>
+            ! what came of the branch that ends in 00000006 is told here now
+            $ tree s.jsonl
+            user: "sort the list"
+            assistant: "how"
+            ├─ user: "with a map"
+            │  assistant: "mapping"
+            │  [write: map.rs]
+            │  assistant: "the map is slow"
+            └─ user: "with a tree"
+               assistant: "planting"
+               [write: map.rs]
+               [fast] assistant: "the tree is fast"
+               [branch summary]: Grafted from [entry 00000006]: entries [entry 00000003] to [entry 00000006], parted from here at [entry 00000002]. Asked there: - with a map [entry 00000003] Concluded there [entry 00000006]: the map  ← active
+            $ context s.jsonl
+            ── user
+            sort the list
+            ── assistant
+            how
+            ── user
+            with a tree
+            ── assistant
+            planting
+            → write {"path":"map.rs"}
+            ── toolResult of write
+            ok
+            ── assistant
+            the tree is fast
+            ── branchSummary
+            Grafted from [entry 00000006]: entries [entry 00000003] to [entry 00000006], parted from here at [entry 00000002].
+
+            Asked there:
+            - with a map [entry 00000003]
+
+            Concluded there [entry 00000006]:
+
+            the map is slow
+
+            <modified-files>
+            map.rs
+            </modified-files>
+            7 messages
+            $ graft s.jsonl 00000002
+            ! osier: 00000002 is on the path already, so it has nothing to bring here; choose the end of another branch
+            exit 1
+            $ graft s.jsonl 0000000f
+            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …
+            exit 1
+        "#]],
+    );
+    let lines = world.lines("s.jsonl");
+    let graft: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
+    assert_eq!((&graft["type"], &graft["fromId"]), (&json!("branch_summary"), &json!("00000006")));
+    assert_eq!(graft["details"]["modifiedFiles"], json!(["map.rs"]));
+    assert_eq!(graft["parentId"], "0000000c", "it moved nobody: the label was the leaf");
+}
+
+#[test]
+fn a_model_may_write_it() {
+    let world = World::with(SCRIPT);
+    assert!(world.fails(1, "graft s.jsonl 00000006 --summarize").contains("--model offline"));
+    world.fails(2, "graft s.jsonl 00000006 --instructions short");
+    let made = world.json("graft s.jsonl 00000006 --summarize --model offline --instructions 'in short'");
+    let lines = world.lines("s.jsonl");
+    let graft: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
+    assert_eq!(made, json!({ "entry": graft["id"], "fromId": "00000006", "leafId": graft["id"] }));
+    let summary = graft["summary"].as_str().unwrap();
+    assert!(summary.starts_with("Grafted from [entry 00000006]") && summary.contains("## Goal"), "{summary}");
+}

@@ -1,0 +1,282 @@
+//! Moves that leave a summary.
+
+use std::fs;
+
+use osier_testkit::{Script, expect};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::run_support::{Running, Server, osier};
+use crate::support::World;
+
+const SCRIPT: &str = "say a; reply b; say try the cache; reply it is too slow, so I gave it up";
+
+fn last(world: &World) -> Value {
+    serde_json::from_str(world.lines("s.jsonl").last().unwrap()).unwrap()
+}
+
+/// A world whose session waits to be left, and whose model is a server.
+fn with_server(server: &Server) -> World {
+    let world = server.world();
+    world.write("s.jsonl", Script::run(SCRIPT).file());
+    world
+}
+
+#[test]
+fn a_summary_is_the_one_entry_that_moves() {
+    let world = World::with(SCRIPT);
+    world.check(
+        &["move s.jsonl 00000002 --summarize --model offline", "tree s.jsonl --ids", "context s.jsonl", "undo s.jsonl"],
+        expect![[r#"
+            $ move s.jsonl 00000002 --summarize --model offline
+            ! the leaf is at <1>, a summary of what was left
+            $ tree s.jsonl --ids
+            00000001  user: "a"
+            00000002  assistant: "b"
+            ├─ 00000003  user: "try the cache"
+            │  00000004  assistant: "it is too slow, so I gave it up"
+            └─ <1>  [branch summary]: The user tried another branch of this conversation before coming back here. Summary of that branch: ## Goal - try the cache ## Constraints & Preferences - (none) ## Progress ### Done - (none) ### In P  ← active
+            $ context s.jsonl
+            ── user
+            a
+            ── assistant
+            b
+            ── branchSummary
+            The user tried another branch of this conversation before coming back here.
+            Summary of that branch:
+
+            ## Goal
+            - try the cache
+
+            ## Constraints & Preferences
+            - (none)
+
+            ## Progress
+
+            ### Done
+            - (none)
+
+            ### In Progress
+            - (none)
+
+            ### Blocked
+            - (none)
+
+            ## Key Decisions
+            - (none)
+
+            ## Next Steps
+            1. Ask the user what comes next.
+            3 messages
+            $ undo s.jsonl
+            ! the leaf is at 00000004
+        "#]],
+    );
+    let lines = world.lines("s.jsonl");
+    assert_eq!(lines.len(), 7, "the header, the script, the summary and the undo");
+    let summary: Value = serde_json::from_str(&lines[5]).unwrap();
+    assert_eq!(
+        (&summary["type"], &summary["parentId"], &summary["fromId"]),
+        (&json!("branch_summary"), &json!("00000002"), &json!("00000004"))
+    );
+    assert_eq!(summary["details"], json!({ "readFiles": [], "modifiedFiles": [] }));
+    assert_eq!(summary["model"], "offline");
+}
+
+#[test]
+fn json_names_the_summary_and_the_text() {
+    let world = World::with(SCRIPT);
+    let went = world.json("move s.jsonl 00000003 --summarize --model offline");
+    assert_eq!(
+        went,
+        json!({
+            "leafId": last(&world)["id"], "moved": true, "cancelled": false, "editorText": "try the cache",
+            "summaryEntry": last(&world)["id"],
+        })
+    );
+    assert_eq!(last(&world)["parentId"], "00000002");
+}
+
+#[test]
+fn the_label_goes_on_the_summary_also_before_the_first_entry() {
+    let world = World::with(SCRIPT);
+    let went = world.json("move s.jsonl root --summarize --model offline --label tried");
+    assert_eq!(world.json("label s.jsonl"), json!({ went["summaryEntry"].as_str().unwrap(): "tried" }));
+    assert_eq!(world.json("path s.jsonl")[0]["id"], went["summaryEntry"]);
+}
+
+#[test]
+fn what_leaves_nothing_behind_asks_no_model() {
+    let world = World::with("say a; reply b; say c; reply d; move b");
+    world.check(
+        &[
+            "move s.jsonl 00000004 --summarize",
+            "move s.jsonl 00000004 --summarize --label here",
+            "label s.jsonl",
+        ],
+        expect![[r#"
+            $ move s.jsonl 00000004 --summarize
+            ! nothing is left behind there, so there is nothing to summarize
+            ! the leaf is at 00000004
+            $ move s.jsonl 00000004 --summarize --label here
+            ! nothing is left behind there, so there is nothing to summarize
+            ! the leaf was at <1> already
+            $ label s.jsonl
+            00000004  here
+        "#]],
+    );
+}
+
+#[test]
+fn a_model_that_cannot_be_had_is_told_and_nothing_changes() {
+    let world = World::with(SCRIPT);
+    let before = world.read("s.jsonl");
+    world.check(
+        &[
+            "move s.jsonl 00000002 --summarize",
+            "move s.jsonl 00000002 --summarize --model offlin",
+            "move s.jsonl 00000002 --instructions short",
+            "move s.jsonl 00000002 --summarize --replace-instructions",
+            "move s.jsonl 00000002 --model offline",
+            "move s.jsonl 0000000f --summarize --model offline",
+        ],
+        expect![[r#"
+            $ move s.jsonl 00000002 --summarize
+            ! osier: anthropic/claude, which this session used, cannot be used (set ANTHROPIC_API_KEY); name another one to write the summary with --model, say --model offline, or for good with `osier config set summary_model NAME`
+            exit 1
+            $ move s.jsonl 00000002 --summarize --model offlin
+            ! osier: no model offlin; did you mean offline/offline?; `osier models` lists what there is
+            exit 2
+            $ move s.jsonl 00000002 --instructions short
+            ! error: the following required arguments were not provided:
+            !   --summarize
+            ! 
+            ! Usage: osier sessions move --summarize --instructions <TEXT> <SESSION> <ENTRY>
+            ! 
+            ! For more information, try '--help'.
+            exit 2
+            $ move s.jsonl 00000002 --summarize --replace-instructions
+            ! error: the following required arguments were not provided:
+            !   --instructions <TEXT>
+            ! 
+            ! Usage: osier sessions move --summarize --instructions <TEXT> --replace-instructions <SESSION> <ENTRY>
+            ! 
+            ! For more information, try '--help'.
+            exit 2
+            $ move s.jsonl 00000002 --model offline
+            ! error: the following required arguments were not provided:
+            !   --summarize
+            ! 
+            ! Usage: osier sessions move --summarize --model <NAME> <SESSION> <ENTRY>
+            ! 
+            ! For more information, try '--help'.
+            exit 2
+            $ move s.jsonl 0000000f --summarize --model offline
+            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004
+            exit 1
+        "#]],
+    );
+    fs::create_dir_all(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), "summary_model = 'nobody/here'\n").unwrap();
+    assert_eq!(
+        world.fails(1, "move s.jsonl 00000002 --summarize"),
+        "osier: the setting summary_model: no model nobody/here; `osier models` lists what there is\n"
+    );
+    assert_eq!(world.read("s.jsonl"), before);
+    fs::write(world.home().join("config.toml"), "summary_model = 'offline'\n").unwrap();
+    world.ok("move s.jsonl 00000002 --summarize");
+    assert_eq!(last(&world)["model"], "offline");
+}
+
+#[test]
+fn instructions_are_added_or_are_all_there_is() {
+    let server = Server::new();
+    let world = with_server(&server);
+    let own = "move s.jsonl 00000002 --summarize --model local/test --instructions 'only what failed'";
+    let asked = |args: &str| {
+        let words: Vec<&str> = args.split(' ').collect();
+        let line: Vec<&str> =
+            ["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"]
+                .into_iter()
+                .chain(["--instructions", "only what failed"])
+                .chain(words.into_iter().filter(|word| !word.is_empty()))
+                .collect();
+        let running = Running::start(osier(&world, &line));
+        let asked = server.next();
+        let told = asked.messages().concat();
+        asked.answer("It was slow.");
+        assert_eq!(running.end().code, 0, "{own}");
+        world.ok("undo s.jsonl");
+        told
+    };
+    let added = asked("");
+    assert!(added.contains("try the cache") && added.contains("## Goal"), "{added}");
+    assert!(added.ends_with("Additional focus: only what failed"), "{added}");
+    let alone = asked("--replace-instructions");
+    assert!(alone.contains("try the cache") && !alone.contains("## Goal"), "{alone}");
+    assert!(!alone.contains("reply b"), "what both branches have is not told: {alone}");
+}
+
+#[test]
+fn stopped_or_failed_it_changes_nothing() {
+    let server = Server::new();
+    let world = with_server(&server);
+    let before = world.read("s.jsonl");
+    let start = |json: bool| {
+        let mut args =
+            vec!["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"];
+        args.extend(json.then_some("--json"));
+        Running::start(osier(&world, &args))
+    };
+    for json in [false, true] {
+        let running = start(json);
+        let mut asked = server.next();
+        asked.text("It was");
+        running.signal(Signal::INT);
+        asked.until_hung_up();
+        let ran = running.end();
+        assert_eq!((ran.code, ran.err.as_str()), (130, "stopped; nothing was changed\n"));
+        let told = r#"{"leafId":"00000004","moved":false,"cancelled":true,"aborted":true}"#;
+        assert_eq!(ran.out.trim_end(), if json { told } else { "" });
+        assert_eq!(world.read("s.jsonl"), before);
+    }
+    let failing: [(&str, &dyn Fn(crate::run_support::Asked)); 3] = [
+        ("refused", &|asked| asked.refuse(400, r#"{"error":{"message":"no"}}"#)),
+        ("cut off", &|mut asked| {
+            asked.text("It");
+            asked.end("length");
+        }),
+        ("blank", &|asked| asked.answer(" ")),
+    ];
+    let mut told = String::new();
+    for (name, fail) in failing {
+        let running = start(false);
+        fail(server.next());
+        let ran = running.end();
+        assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{name}");
+        told += &format!("{name}: {}", ran.err);
+        assert_eq!(world.read("s.jsonl"), before, "{name}");
+    }
+    expect![[r#"
+        refused: osier: the model could not write the summary: local does not understand the request (status 400). no
+        cut off: osier: the summary was cut off at the limit of output; choose a model for summaries that may write more
+        blank: osier: the model wrote nothing; try again, or choose another model for summaries
+    "#]].assert_eq(&told);
+}
+
+#[test]
+fn a_file_of_pi_is_left_and_come_back_to_like_any_other() {
+    let world = World::new();
+    let file = fs::read(crate::conformance::fixture("v3-1.5.0-fork-source.jsonl")).unwrap();
+    world.write("pi.jsonl", &file);
+    let path = world.json("path pi.jsonl");
+    let first =
+        path.as_array().unwrap().iter().find(|entry| entry["message"]["role"] == "assistant").unwrap();
+    let id = first["id"].as_str().unwrap();
+    let went = world.json(&format!("move pi.jsonl {id} --summarize --model offline"));
+    assert_eq!(went["moved"], true);
+    let messages = world.json("context pi.jsonl")["messages"].clone();
+    assert_eq!(messages.as_array().unwrap().last().unwrap()["role"], "branchSummary");
+    assert!(world.session_files().is_empty(), "it is changed where it lies");
+    assert!(world.read("pi.jsonl").starts_with(&file), "and only added to");
+}

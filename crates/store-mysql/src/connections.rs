@@ -1,0 +1,110 @@
+//! A few connections that are used again. One comes back only after a call that ended well, so what is lent has no
+//! transaction open and no answer pending.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::{ConnectOptions, Executor, MySqlConnection, Row};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::failure::Failure;
+use crate::settings::{Address, Limits};
+
+/// What the store expects of a session with the server. Strict, so that nothing is cut off silently; and without locks on
+/// gaps, so that writers of one session do not get into each other's way.
+const SETUP: [&str; 2] = [
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 5",
+    "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+];
+
+/// A server that takes less at once cannot keep a session.
+const LEAST_PACKET: u64 = 64 << 10;
+
+/// The most that is sent at once. Rows of TiDB may have 6 MiB, and packets of most servers 16.
+const MOST: usize = 4 << 20;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    address: Address,
+    reach: Duration,
+    idle: Mutex<Vec<MySqlConnection>>,
+    room: Semaphore,
+    /// How many bytes the server takes at once.
+    packet: AtomicU64,
+}
+
+/// A connection in use. It is closed unless it is given back.
+#[derive(Debug)]
+pub(crate) struct Lent<'a> {
+    pub(crate) connection: MySqlConnection,
+    all: &'a Connections,
+    _room: SemaphorePermit<'a>,
+}
+
+impl Connections {
+    pub(crate) fn new(address: Address, limits: &Limits) -> Connections {
+        Connections {
+            address,
+            reach: limits.reach,
+            idle: Mutex::default(),
+            room: Semaphore::new(limits.connections.max(1)),
+            packet: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) async fn lend(&self) -> Result<Lent<'_>, Failure> {
+        let waiting = tokio::time::timeout(self.reach * 4, self.room.acquire());
+        let room = waiting.await.map_err(|_| Failure::Silent(self.reach * 4))?;
+        let _room = room.map_err(|_| Failure::Sql(sqlx::Error::PoolClosed))?;
+        let idle = self.idle().pop();
+        let connection = match idle {
+            Some(connection) => connection,
+            None => match tokio::time::timeout(self.reach, self.connect()).await {
+                Ok(connected) => self.measured(connected?).await?,
+                Err(_) => return Err(Failure::Silent(self.reach)),
+            },
+        };
+        Ok(Lent { connection, all: self, _room })
+    }
+
+    async fn connect(&self) -> Result<MySqlConnection, sqlx::Error> {
+        let mut connection = self.address.options().connect().await?;
+        for statement in SETUP {
+            connection.execute(statement).await?;
+        }
+        Ok(connection)
+    }
+
+    async fn measured(&self, mut connection: MySqlConnection) -> Result<MySqlConnection, Failure> {
+        let row = connection.fetch_one("SELECT CAST(@@max_allowed_packet AS UNSIGNED)").await?;
+        let packet: u64 = row.try_get(0)?;
+        if packet < LEAST_PACKET {
+            return Err(Failure::Narrow(packet as usize));
+        }
+        self.packet.store(packet, Ordering::Relaxed);
+        Ok(connection)
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<MySqlConnection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets connections that broke with another one.
+    pub(crate) fn forget_idle(&self) {
+        self.idle().clear();
+    }
+
+    /// How many bytes of lines may be sent at once; longer lines lie in parts of this size.
+    pub(crate) fn part(&self) -> usize {
+        // The other half is for what stands around them.
+        usize::try_from(self.packet.load(Ordering::Relaxed) / 2).unwrap_or(MOST).min(MOST)
+    }
+}
+
+impl Lent<'_> {
+    pub(crate) fn give_back(self) {
+        self.all.idle().push(self.connection);
+    }
+}

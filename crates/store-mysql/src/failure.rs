@@ -1,0 +1,205 @@
+//! What a failed call of the driver means: try again, come back later, or change something. Says so in words, and never
+//! repeats an address or a password.
+
+use std::error::Error;
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use osier_store::StoreError;
+use sqlx::mysql::MySqlDatabaseError;
+
+/// Why an attempt failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Sql(sqlx::Error),
+    /// No answer in time.
+    Silent(Duration),
+    /// The server takes no more than so many bytes at once.
+    Narrow(usize),
+    /// The server wants its statements one by one.
+    Apart,
+    /// Not the server's fault; the connection is as good as before.
+    Store(StoreError),
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Failure {
+        Failure::Sql(error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::Store(error)
+    }
+}
+
+/// What can be done about it.
+#[derive(Debug, PartialEq, Eq, Clone, Copy)]
+pub(crate) enum Remedy {
+    /// Another transaction was in the way.
+    Again,
+    /// The connection is gone, or there was none.
+    Reconnect,
+    /// Somebody has to change something.
+    None,
+}
+
+const LATER: &str = "what was stored is safe; go on when the server is back";
+
+const WIDER: &str = "set max_allowed_packet on the server to 16M";
+
+/// Error numbers of MySQL, MariaDB and TiDB, with what they mean and what helps.
+const KNOWN: &[(&[u16], Remedy, &str, &str)] = &[
+    (
+        &[1213, 1205, 1020, 8002, 8022, 8028, 9007],
+        Remedy::Again,
+        "other transactions were in the way",
+        "try again; if it stays so, look for a transaction that never ends",
+    ),
+    (&[1053, 1077, 1079, 1927, 1317, 4031], Remedy::Reconnect, "the server ended the connection", LATER),
+    (&[1158, 1159, 1160, 1161, 1152, 1184], Remedy::Reconnect, "the connection broke", LATER),
+    (
+        &[1040, 1203, 1226],
+        Remedy::Reconnect,
+        "it has too many connections",
+        "close some, or raise max_connections on the server",
+    ),
+    (
+        &[1045, 1044, 1698, 1130, 1227, 3118, 1862, 1820],
+        Remedy::None,
+        "it does not let this user in",
+        "check user, password, database and ssl-mode in the store's url",
+    ),
+    (
+        &[1142, 1143, 1370],
+        Remedy::None,
+        "this user may not do that",
+        "grant SELECT, INSERT, UPDATE, DELETE and CREATE on the database",
+    ),
+    (
+        &[1290, 1792, 1836],
+        Remedy::None,
+        "it is read-only",
+        "make the server writable, or name the primary server in the store's url",
+    ),
+    (&[1153, 1162, 1301], Remedy::None, "its packets are too small", WIDER),
+    (
+        &[1021, 1114, 1030, 3],
+        Remedy::None,
+        "its disk is full",
+        "make room on the server; nothing was written",
+    ),
+    (&[1049], Remedy::None, "it has no such database", "create it: CREATE DATABASE name"),
+    (&[1046], Remedy::None, "no database is named", "end the store's url in /DATABASE"),
+    (&[1665], Remedy::None, "it logs statements, not rows", "set binlog_format on the server to ROW"),
+];
+
+impl Failure {
+    pub(crate) fn remedy(&self) -> Remedy {
+        match self {
+            Failure::Sql(error) => match known(error) {
+                Some((_, remedy, ..)) => *remedy,
+                None if is_broken(error) => Remedy::Reconnect,
+                None => Remedy::None,
+            },
+            Failure::Silent(_) => Remedy::Reconnect,
+            Failure::Apart => Remedy::Again,
+            Failure::Narrow(_) | Failure::Store(_) => Remedy::None,
+        }
+    }
+
+    /// The error that the caller of the store named `store` gets.
+    pub(crate) fn told(self, store: &str) -> StoreError {
+        let store = store.to_owned();
+        let remedy = self.remedy();
+        let error = match self {
+            Failure::Store(error) => return error,
+            Failure::Apart => {
+                let why = "it takes one statement at a time".to_owned();
+                return StoreError::Unavailable { store, why, advice: "try again", source: "syntax".into() };
+            }
+            Failure::Silent(after) => {
+                let why = format!("no answer within {} s", after.as_secs_f32());
+                return StoreError::Unavailable { store, why, advice: LATER, source: "time is up".into() };
+            }
+            Failure::Narrow(bytes) => {
+                let why = format!("it takes no more than {bytes} bytes at once");
+                return StoreError::Refused {
+                    store,
+                    why,
+                    advice: WIDER,
+                    source: "max_allowed_packet".into(),
+                };
+            }
+            Failure::Sql(error) => error,
+        };
+        let (why, advice) = match known(&error) {
+            Some((_, _, why, advice)) => ((*why).to_owned(), *advice),
+            None => unknown(&error),
+        };
+        match remedy {
+            Remedy::None => StoreError::Refused { store, why, advice, source: cause(error) },
+            _ => StoreError::Unavailable { store, why, advice, source: cause(error) },
+        }
+    }
+}
+
+/// The number by which the server calls an error.
+pub(crate) fn number(error: &sqlx::Error) -> Option<u16> {
+    let sqlx::Error::Database(error) = error else { return None };
+    error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number)
+}
+
+pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_unique_violation)
+}
+
+fn known(error: &sqlx::Error) -> Option<&'static (&'static [u16], Remedy, &'static str, &'static str)> {
+    let number = number(error)?;
+    KNOWN.iter().find(|(numbers, ..)| numbers.contains(&number))
+}
+
+fn is_broken(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(_) | sqlx::Error::WorkerCrashed | sqlx::Error::PoolClosed)
+        && !is_unencrypted(error)
+}
+
+/// The two sides could not agree on an encrypted connection.
+fn is_unencrypted(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Tls(_) => true,
+        sqlx::Error::Io(error) => error.kind() == ErrorKind::InvalidData,
+        _ => false,
+    }
+}
+
+/// What the server or the system said, without the driver's words around it.
+fn cause(error: sqlx::Error) -> Box<dyn Error + Send + Sync> {
+    match error {
+        sqlx::Error::Database(error) => error.into_error(),
+        sqlx::Error::Io(error) => error.into(),
+        other => other.into(),
+    }
+}
+
+fn unknown(error: &sqlx::Error) -> (String, &'static str) {
+    match error {
+        error if is_unencrypted(error) => (
+            "the encrypted connection failed".to_owned(),
+            "check ssl-mode and ssl-ca in the store's url and the server's certificate",
+        ),
+        sqlx::Error::Io(error) => (error.kind().to_string(), LATER),
+        sqlx::Error::Configuration(_) => {
+            ("its url cannot be used".to_owned(), "write it as mysql://USER@HOST:PORT/DATABASE")
+        }
+        sqlx::Error::Protocol(_) => (
+            "it speaks otherwise than expected".to_owned(),
+            "if it asks for caching_sha2_password, add ssl-mode=REQUIRED to the store's url",
+        ),
+        other => match number(other) {
+            Some(number) => (format!("error {number}"), "see the server's log"),
+            None => ("the driver failed".to_owned(), "see the cause"),
+        },
+    }
+}

@@ -1,0 +1,87 @@
+//! What a process knows of a log it appends to: all heads and the card, so that the next append asks for neither.
+
+use osier_store::{Batch, Version};
+use osier_tree::entry::read_entry;
+use osier_tree::projection::card::CardFold;
+use osier_tree::{Header, Heads, Seq};
+use sqlx::MySqlConnection;
+
+use crate::failure::Failure;
+use crate::reading::Log;
+use crate::rows::{Folded, SessionRow};
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) header: Header,
+    pub(crate) generation: u64,
+    pub(crate) folded: Folded,
+}
+
+impl Known {
+    pub(crate) fn version(&self) -> Version {
+        Version { generation: self.generation, entries: self.folded.heads.len() }
+    }
+
+    /// The log as its row tells it. `before` spares what is known already.
+    pub(crate) async fn load(
+        connection: &mut MySqlConnection,
+        log: Log<'_>,
+        row: &SessionRow,
+        before: Option<&Known>,
+    ) -> Result<Known, Failure> {
+        let header = row.header().unwrap_or_else(|| Header::new(log.session, 0, ""));
+        let generation = row.version.generation;
+        if row.regular
+            && let Some(folded) = Known::restored(connection, log, row, before).await?
+        {
+            return Ok(Known { header, generation, folded });
+        }
+        let folded = Known::from_lines(connection, log, row.version.entries, &header).await?;
+        Ok(Known { folded: Folded { odd: row.odd, ..folded }, header, generation })
+    }
+
+    /// From heads. In a log without contradictions a head that is written once is never written again.
+    async fn restored(
+        connection: &mut MySqlConnection,
+        log: Log<'_>,
+        row: &SessionRow,
+        before: Option<&Known>,
+    ) -> Result<Option<Folded>, Failure> {
+        let Some(card) = row.card(log.store) else { return Ok(None) };
+        let entries = row.version.entries;
+        let same = |known: &&Known| known.generation == log.generation && known.version().entries <= entries;
+        let mut heads = before.filter(same).map(|known| known.folded.heads.clone()).unwrap_or_default();
+        if !heads.is_regular() {
+            heads = Heads::default();
+        }
+        if !log.restore(connection, &mut heads, entries).await? {
+            return Ok(None);
+        }
+        let card = CardFold::resume(card, &heads);
+        Ok(Some(Folded { heads, card, odd: row.odd }))
+    }
+
+    /// From the lines, all of them.
+    pub(crate) async fn from_lines(
+        connection: &mut MySqlConnection,
+        log: Log<'_>,
+        entries: usize,
+        header: &Header,
+    ) -> Result<Folded, Failure> {
+        let mut folded = Folded::new(header, log.store);
+        let wanted: Vec<Seq> = (0..entries).map(Seq::new).collect();
+        let (mut rest, mut batch) = (wanted.as_slice(), Batch::default());
+        while !rest.is_empty() {
+            log.lines(connection, rest, &mut batch).await?;
+            for line in batch.iter() {
+                if let Ok(entry) = read_entry(line) {
+                    folded.take(&entry);
+                }
+            }
+            rest = &rest[batch.len().max(1)..];
+        }
+        folded.heads.settle();
+        Ok(folded)
+    }
+}

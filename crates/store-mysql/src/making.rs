@@ -1,0 +1,139 @@
+//! Making a session, and putting another log in the place of one. Rows of a generation that no session names are seen by
+//! nobody, so many lines are written in many short transactions, and one more makes them count.
+
+use osier_store::{StoreError, Version};
+use osier_tree::{Entry, Header};
+use sqlx::{Executor, MySqlConnection};
+
+use crate::failure::{Failure, is_duplicate};
+use crate::reading::Log;
+use crate::removing;
+use crate::rows::{self, CardColumns, Folded, Place, SessionRow};
+use crate::store::Inner;
+
+/// More lines than this are not written in one transaction.
+const FEW: usize = 64;
+
+/// A log to be made.
+#[derive(Debug)]
+pub(crate) struct Making<'a> {
+    pub(crate) store: &'a Inner,
+    pub(crate) header: &'a Header,
+    pub(crate) folded: &'a Folded,
+    pub(crate) entries: &'a [Entry<'a>],
+    /// The state of the log that goes; none for a new session.
+    pub(crate) instead_of: Option<Version>,
+}
+
+impl Making<'_> {
+    /// One attempt. `tried` are the generations under which it was attempted.
+    pub(crate) async fn make(
+        &self,
+        connection: &mut MySqlConnection,
+        tried: &mut Vec<u64>,
+    ) -> Result<Version, Failure> {
+        if let Some(version) = self.made_before(connection, tried).await? {
+            return Ok(version);
+        }
+        let generation = random();
+        tried.push(generation);
+        let place = Place { session: &self.header.id, generation, part: self.store.connections.part() };
+        let bytes: usize = self.entries.iter().map(|entry| entry.line.len()).sum();
+        let few = self.entries.len() <= FEW && bytes <= place.part;
+        if !few {
+            removing::announce(connection, place.session, generation, now()).await?;
+            rows::write(connection, place, 0, self.entries, &self.folded.heads).await?;
+        }
+        connection.execute("START TRANSACTION").await?;
+        let named = self.name(connection, generation).await;
+        if !matches!(named, Ok(true)) {
+            connection.execute("ROLLBACK").await?;
+            if !few {
+                removing::sweep(connection, place.session, generation).await?;
+            }
+            named?;
+            let before = self.made_before(connection, tried).await?;
+            return before.ok_or_else(|| StoreError::AlreadyExists { id: self.header.id.clone() }.into());
+        }
+        match few {
+            true => rows::write(connection, place, 0, self.entries, &self.folded.heads).await?,
+            false => removing::forget(connection, place.session, generation).await?,
+        }
+        connection.execute("COMMIT").await?;
+        Ok(Version { generation, entries: self.entries.len() })
+    }
+
+    /// The state of the session if an earlier attempt made it, of which nobody was told; fails if the time has passed.
+    async fn made_before(
+        &self,
+        connection: &mut MySqlConnection,
+        tried: &[u64],
+    ) -> Result<Option<Version>, Failure> {
+        let row = SessionRow::read(connection, &self.header.id).await?;
+        let Some(now) = row.map(|row| row.version) else {
+            return match self.instead_of {
+                Some(_) => Err(self.store.not_found(&self.header.id).into()),
+                None => Ok(None),
+            };
+        };
+        match self.instead_of {
+            _ if tried.contains(&now.generation) => Ok(Some(now)),
+            None => Err(StoreError::AlreadyExists { id: self.header.id.clone() }.into()),
+            Some(expected) if now == expected => Ok(None),
+            Some(expected) if now.generation == expected.generation => {
+                Err(StoreError::Conflict { now }.into())
+            }
+            Some(_) => Err(StoreError::Replaced.into()),
+        }
+    }
+
+    /// Makes the session name this generation. `false` if somebody was faster.
+    async fn name(&self, connection: &mut MySqlConnection, generation: u64) -> Result<bool, Failure> {
+        let card = CardColumns::of(self.folded.card.card());
+        let (entries, odd) = (self.entries.len() as u32, self.folded.odd as u32);
+        let regular = self.folded.heads.is_regular();
+        let Some(expected) = self.instead_of else {
+            let query = sqlx::query(
+                "INSERT INTO osier_sessions (generation, entries, odd, regular, card, cost, minus_modified,
+                 minus_created, cwd_hash, header, id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            );
+            let query = query.bind(generation).bind(entries).bind(odd).bind(regular).bind(card.json);
+            let query = query.bind(card.cost).bind(card.minus_modified).bind(card.minus_created);
+            let query = query.bind(card.cwd_hash).bind(self.header.line()).bind(&self.header.id);
+            return match query.execute(connection).await {
+                Err(error) if is_duplicate(&error) => Ok(false),
+                done => Ok(done?.rows_affected() == 1),
+            };
+        };
+        let query = sqlx::query(
+            "UPDATE osier_sessions SET generation = ?, entries = ?, odd = ?, regular = ?, card = ?, cost = ?,
+             minus_modified = ? WHERE id = ? AND generation = ? AND entries = ?",
+        );
+        let query = query.bind(generation).bind(entries).bind(odd).bind(regular).bind(card.json);
+        let query = query.bind(card.cost).bind(card.minus_modified).bind(&self.header.id);
+        let query = query.bind(expected.generation).bind(expected.entries as u32);
+        Ok(query.execute(connection).await?.rows_affected() == 1)
+    }
+}
+
+impl Log<'_> {
+    /// The header of a session that is to have another log.
+    pub(crate) async fn header(&self, connection: &mut MySqlConnection) -> Result<Header, Failure> {
+        let row = SessionRow::read(connection, self.session).await?;
+        let row = row.ok_or_else(|| crate::reading::not_found(self.store, self.session))?;
+        Ok(row.header().unwrap_or_else(|| Header::new(self.session, 0, "")))
+    }
+}
+
+/// A number that no other generation of the session has.
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("every system Osier runs on gives random bytes");
+    // One bit less than there is, because not every client of a database knows unsigned numbers.
+    u64::from_le_bytes(bytes) >> 1
+}
+
+pub(crate) fn now() -> i64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_millis() as i64)
+}

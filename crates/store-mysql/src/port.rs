@@ -1,0 +1,181 @@
+//! The port, as a database keeps it.
+
+use async_trait::async_trait;
+use osier_store::{Batch, Deleted, Filter, Opened, Page, Store, StoreError, Version, Watch};
+use osier_tree::projection::card::Card;
+use osier_tree::{Head, Header, Seq, header};
+use sqlx::MySqlConnection;
+
+use crate::append::Append;
+use crate::failure::Failure;
+use crate::known::Known;
+use crate::making::Making;
+use crate::rows::{Folded, SessionRow};
+use crate::store::{Inner, MySqlStore, attempt};
+use crate::watching::Watching;
+use crate::{listing, removing};
+
+impl Inner {
+    async fn row(&self, id: &str) -> Result<SessionRow, StoreError> {
+        if !header::is_valid_id(id) {
+            return Err(self.not_found(id));
+        }
+        Ok(attempt!(self, 0, |connection| self.read_row(connection, id)))
+    }
+
+    async fn read_row(&self, connection: &mut MySqlConnection, id: &str) -> Result<SessionRow, Failure> {
+        Ok(SessionRow::read(connection, id).await?.ok_or_else(|| self.not_found(id))?)
+    }
+
+    async fn opened(&self, id: &str) -> Result<Opened, StoreError> {
+        let row = self.row(id).await?;
+        let why = "its row has no session header";
+        let header = row.header().ok_or_else(|| StoreError::NotASession { path: id.into(), why })?;
+        Ok(Opened { header, version: row.version, odd_lines: row.odd, file: None })
+    }
+
+    /// A log of which another version of Osier made the heads or the card.
+    async fn refolded(&self, id: &str, generation: u64) -> Result<Known, StoreError> {
+        let row = self.row(id).await?;
+        if row.version.generation != generation {
+            return Err(StoreError::Replaced);
+        }
+        let mut row = row;
+        row.regular = false;
+        let log = self.log(id, generation);
+        Ok(attempt!(self, 0, |connection| Known::load(connection, log, &row, None)))
+    }
+
+    async fn make(&self, making: &Making<'_>) -> Result<Version, StoreError> {
+        let bytes: usize = making.entries.iter().map(|entry| entry.line.len()).sum();
+        let mut tried = Vec::new();
+        Ok(attempt!(self, bytes, |connection| making.make(connection, &mut tried)))
+    }
+
+    async fn header(&self, id: &str, generation: u64) -> Result<Header, StoreError> {
+        let log = self.log(id, generation);
+        Ok(attempt!(self, 0, |connection| log.header(connection)))
+    }
+}
+
+#[async_trait]
+impl Store for MySqlStore {
+    fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+        if !header::is_valid_id(&header.id) {
+            return Err(StoreError::InvalidId { id: header.id.clone() });
+        }
+        let mut folded = Folded::new(header, self.name());
+        let entries = folded.take_all(lines);
+        let making =
+            Making { store: &self.inner, header, folded: &folded, entries: &entries, instead_of: None };
+        let version = self.inner.make(&making).await?;
+        let odd_lines = folded.odd;
+        let known = Known { header: header.clone(), generation: version.generation, folded };
+        *self.inner.slot(&header.id).lock().await = Some(known);
+        Ok(Opened { header: header.clone(), version, odd_lines, file: None })
+    }
+
+    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+        self.inner.opened(id).await
+    }
+
+    async fn heads(
+        &self,
+        id: &str,
+        generation: u64,
+        after: usize,
+        limit: usize,
+    ) -> Result<Vec<Head>, StoreError> {
+        let log = self.inner.log(id, generation);
+        match attempt!(self.inner, 0, |connection| log.heads(connection, after, limit)) {
+            Some(heads) => Ok(heads),
+            None => {
+                let known = self.inner.refolded(id, generation).await?;
+                Ok(known.folded.heads.from(after).take(limit).map(|(_, head)| *head).collect())
+            }
+        }
+    }
+
+    async fn lines(
+        &self,
+        id: &str,
+        generation: u64,
+        wanted: &[Seq],
+        batch: &mut Batch,
+    ) -> Result<(), StoreError> {
+        let log = self.inner.log(id, generation);
+        attempt!(self.inner, Batch::FULL, |connection| log.lines(connection, wanted, batch));
+        Ok(())
+    }
+
+    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        if !header::is_valid_id(id) {
+            return Err(self.inner.not_found(id));
+        }
+        let slot = self.inner.slot(id);
+        let mut known = slot.lock().await;
+        let append = Append { store: &self.inner, id, expected, lines };
+        let bytes: usize = lines.iter().map(Vec::len).sum();
+        Ok(attempt!(self.inner, bytes, |connection| append.make(connection, &mut known)))
+    }
+
+    /// A commit is on the server's disk when it is acknowledged, as servers are set up by default.
+    async fn sync(&self, id: &str) -> Result<(), StoreError> {
+        self.inner.row(id).await.map(drop)
+    }
+
+    async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
+        let version = self.inner.row(id).await?.version;
+        Ok(Watching::add(&self.inner, id, version))
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+        Ok(attempt!(self.inner, 0, |connection| listing::list(connection, self.name(), filter)))
+    }
+
+    async fn card(&self, id: &str) -> Result<Card, StoreError> {
+        let row = self.inner.row(id).await?;
+        match row.card(self.name()) {
+            Some(card) => Ok(card),
+            None => {
+                let known = self.inner.refolded(id, row.version.generation).await?;
+                Ok(known.folded.card.card().clone())
+            }
+        }
+    }
+
+    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        Ok(attempt!(self.inner, 0, |connection| listing::find(connection, prefix)))
+    }
+
+    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+        let mut found = None;
+        if header::is_valid_id(id) {
+            attempt!(self.inner, 0, |connection| removing::delete(connection, id, &mut found));
+            self.inner.forget(id);
+        }
+        let counts = found.unwrap_or_default();
+        Ok(Deleted { deleted: found.is_some(), store: self.name().to_owned(), counts })
+    }
+
+    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        if !header::is_valid_id(id) {
+            return Err(self.inner.not_found(id));
+        }
+        let header = self.inner.header(id, expected.generation).await?;
+        let mut folded = Folded::new(&header, self.name());
+        let entries = folded.take_all(lines);
+        let making = Making {
+            store: &self.inner,
+            header: &header,
+            folded: &folded,
+            entries: &entries,
+            instead_of: Some(expected),
+        };
+        self.inner.make(&making).await
+    }
+}

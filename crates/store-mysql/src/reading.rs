@@ -1,0 +1,235 @@
+//! Heads by range over the narrow index, and lines by batches of keys. Costs what is asked for, not what the log holds.
+
+use osier_store::{Batch, StoreError};
+use osier_tree::entry::{Kind, Role, Why, flag};
+use osier_tree::{Entry, Head, Heads, Seq};
+use rustc_hash::FxHashMap;
+use sqlx::mysql::MySqlRow;
+use sqlx::{AssertSqlSafe, MySqlConnection, Row};
+
+use crate::failure::Failure;
+use crate::record;
+use crate::rows::SessionRow;
+
+/// Lines that are asked for at once.
+const MOST_LINES: usize = 1024;
+
+/// A log of one generation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Log<'a> {
+    pub(crate) store: &'a str,
+    pub(crate) session: &'a str,
+    pub(crate) generation: u64,
+}
+
+impl Log<'_> {
+    /// The heads from place `after` on; `None` if some are not of this version's making.
+    pub(crate) async fn heads(
+        &self,
+        connection: &mut MySqlConnection,
+        after: usize,
+        limit: usize,
+    ) -> Result<Option<Vec<Head>>, Failure> {
+        let asked = sqlx::query(
+            "SELECT e.head FROM osier_sessions s JOIN osier_entries e FORCE INDEX (heads)
+             ON e.session = s.id AND e.generation = s.generation
+             WHERE s.id = ? AND s.generation = ? AND e.seq >= ? AND e.seq < ? ORDER BY e.seq",
+        );
+        let asked = asked.bind(self.session).bind(self.generation).bind(narrow(after));
+        let rows = asked.bind(narrow(after.saturating_add(limit))).fetch_all(&mut *connection).await?;
+        if rows.is_empty() {
+            self.check(connection).await?;
+        }
+        let heads = rows.iter().map(|row| Ok(record::decode(row.try_get(0)?)));
+        Ok(heads.collect::<Result<Option<Vec<Head>>, sqlx::Error>>()?)
+    }
+
+    /// Fails unless the session has a log of this generation.
+    async fn check(&self, connection: &mut MySqlConnection) -> Result<SessionRow, Failure> {
+        let row = SessionRow::read(connection, self.session).await?;
+        let row = row.ok_or_else(|| not_found(self.store, self.session))?;
+        if row.version.generation == self.generation { Ok(row) } else { Err(StoreError::Replaced.into()) }
+    }
+
+    /// See [`osier_store::Store::lines`].
+    pub(crate) async fn lines(
+        &self,
+        connection: &mut MySqlConnection,
+        wanted: &[Seq],
+        batch: &mut Batch,
+    ) -> Result<(), Failure> {
+        batch.clear();
+        let wanted = &wanted[..wanted.len().min(MOST_LINES)];
+        let lengths = self.lengths(connection, wanted).await?;
+        let mut bytes = 0;
+        let mut chosen = Vec::new();
+        for seq in wanted {
+            let Some(length) = lengths.get(&narrow(seq.index())) else {
+                self.check(connection).await?;
+                return Err(StoreError::NoSuchEntry { seq: seq.index() }.into());
+            };
+            if bytes >= Batch::FULL {
+                break;
+            }
+            bytes += length;
+            chosen.push(*seq);
+        }
+        let lines = self.fetch(connection, &chosen, &lengths).await?;
+        for seq in chosen {
+            match lines.get(&narrow(seq.index())) {
+                Some(line) => batch.push(line),
+                // It was deleted in this moment.
+                None => {
+                    self.check(connection).await?;
+                    return Err(StoreError::NoSuchEntry { seq: seq.index() }.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn lengths(
+        &self,
+        connection: &mut MySqlConnection,
+        wanted: &[Seq],
+    ) -> Result<FxHashMap<u32, usize>, Failure> {
+        let sql = "SELECT e.seq, e.head FROM osier_sessions s JOIN osier_entries e FORCE INDEX (heads)
+             ON e.session = s.id AND e.generation = s.generation
+             WHERE s.id = ? AND s.generation = ? AND e.seq IN ";
+        let mut lengths = FxHashMap::default();
+        for row in self.ask(connection, sql, wanted).await? {
+            lengths.insert(row.try_get(0)?, record::line_length(row.try_get(1)?));
+        }
+        Ok(lengths)
+    }
+
+    /// Whole lines by their places.
+    async fn fetch(
+        &self,
+        connection: &mut MySqlConnection,
+        wanted: &[Seq],
+        lengths: &FxHashMap<u32, usize>,
+    ) -> Result<FxHashMap<u32, Vec<u8>>, Failure> {
+        let sql = "SELECT seq, line FROM osier_entries WHERE session = ? AND generation = ? AND seq IN ";
+        let mut lines: FxHashMap<u32, Vec<u8>> = FxHashMap::default();
+        for row in self.ask(connection, sql, wanted).await? {
+            lines.insert(row.try_get(0)?, row.try_get(1)?);
+        }
+        for (seq, line) in &mut lines {
+            let length = lengths.get(seq).copied().unwrap_or_default();
+            if line.len() < length {
+                self.fetch_parts(connection, *seq, line).await?;
+            }
+        }
+        lines.retain(|seq, line| lengths.get(seq) == Some(&line.len()));
+        Ok(lines)
+    }
+
+    async fn fetch_parts(
+        &self,
+        connection: &mut MySqlConnection,
+        seq: u32,
+        line: &mut Vec<u8>,
+    ) -> Result<(), Failure> {
+        let asked = sqlx::query(
+            "SELECT bytes FROM osier_parts WHERE session = ? AND generation = ? AND seq = ? ORDER BY part",
+        );
+        let rows = asked.bind(self.session).bind(self.generation).bind(seq).fetch_all(connection).await?;
+        for row in rows {
+            line.extend_from_slice(row.try_get(0)?);
+        }
+        Ok(())
+    }
+
+    /// Asks for the rows of some entries. The number of places is a power of two, so that few statements are prepared.
+    async fn ask(
+        &self,
+        connection: &mut MySqlConnection,
+        sql: &str,
+        wanted: &[Seq],
+    ) -> Result<Vec<MySqlRow>, Failure> {
+        let Some(last) = wanted.last() else { return Ok(Vec::new()) };
+        let places = wanted.len().next_power_of_two();
+        let sql = format!("{sql} ({})", vec!["?"; places].join(","));
+        let mut query = sqlx::query(AssertSqlSafe(sql)).bind(self.session).bind(self.generation);
+        for seq in wanted.iter().chain(std::iter::repeat_n(last, places - wanted.len())) {
+            query = query.bind(narrow(seq.index()));
+        }
+        Ok(query.fetch_all(connection).await?)
+    }
+
+    /// Adds the heads up to `until` to those of a log without contradictions. `false` if they must be made from the lines.
+    pub(crate) async fn restore(
+        &self,
+        connection: &mut MySqlConnection,
+        heads: &mut Heads,
+        until: usize,
+    ) -> Result<bool, Failure> {
+        let from = heads.len();
+        if from == until {
+            return Ok(true);
+        }
+        let Some(more) = self.heads(connection, from, until - from).await? else { return Ok(false) };
+        if more.len() != until - from {
+            return Ok(false);
+        }
+        let ids = match more.iter().any(|head| head.has(flag::LONG_ID)) {
+            true => self.ids(connection, from, until).await?,
+            false => FxHashMap::default(),
+        };
+        for (at, head) in more.into_iter().enumerate() {
+            match (head.has(flag::LONG_ID), ids.get(&narrow(from + at))) {
+                (false, _) => heads.restore(head, None),
+                (true, Some(id)) => heads.restore(head, Some(&named(id))),
+                (true, None) => return Ok(false),
+            };
+        }
+        Ok(true)
+    }
+
+    async fn ids(
+        &self,
+        connection: &mut MySqlConnection,
+        from: usize,
+        until: usize,
+    ) -> Result<FxHashMap<u32, String>, Failure> {
+        let asked = sqlx::query(
+            "SELECT seq, id FROM osier_entries WHERE session = ? AND generation = ? AND seq >= ? AND seq < ?",
+        );
+        let asked = asked.bind(self.session).bind(self.generation).bind(narrow(from)).bind(narrow(until));
+        let mut ids = FxHashMap::default();
+        for row in asked.fetch_all(connection).await? {
+            let id: Option<Vec<u8>> = row.try_get(1)?;
+            if let Some(id) = id.and_then(|id| String::from_utf8(id).ok()) {
+                ids.insert(row.try_get(0)?, id);
+            }
+        }
+        Ok(ids)
+    }
+}
+
+pub(crate) fn not_found(store: &str, id: &str) -> StoreError {
+    StoreError::NotFound { store: store.to_owned(), id: id.to_owned() }
+}
+
+fn narrow(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// An entry of which only the id is asked for.
+fn named(id: &str) -> Entry<'_> {
+    Entry {
+        line: b"",
+        kind: Kind::Custom,
+        role: Role::None,
+        why: Why::None,
+        flags: 0,
+        calls: 0,
+        id: id.into(),
+        parent: None,
+        target: None,
+        time: None,
+        message: None,
+        body: 0,
+    }
+}

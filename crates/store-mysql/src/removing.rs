@@ -1,0 +1,88 @@
+//! Deleting. The session's row goes first, and with it everything that others can see; its lines follow in short
+//! transactions, and a note says which are left should this process die in between.
+
+use osier_store::Counts;
+use sqlx::{Executor, MySqlConnection, Row};
+
+use crate::failure::Failure;
+
+/// Rows that are deleted at once.
+const MOST_ROWS: u32 = 500;
+
+/// Milliseconds after which nobody is still writing what was announced.
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// Takes a session away. `found` keeps what it had, should an attempt be repeated that had worked.
+pub(crate) async fn delete(
+    connection: &mut MySqlConnection,
+    id: &str,
+    found: &mut Option<Counts>,
+) -> Result<(), Failure> {
+    connection.execute("START TRANSACTION").await?;
+    let asked = sqlx::query("SELECT entries FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
+    if let Some(row) = asked.fetch_optional(&mut *connection).await? {
+        let entries = row.try_get::<u32, _>(0)? as usize;
+        let asked = sqlx::query(
+            "SELECT DISTINCT generation FROM osier_entries FORCE INDEX (heads) WHERE session = ?",
+        )
+        .bind(id);
+        for row in asked.fetch_all(&mut *connection).await? {
+            announce(connection, id, row.try_get(0)?, 0).await?;
+        }
+        sqlx::query("DELETE FROM osier_sessions WHERE id = ?").bind(id).execute(&mut *connection).await?;
+        *found = Some(Counts { sessions: 1, entries });
+    }
+    connection.execute("COMMIT").await?;
+    let asked =
+        sqlx::query("SELECT session, generation FROM osier_leftovers WHERE session = ? AND since = 0");
+    let own = asked.bind(id).fetch_all(&mut *connection).await?;
+    let asked = sqlx::query("SELECT session, generation FROM osier_leftovers WHERE since < ? LIMIT 10");
+    let old = asked.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await?;
+    for row in own.iter().chain(&old) {
+        let session: String = row.try_get(0)?;
+        sweep(connection, &session, row.try_get(1)?).await?;
+    }
+    Ok(())
+}
+
+/// Notes that the lines of a generation are not wanted unless a session comes to name it.
+pub(crate) async fn announce(
+    connection: &mut MySqlConnection,
+    session: &str,
+    generation: u64,
+    since: i64,
+) -> Result<(), Failure> {
+    let query = sqlx::query("REPLACE INTO osier_leftovers (session, generation, since) VALUES (?, ?, ?)");
+    query.bind(session).bind(generation).bind(since).execute(connection).await?;
+    Ok(())
+}
+
+pub(crate) async fn forget(
+    connection: &mut MySqlConnection,
+    session: &str,
+    generation: u64,
+) -> Result<(), Failure> {
+    let query = sqlx::query("DELETE FROM osier_leftovers WHERE session = ? AND generation = ?");
+    query.bind(session).bind(generation).execute(connection).await?;
+    Ok(())
+}
+
+/// Deletes the lines of a generation that no session names.
+pub(crate) async fn sweep(
+    connection: &mut MySqlConnection,
+    session: &str,
+    generation: u64,
+) -> Result<(), Failure> {
+    for statement in [
+        "DELETE FROM osier_parts WHERE session = ? AND generation = ? LIMIT ?",
+        "DELETE FROM osier_entries WHERE session = ? AND generation = ? LIMIT ?",
+    ] {
+        loop {
+            let query = sqlx::query(statement).bind(session).bind(generation).bind(MOST_ROWS);
+            if query.execute(&mut *connection).await?.rows_affected() < u64::from(MOST_ROWS) {
+                break;
+            }
+        }
+    }
+    forget(connection, session, generation).await
+}

@@ -1,0 +1,235 @@
+//! Rows of sessions and entries: how they are read and written.
+
+use osier_store::Version;
+use osier_tree::entry::{Read, read};
+use osier_tree::projection::card::{Card, CardFold};
+use osier_tree::scan::Raw;
+use osier_tree::{Entry, Header, Heads, Seq};
+use sqlx::mysql::MySqlRow;
+use sqlx::{AssertSqlSafe, MySqlConnection, Row};
+
+use crate::failure::Failure;
+use crate::record;
+
+/// Rows that are written at once.
+const MOST_ROWS: usize = 64;
+
+/// What a text may have to stand in a column of its own; the line has it whole.
+const MOST_TEXT: usize = 255;
+
+/// A session's row.
+#[derive(Debug)]
+pub(crate) struct SessionRow {
+    pub(crate) version: Version,
+    pub(crate) odd: usize,
+    pub(crate) regular: bool,
+    pub(crate) header: Vec<u8>,
+    card: Vec<u8>,
+    cost: f64,
+}
+
+impl SessionRow {
+    pub(crate) async fn read(
+        connection: &mut MySqlConnection,
+        id: &str,
+    ) -> Result<Option<SessionRow>, sqlx::Error> {
+        let asked = sqlx::query(
+            "SELECT generation, entries, odd, regular, header, card, cost FROM osier_sessions WHERE id = ?",
+        );
+        let row = asked.bind(id).fetch_optional(connection).await?;
+        row.map(|row| {
+            Ok(SessionRow {
+                version: Version { generation: row.try_get(0)?, entries: row.try_get::<u32, _>(1)? as usize },
+                odd: row.try_get::<u32, _>(2)? as usize,
+                regular: row.try_get(3)?,
+                header: row.try_get(4)?,
+                card: row.try_get(5)?,
+                cost: row.try_get(6)?,
+            })
+        })
+        .transpose()
+    }
+
+    pub(crate) fn header(&self) -> Option<Header> {
+        Raw::parse(&self.header).ok().and_then(Header::read)
+    }
+
+    /// `None` if another version of Osier keeps cards that this one cannot read.
+    pub(crate) fn card(&self, store: &str) -> Option<Card> {
+        read_card(&self.card, self.cost, store)
+    }
+}
+
+pub(crate) fn read_card(json: &[u8], cost: f64, store: &str) -> Option<Card> {
+    let card: Card = serde_json::from_slice(json).ok()?;
+    // Decimal digits would bring the cost back a little different, and others may call this store otherwise.
+    Some(Card { cost, store: store.to_owned(), ..card })
+}
+
+pub(crate) fn card_of_row(row: &MySqlRow, store: &str) -> Result<Option<Card>, sqlx::Error> {
+    Ok(read_card(row.try_get("card")?, row.try_get("cost")?, store))
+}
+
+/// A card as it is written.
+#[derive(Debug)]
+pub(crate) struct CardColumns {
+    pub(crate) json: Vec<u8>,
+    pub(crate) cost: f64,
+    pub(crate) cwd_hash: Vec<u8>,
+    pub(crate) minus_modified: i64,
+    pub(crate) minus_created: i64,
+}
+
+impl CardColumns {
+    pub(crate) fn of(card: &Card) -> CardColumns {
+        CardColumns {
+            json: serde_json::to_vec(&Card { cost: 0.0, ..card.clone() }).unwrap_or_default(),
+            cost: card.cost,
+            cwd_hash: cwd_hash(&card.cwd),
+            // An index goes upwards on every server, so what is newest has the smallest number.
+            minus_modified: card.modified.saturating_neg(),
+            minus_created: card.created.saturating_neg(),
+        }
+    }
+}
+
+pub(crate) fn cwd_hash(cwd: &str) -> Vec<u8> {
+    blake3::hash(cwd.as_bytes()).as_bytes()[..16].to_vec()
+}
+
+/// A log and its card, with some more lines taken in.
+#[derive(Debug, Clone)]
+pub(crate) struct Folded {
+    pub(crate) heads: Heads,
+    pub(crate) card: CardFold,
+    pub(crate) odd: usize,
+}
+
+impl Folded {
+    pub(crate) fn new(header: &Header, store: &str) -> Folded {
+        Folded { heads: Heads::default(), card: CardFold::new(Card::new(header, store)), odd: 0 }
+    }
+
+    pub(crate) fn take(&mut self, entry: &Entry<'_>) {
+        let seq = self.heads.append(entry, 0, entry.line.len() as u32);
+        self.card.feed(entry, seq, &self.heads);
+    }
+
+    /// Takes lines in; what is no entry is counted and not kept.
+    pub(crate) fn take_all<'a>(&mut self, lines: &'a [Vec<u8>]) -> Vec<Entry<'a>> {
+        let mut entries = Vec::with_capacity(lines.len());
+        for line in lines {
+            match read(line) {
+                Read::Entry(entry) => {
+                    self.take(&entry);
+                    entries.push(entry);
+                }
+                _ => self.odd += 1,
+            }
+        }
+        self.heads.settle();
+        entries
+    }
+}
+
+/// Where rows of entries go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) generation: u64,
+    /// Longer lines are taken apart.
+    pub(crate) part: usize,
+}
+
+/// Writes the rows of entries that follow each other from `first` on.
+pub(crate) async fn write(
+    connection: &mut MySqlConnection,
+    place: Place<'_>,
+    first: usize,
+    entries: &[Entry<'_>],
+    heads: &Heads,
+) -> Result<(), Failure> {
+    let (mut at, mut rest) = (first, entries);
+    while !rest.is_empty() {
+        let (group, behind) = rest.split_at(group_of(rest, place.part));
+        write_group(connection, place, at, group, heads).await?;
+        for (number, entry) in group.iter().enumerate() {
+            write_parts(connection, place, at + number, entry.line).await?;
+        }
+        (at, rest) = (at + group.len(), behind);
+    }
+    Ok(())
+}
+
+/// How many of the first entries are written at once: a power of two, so that few statements are prepared.
+fn group_of(entries: &[Entry<'_>], bytes: usize) -> usize {
+    let mut sum = 0;
+    let fits = |entry: &&Entry<'_>| {
+        sum += entry.line.len() + 4 * MOST_TEXT;
+        sum <= bytes
+    };
+    let count = entries.iter().take(MOST_ROWS).take_while(fits).count().max(1);
+    1 << count.ilog2()
+}
+
+async fn write_group(
+    connection: &mut MySqlConnection,
+    place: Place<'_>,
+    first: usize,
+    group: &[Entry<'_>],
+    heads: &Heads,
+) -> Result<(), Failure> {
+    let values = vec!["(?,?,?,?,?,?,?,?,?)"; group.len()].join(",");
+    let sql = format!(
+        "INSERT INTO osier_entries (session, generation, seq, id, parent_id, type, timestamp, head, line) VALUES {values}"
+    );
+    let mut query = sqlx::query(AssertSqlSafe(sql));
+    for (number, entry) in group.iter().enumerate() {
+        let seq = first + number;
+        let kind = entry.get("type").and_then(Raw::text);
+        query = query.bind(place.session).bind(place.generation).bind(seq as u32);
+        query = query.bind(short(Some(&entry.id))).bind(short(entry.parent.as_deref()));
+        query = query.bind(short(kind.as_deref()).map(<[u8]>::to_vec)).bind(entry.time);
+        query = query.bind(record::encode(heads.get(Seq::new(seq))).to_vec());
+        query = query.bind(&entry.line[..entry.line.len().min(place.part)]);
+    }
+    query.execute(connection).await?;
+    Ok(())
+}
+
+pub(crate) fn short(text: Option<&str>) -> Option<&[u8]> {
+    text.map(str::as_bytes).filter(|bytes| bytes.len() <= MOST_TEXT)
+}
+
+async fn write_parts(
+    connection: &mut MySqlConnection,
+    place: Place<'_>,
+    seq: usize,
+    line: &[u8],
+) -> Result<(), Failure> {
+    for (number, part) in line.chunks(place.part).enumerate().skip(1) {
+        let query = sqlx::query(
+            "INSERT INTO osier_parts (session, generation, seq, part, bytes) VALUES (?, ?, ?, ?, ?)",
+        );
+        let query = query.bind(place.session).bind(place.generation).bind(seq as u32).bind(number as u32);
+        query.bind(part).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
+/// Writes heads anew that a later line changed.
+pub(crate) async fn write_heads(
+    connection: &mut MySqlConnection,
+    place: Place<'_>,
+    changed: &[Seq],
+    heads: &Heads,
+) -> Result<(), Failure> {
+    for seq in changed {
+        let query =
+            sqlx::query("UPDATE osier_entries SET head = ? WHERE session = ? AND generation = ? AND seq = ?");
+        let query = query.bind(record::encode(heads.get(*seq)).to_vec());
+        let query = query.bind(place.session).bind(place.generation).bind(seq.index() as u32);
+        query.execute(&mut *connection).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! A private MariaDB for tests and measurements: its own folder, a free port of this machine, gone when this process is
+//! gone, however it ends.
+
+mod certificates;
+mod install;
+
+use std::fs;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use install::Program;
+
+/// The password of the user `osier`. Tests look for it in places where it must not be.
+pub const PASSWORD: &str = "pass-4711-word";
+
+/// How long a server may take to start or to recover.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts the server, waits until the other end of its input is closed, and ends the server. Nobody said `keep`: then
+/// whoever started it is gone, and its data go too.
+const GUARD: &str = r#"folder=$1; shift
+"$@" >"$folder/out.log" 2>&1 </dev/null &
+word=$(cat)
+kill -9 $! 2>/dev/null; wait $! 2>/dev/null
+[ "$word" = keep ] || rm -rf "$folder""#;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Server {
+    program: Program,
+    folder: PathBuf,
+    port: u16,
+    options: Vec<String>,
+    guard: Mutex<Option<Child>>,
+}
+
+impl Server {
+    /// Starts a server with more options, such as `--max-allowed-packet=1M`.
+    pub fn start(options: &[&str]) -> io::Result<Server> {
+        let program = install::program()?;
+        let folder = tempfile::Builder::new().prefix("osier-mariadb-").tempdir()?.keep();
+        copy(&program.blank, &folder.join("data"))?;
+        certificates::write(&folder)?;
+        fs::write(folder.join("users.sql"), users())?;
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let options = options.iter().map(ToString::to_string).collect();
+        let server = Server { program, folder, port, options, guard: Mutex::default() };
+        server.run()?;
+        Ok(server)
+    }
+
+    /// The one server that the tests of this process share. Each of them takes a database of its own.
+    pub fn shared() -> &'static Server {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Server::start(&[]).expect("a private MariaDB; see docs/stores.md"))
+    }
+
+    /// Where a database of it is reached, with user and password.
+    pub fn url(&self, database: &str) -> String {
+        format!("mysql://osier:{PASSWORD}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The certificate that its own is signed with.
+    pub fn authority(&self) -> PathBuf {
+        self.folder.join("authority.pem")
+    }
+
+    /// Ends the server as a power cut would, without a word.
+    pub fn kill(&self) -> io::Result<()> {
+        let mut guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut guard) = guard.take() else { return Ok(()) };
+        if let Some(mut input) = guard.stdin.take() {
+            input.write_all(b"keep")?;
+        }
+        guard.wait().map(drop)
+    }
+
+    /// Starts it on its data, after `kill`, and waits until it answers.
+    pub fn run(&self) -> io::Result<()> {
+        let server = self.command();
+        let mut guard = Command::new("sh");
+        guard.arg("-c").arg(GUARD).arg("guard").arg(&self.folder);
+        guard.arg(server.get_program()).args(server.get_args());
+        guard.envs(server.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        *self.guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard.spawn()?);
+        self.wait()
+    }
+
+    fn command(&self) -> Command {
+        let file = |name: &str| self.folder.join(name).display().to_string();
+        let mut server = self.program.command();
+        server.arg(format!("--datadir={}", file("data"))).arg(format!("--socket={}", file("socket")));
+        server.arg(format!("--pid-file={}", file("pid"))).arg(format!("--tmpdir={}", file("")));
+        server.arg(format!("--init-file={}", file("users.sql"))).arg(format!("--port={}", self.port));
+        server.arg(format!("--ssl-ca={}", file("authority.pem")));
+        server.arg(format!("--ssl-cert={}", file("server.pem")));
+        server.arg(format!("--ssl-key={}", file("server.key")));
+        server.args(["--bind-address=127.0.0.1", "--innodb-buffer-pool-size=64M", "--skip-log-bin"]);
+        server.args(["--innodb-log-file-size=16M", "--skip-name-resolve", "--max-connections=400"]);
+        server.args(&self.options);
+        server
+    }
+
+    /// A server greets whoever connects.
+    fn wait(&self) -> io::Result<()> {
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            let greeting = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
+                .and_then(|mut stream| io::Read::read(&mut stream, &mut [0; 5]));
+            if greeting.is_ok_and(|bytes| bytes > 0) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let log = fs::read_to_string(self.folder.join("out.log")).unwrap_or_default();
+        Err(io::Error::other(format!("the server does not start: {log}")))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.kill();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// `osier` may do what a store does, `admin` may do all, `private` is let in only over TLS, and `reader` may only read.
+fn users() -> String {
+    format!(
+        "CREATE USER IF NOT EXISTS 'osier'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';
+GRANT ALL ON `osier\\_%`.* TO 'osier'@'127.0.0.1';
+CREATE USER IF NOT EXISTS 'admin'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';
+GRANT ALL ON *.* TO 'admin'@'127.0.0.1' WITH GRANT OPTION;
+CREATE USER IF NOT EXISTS 'private'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}' REQUIRE SSL;
+GRANT ALL ON `osier\\_%`.* TO 'private'@'127.0.0.1';
+CREATE USER IF NOT EXISTS 'reader'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';
+GRANT SELECT ON `osier\\_%`.* TO 'reader'@'127.0.0.1';
+"
+    )
+}
+
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for item in fs::read_dir(from)? {
+        let item = item?;
+        let target = to.join(item.file_name());
+        match item.file_type()?.is_dir() {
+            true => copy(&item.path(), &target)?,
+            false => fs::copy(item.path(), target).map(drop)?,
+        }
+    }
+    Ok(())
+}

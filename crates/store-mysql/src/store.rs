@@ -1,0 +1,174 @@
+//! A store and what it remembers between calls: connections, the logs it writes to, and who watches.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use osier_store::StoreError;
+use rustc_hash::FxHashMap;
+use secrecy::SecretString;
+use tokio::sync::Mutex as Turn;
+
+use crate::connections::{Connections, Lent};
+use crate::failure::{Failure, Remedy};
+use crate::known::Known;
+use crate::reading::{Log, not_found};
+use crate::schema;
+use crate::settings::{Address, Limits};
+use crate::watching::Watching;
+
+/// Logs that are remembered between two appends.
+const REMEMBERED: usize = 64;
+
+/// Keeps sessions in a MySQL or MariaDB database.
+#[derive(Clone)]
+pub struct MySqlStore {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) name: String,
+    pub(crate) limits: Limits,
+    pub(crate) connections: Connections,
+    pub(crate) watching: Watching,
+    /// The server takes several statements at once.
+    pub(crate) together: AtomicBool,
+    prepared: AtomicBool,
+    known: Mutex<FxHashMap<String, Slot>>,
+}
+
+/// What is known of a log; whoever appends has it to himself.
+pub(crate) type Slot = Arc<Turn<Option<Known>>>;
+
+impl MySqlStore {
+    /// A store called `name` at `mysql://USER:PASSWORD@HOST:PORT/DATABASE`. Nothing is connected before something is asked
+    /// for, so a server that is away is no error here. `password` counts instead of the one in the url.
+    pub fn new(
+        name: &str,
+        url: &SecretString,
+        password: Option<&SecretString>,
+        limits: Limits,
+    ) -> Result<MySqlStore, StoreError> {
+        let inner = Inner {
+            name: name.to_owned(),
+            limits,
+            connections: Connections::new(Address::read(name, url, password)?, &limits),
+            watching: Watching::default(),
+            together: AtomicBool::new(true),
+            prepared: AtomicBool::new(false),
+            known: Mutex::default(),
+        };
+        Ok(MySqlStore { inner: Arc::new(inner) })
+    }
+}
+
+impl fmt::Debug for MySqlStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.fmt(f)
+    }
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MySqlStore({})", self.name)
+    }
+}
+
+impl Inner {
+    /// A connection to a database that has all tables.
+    pub(crate) async fn lend(&self) -> Result<Lent<'_>, Failure> {
+        let mut lent = self.connections.lend().await?;
+        if !self.prepared.load(Ordering::Relaxed) {
+            schema::prepare(&mut lent.connection).await?;
+            self.prepared.store(true, Ordering::Relaxed);
+        }
+        Ok(lent)
+    }
+
+    fn known(&self) -> MutexGuard<'_, FxHashMap<String, Slot>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn slot(&self, id: &str) -> Slot {
+        let mut known = self.known();
+        if known.len() >= REMEMBERED && !known.contains_key(id) {
+            known.retain(|_, slot| Arc::strong_count(slot) > 1);
+        }
+        known.entry(id.to_owned()).or_default().clone()
+    }
+
+    pub(crate) fn forget(&self, id: &str) {
+        self.known().remove(id);
+    }
+
+    pub(crate) fn log<'a>(&'a self, session: &'a str, generation: u64) -> Log<'a> {
+        Log { store: &self.name, session, generation }
+    }
+
+    pub(crate) fn not_found(&self, id: &str) -> StoreError {
+        not_found(&self.name, id)
+    }
+
+    pub(crate) fn tries(&self) -> Tries<'_> {
+        Tries { inner: self, begin: Instant::now(), pause: Duration::from_millis(5) }
+    }
+}
+
+/// Attempts at one thing, until it works, cannot work, or patience ends.
+#[derive(Debug)]
+pub(crate) struct Tries<'a> {
+    inner: &'a Inner,
+    begin: Instant,
+    pause: Duration,
+}
+
+impl Tries<'_> {
+    /// Makes an attempt in which `bytes` are sent. `None` means: once more.
+    pub(crate) async fn make<T>(
+        &mut self,
+        bytes: usize,
+        attempt: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<Option<T>, StoreError> {
+        let limits = &self.inner.limits;
+        let limit = limits.answer + limits.reach + Duration::from_secs((bytes >> 20) as u64);
+        let done = tokio::time::timeout(limit, attempt).await.unwrap_or(Err(Failure::Silent(limit)));
+        let failure = match done {
+            Ok(done) => return Ok(Some(done)),
+            Err(failure) => failure,
+        };
+        let remedy = failure.remedy();
+        if remedy == Remedy::Reconnect {
+            self.inner.connections.forget_idle();
+        }
+        if remedy == Remedy::None || self.begin.elapsed() >= limits.patience {
+            return Err(failure.told(&self.inner.name));
+        }
+        tokio::time::sleep(self.pause).await;
+        self.pause = (self.pause * 2).min(Duration::from_millis(250));
+        Ok(None)
+    }
+}
+
+/// Does something over a connection, and again if the connection broke or others were in the way. What is done must end its
+/// transaction before it fails with an error of the store's own.
+macro_rules! attempt {
+    ($inner:expr, $bytes:expr, |$connection:ident| $body:expr) => {{
+        let mut tries = $inner.tries();
+        loop {
+            let attempt = async {
+                let mut lent = $inner.lend().await?;
+                let $connection = &mut lent.connection;
+                let done: Result<_, $crate::failure::Failure> = $body.await;
+                if matches!(done, Ok(_) | Err($crate::failure::Failure::Store(_))) {
+                    lent.give_back();
+                }
+                done
+            };
+            if let Some(done) = tries.make($bytes, attempt).await? {
+                break done;
+            }
+        }
+    }};
+}
+pub(crate) use attempt;

@@ -1,0 +1,121 @@
+//! What is in the tables: made by many at once, read by other versions, and gone when it is deleted.
+
+use osier_store::{PagedHeads, Store, StoreError, Version};
+use osier_store_mysql::Limits;
+use osier_store_mysql::server::Server;
+use osier_tree::Seq;
+use sqlx::{AssertSqlSafe, Executor, Row};
+
+use crate::support::{add, admin, database, header, lines, message, session, sql, store_at};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_processes_may_make_the_tables_at_once() {
+    let server = Server::shared();
+    for _ in 0..3 {
+        let url = server.url(&database(server).await);
+        let mut makers = tokio::task::JoinSet::new();
+        for _ in 0..8 {
+            let store = store_at(&url, Limits::default());
+            makers.spawn(async move { store.find("").await.unwrap() });
+        }
+        makers.join_all().await;
+    }
+}
+
+#[tokio::test]
+async fn an_append_that_is_repeated_is_stored_once() {
+    let server = Server::shared();
+    let store = store_at(&server.url(&database(server).await), Limits::default());
+    let made = session(&store, 2).await;
+    let version = add(&store, made, "twice").await.unwrap();
+    assert_eq!(add(&store, made, "twice").await.unwrap(), version);
+    let other = store.append("one", made, &[message("twice", "something else")]).await;
+    assert!(matches!(other, Err(StoreError::Conflict { now }) if now == version), "{other:?}");
+    let both = [message("twice", "said"), message("more", "said")];
+    let longer = store.append("one", made, &both).await;
+    assert!(matches!(longer, Err(StoreError::Conflict { now }) if now == version), "{longer:?}");
+    assert_eq!(lines(&store).await.len(), 3);
+}
+
+#[tokio::test]
+async fn heads_and_cards_of_another_version_are_made_from_the_lines() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let version = session(&store, 40).await;
+    let (heads, card) =
+        (store.heads("one", version.generation, 0, 100).await.unwrap(), store.card("one").await.unwrap());
+    let foreign = format!("UPDATE {database}.osier_entries SET head = CONCAT(X'63', SUBSTRING(head, 2))");
+    sql(server, foreign).await;
+    sql(server, format!("UPDATE {database}.osier_sessions SET card = 'of tomorrow'")).await;
+    let other = store_at(&server.url(&database), Limits::default());
+    assert_eq!(other.heads("one", version.generation, 0, 100).await.unwrap(), heads);
+    assert_eq!(other.card("one").await.unwrap(), card);
+    assert_eq!(lines(&other).await.len(), 40);
+    assert_eq!(other.list(&osier_store::Filter::default()).await.unwrap().unreadable, ["one"]);
+    assert_eq!(add(&other, version, "on").await.unwrap().entries, 41);
+    assert_eq!(other.card("one").await.unwrap().entry_count, 41);
+}
+
+async fn rows(server: &Server, database: &str) -> Vec<i64> {
+    let mut admin = admin(server).await;
+    let mut counts = Vec::new();
+    for table in ["sessions", "entries", "parts", "leftovers"] {
+        let asked = format!("SELECT COUNT(*) FROM {database}.osier_{table}");
+        counts.push(admin.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0));
+    }
+    counts
+}
+
+#[tokio::test]
+async fn nothing_is_left_of_what_was_deleted() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let many: Vec<Vec<u8>> = (0..700).map(|at| message(&format!("{at:08}"), "said")).collect();
+    let made = store.create(&header("one"), &many).await.unwrap().version;
+    let huge = message("huge", &"x".repeat(9 << 20));
+    let version = store.append("one", made, &[huge]).await.unwrap();
+    assert_eq!(rows(server, &database).await, [1, 701, 2, 0]);
+    store.rewrite("one", version, &many[..600]).await.unwrap();
+    assert_eq!(rows(server, &database).await, [1, 1301, 2, 0], "the old log is kept aside");
+    let counts = store.delete("one").await.unwrap().counts;
+    assert_eq!((counts.sessions, counts.entries), (1, 600));
+    assert_eq!(rows(server, &database).await, [0, 0, 0, 0]);
+}
+
+#[tokio::test]
+async fn what_a_process_left_when_it_died_is_not_seen_and_goes_with_the_next_deletion() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    session(&store, 1).await;
+    sql(server, format!("INSERT INTO {database}.osier_leftovers VALUES ('half', 5, 1)")).await;
+    let half = format!(
+        "INSERT INTO {database}.osier_entries (session, generation, seq, head, line) VALUES ('half', 5, 0, '', '')"
+    );
+    sql(server, half).await;
+    assert_eq!(store.find("").await.unwrap(), ["one"]);
+    assert!(matches!(store.open("half").await, Err(StoreError::NotFound { .. })));
+    assert!(!store.delete("other").await.unwrap().deleted);
+    assert_eq!(rows(server, &database).await, [1, 1, 0, 0]);
+}
+
+#[tokio::test]
+async fn a_path_may_be_fifty_thousand_entries_deep() {
+    const DEEP: usize = 50_000;
+    let server = Server::shared();
+    let store = store_at(&server.url(&database(server).await), Limits::default());
+    let line = |at: usize| {
+        let parent = at.checked_sub(1).map_or("null".to_owned(), |at| format!("\"{at:08}\""));
+        format!(
+            r#"{{"type":"message","id":"{at:08}","parentId":{parent},"message":{{"role":"user","content":"x"}}}}"#
+        )
+    };
+    let lines: Vec<Vec<u8>> = (0..DEEP).map(|at| line(at).into_bytes()).collect();
+    let version: Version = store.create(&header("one"), &lines).await.unwrap().version;
+    let mut heads = PagedHeads::new(&store, "one", version);
+    let leaf = heads.leaf().await.unwrap();
+    assert_eq!(leaf, Some(Seq::new(DEEP - 1)));
+    assert!(heads.path(leaf).await.unwrap().into_iter().eq((0..DEEP).map(Seq::new)));
+}

@@ -1,0 +1,10 @@
+//! The store in a database: the contract, and what it keeps when servers, connections and processes die.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+mod contract;
+mod encrypted;
+mod keeping;
+mod outages;
+mod refusals;
+mod support;
+mod writers;

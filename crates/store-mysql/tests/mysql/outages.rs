@@ -1,0 +1,185 @@
+//! Servers that are away, connections that break, transactions that collide: nothing acknowledged is lost, nothing is stored
+//! twice, and the session goes on.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use expect_test::{Expect, expect};
+use osier_store::{Store, StoreError, Version};
+use osier_store_mysql::Limits;
+use osier_store_mysql::server::Server;
+use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
+
+use crate::support::{add, admin, database, hasty, lines, message, session, store_at, told};
+
+fn check(error: &StoreError, expected: Expect) {
+    assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
+    expected.assert_eq(&told(error));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_told_at_once() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let store = store_at(&format!("mysql://osier@127.0.0.1:{port}/x"), hasty());
+    check(
+        &store.find("").await.unwrap_err(),
+        expect![[r#"
+            store team cannot be reached: connection refused; what was stored is safe; go on when the server is back
+            caused by: Connection refused (os error 111)"#]],
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_not_waited_for() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("mysql://osier@127.0.0.1:{}/x", silent.local_addr().unwrap().port());
+    let store = store_at(&url, hasty());
+    check(
+        &store.find("").await.unwrap_err(),
+        expect![[r#"
+        store team cannot be reached: no answer within 2 s; what was stored is safe; go on when the server is back
+        caused by: time is up"#]],
+    );
+}
+
+#[tokio::test]
+async fn a_session_goes_on_when_the_server_is_back() {
+    let server = Server::start(&[]).unwrap();
+    let store = store_at(&server.url(&database(&server).await), hasty());
+    let version = session(&store, 3).await;
+    let version = add(&store, version, "before").await.unwrap();
+    server.kill().unwrap();
+    let error = add(&store, version, "meanwhile").await.unwrap_err();
+    check(
+        &error,
+        expect![[r#"
+            store team cannot be reached: connection refused; what was stored is safe; go on when the server is back
+            caused by: Connection refused (os error 111)"#]],
+    );
+    assert!(matches!(store.open("one").await, Err(StoreError::Unavailable { .. })));
+    server.run().unwrap();
+    let version = add(&store, version, "meanwhile").await.unwrap();
+    assert_eq!(version.entries, 5);
+    let ids = lines(&store).await;
+    assert_eq!(ids[3..], [message("before", "said"), message("meanwhile", "said")]);
+}
+
+/// Appends `count` messages, again and again if the server is away.
+async fn write(store: &dyn Store, mut version: Version, writer: usize, count: usize) {
+    for at in 0..count {
+        let id = format!("{writer:04}{at:04}");
+        loop {
+            match add(store, version, &id).await {
+                Ok(now) => break version = now,
+                Err(StoreError::Conflict { now }) => version = now,
+                Err(StoreError::Unavailable { .. }) => tokio::task::yield_now().await,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_that_go_on_through_crashes_of_the_server_lose_and_repeat_nothing() {
+    const EACH: usize = 60;
+    let server = Arc::new(Server::start(&[]).unwrap());
+    let url = server.url(&database(&server).await);
+    let version = session(&store_at(&url, hasty()), 0).await;
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..4 {
+        let store = store_at(&url, hasty());
+        writers.spawn(async move { write(&store, version, writer, EACH).await });
+    }
+    let watcher = store_at(&url, hasty());
+    for crash in 1..=3 {
+        // A crash in the middle of the work, not before or after it.
+        while watcher.open("one").await.unwrap().version.entries < crash * EACH {
+            tokio::task::yield_now().await;
+        }
+        let crashing = server.clone();
+        tokio::task::spawn_blocking(move || crashing.kill().and_then(|()| crashing.run()))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    writers.join_all().await;
+    let lines = lines(&watcher).await;
+    assert_eq!(lines.len(), 4 * EACH);
+    for writer in 0..4 {
+        let expected: Vec<Vec<u8>> =
+            (0..EACH).map(|at| message(&format!("{writer:04}{at:04}"), "said")).collect();
+        let own = format!("\"id\":\"{writer:04}");
+        let own = lines.iter().filter(|line| String::from_utf8_lossy(line).contains(&own));
+        assert!(own.eq(&expected), "the lines of writer {writer} changed, or their order did");
+    }
+}
+
+/// A transaction that has the place of the next entry of the session `one`, so that whoever appends waits for it.
+async fn in_the_way(server: &Server, database: &str, version: Version) -> MySqlConnection {
+    let mut admin = admin(server).await;
+    let insert = format!(
+        "INSERT INTO {database}.osier_entries (session, generation, seq, head, line) VALUES ('one', {}, {}, '', '')",
+        version.generation, version.entries
+    );
+    admin.execute("START TRANSACTION").await.unwrap();
+    admin.execute(AssertSqlSafe(insert)).await.unwrap();
+    admin
+}
+
+/// The number of the connection on which an append waits.
+async fn waiting(server: &Server, database: &str) -> u64 {
+    let mut admin = admin(server).await;
+    loop {
+        let asked = format!(
+            "SELECT CAST(ID AS UNSIGNED) FROM information_schema.PROCESSLIST WHERE DB = '{database}' AND INFO LIKE 'INSERT INTO osier_entries%'"
+        );
+        if let Some(row) = admin.fetch_optional(AssertSqlSafe(asked)).await.unwrap() {
+            return row.get(0);
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_cut_inside_a_transaction_costs_nothing() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let version = session(&store, 2).await;
+    let mut other = in_the_way(server, &database, version).await;
+    let writer = store.clone();
+    let append = tokio::spawn(async move { add(&writer, version, "cut").await });
+    let first = waiting(server, &database).await;
+    other.execute(AssertSqlSafe(format!("KILL {first}"))).await.unwrap();
+    let second = loop {
+        match waiting(server, &database).await {
+            again if again != first => break again,
+            _ => {}
+        }
+    };
+    assert_ne!(first, second, "it goes on over another connection");
+    other.execute("ROLLBACK").await.unwrap();
+    assert_eq!(append.await.unwrap().unwrap().entries, 3);
+    assert_eq!(lines(&store).await[2..], [message("cut", "said")]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadlock_costs_nothing() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let version = session(&store, 200).await;
+    let mut other = in_the_way(server, &database, version).await;
+    // Who changed less is the one to give way.
+    let more = format!("UPDATE {database}.osier_entries SET type = 'x' WHERE session = 'one'");
+    other.execute(AssertSqlSafe(more)).await.unwrap();
+    let writer = store.clone();
+    let append = tokio::spawn(async move { add(&writer, version, "stuck").await });
+    waiting(server, &database).await;
+    let take = format!("UPDATE {database}.osier_sessions SET odd = 7 WHERE id = 'one'");
+    other.execute(AssertSqlSafe(take)).await.expect("the append gives way");
+    other.execute("ROLLBACK").await.unwrap();
+    assert_eq!(append.await.unwrap().unwrap().entries, 201);
+    assert_eq!(lines(&store).await[200..], [message("stuck", "said")]);
+}

@@ -1,0 +1,141 @@
+//! Servers that answer and will not: each says which store it is, why, and what to do; and when that is done, it goes on.
+
+use expect_test::{Expect, expect};
+use osier_store::{Store, StoreError};
+use osier_store_mysql::Limits;
+use osier_store_mysql::server::{PASSWORD, Server};
+
+use crate::support::{add, database, hasty, lines, message, session, sql, store_at, told};
+
+fn check(error: &StoreError, expected: Expect) {
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
+    expected.assert_eq(&told(error));
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_refused_and_not_repeated() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await).replace(PASSWORD, "hunter2");
+    let store = store_at(&url, hasty());
+    let error = store.find("").await.unwrap_err();
+    assert!(!format!("{error:?} {error} {store:?}").contains("hunter2"));
+    check(
+        &error,
+        expect![[r#"
+            store team refuses: it does not let this user in; check user, password, database and ssl-mode in the store's url
+            caused by: 1045 (28000): Access denied for user 'osier'@'127.0.0.1' (using password: YES)"#]],
+    );
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_named_as_the_cause() {
+    let url = Server::shared().url("osier_nowhere");
+    check(
+        &store_at(&url, hasty()).find("").await.unwrap_err(),
+        expect![[r#"
+            store team refuses: it has no such database; create it: CREATE DATABASE name
+            caused by: 1049 (42000): Unknown database 'osier_nowhere'"#]],
+    );
+    let url = Server::shared().url("");
+    check(
+        &store_at(&url, hasty()).find("").await.unwrap_err(),
+        expect![[r#"
+            store team refuses: no database is named; end the store's url in /DATABASE
+            caused by: 1046 (3D000): No database selected"#]],
+    );
+}
+
+#[tokio::test]
+async fn a_url_that_is_none_is_refused_without_showing_it() {
+    let url = format!("mysql://osier:{PASSWORD}@127.0.0.1:port/x");
+    let error = osier_store_mysql::MySqlStore::new("team", &url.into(), None, hasty()).unwrap_err();
+    check(
+        &error,
+        expect![[r#"
+        store team refuses: its url cannot be used; write it as mysql://USER@HOST:PORT/DATABASE
+        caused by: error with configuration: invalid port number
+        caused by: invalid port number"#]],
+    );
+}
+
+#[tokio::test]
+async fn a_password_may_be_given_apart_from_the_url() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await).replace(&format!(":{PASSWORD}"), "");
+    let made = osier_store_mysql::MySqlStore::new("team", &url.into(), Some(&PASSWORD.into()), hasty());
+    assert_eq!(made.unwrap().find("").await.unwrap(), [] as [&str; 0]);
+}
+
+#[tokio::test]
+async fn who_may_only_read_reads_and_is_told_what_is_missing_for_more() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await);
+    let version = session(&store_at(&url, hasty()), 3).await;
+    let reader = store_at(&url.replace("osier:", "reader:"), hasty());
+    assert_eq!(lines(&reader).await.len(), 3);
+    check(
+        &add(&reader, version, "later").await.unwrap_err(),
+        expect![[r#"
+            store team refuses: this user may not do that; grant SELECT, INSERT, UPDATE, DELETE and CREATE on the database
+            caused by: 1142 (42000): UPDATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_sessions`"#]],
+    );
+    let empty = server.url(&database(server).await).replace("osier:", "reader:");
+    check(
+        &store_at(&empty, hasty()).find("").await.unwrap_err(),
+        expect![[r#"
+            store team refuses: this user may not do that; grant SELECT, INSERT, UPDATE, DELETE and CREATE on the database
+            caused by: 1142 (42000): CREATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_schema`"#]],
+    );
+}
+
+#[tokio::test]
+async fn a_read_only_server_is_read_and_written_to_when_it_can_be() {
+    let server = Server::start(&[]).unwrap();
+    let store = store_at(&server.url(&database(&server).await), hasty());
+    let version = session(&store, 3).await;
+    sql(&server, "SET GLOBAL read_only = 1").await;
+    check(
+        &add(&store, version, "later").await.unwrap_err(),
+        expect![[r#"
+            store team refuses: it is read-only; make the server writable, or name the primary server in the store's url
+            caused by: 1290 (HY000): The MariaDB server is running with the --read-only option so it cannot execute this statement"#]],
+    );
+    assert_eq!(lines(&store).await.len(), 3);
+    sql(&server, "SET GLOBAL read_only = 0").await;
+    assert_eq!(add(&store, version, "later").await.unwrap().entries, 4);
+    assert_eq!(lines(&store).await.len(), 4);
+}
+
+#[tokio::test]
+async fn small_packets_make_more_parts_and_too_small_ones_are_refused() {
+    let server = Server::start(&["--max-allowed-packet=1M"]).unwrap();
+    let url = server.url(&database(&server).await);
+    let store = store_at(&url, Limits::default());
+    let version = session(&store, 1).await;
+    let huge = message("huge", &"0123456789".repeat(500_000));
+    let version = store.append("one", version, std::slice::from_ref(&huge)).await.unwrap();
+    assert!(lines(&store).await[1] == huge, "5 MB changed on their way");
+
+    sql(&server, "SET GLOBAL max_allowed_packet = 16384").await;
+    let later = store_at(&url, hasty());
+    check(
+        &add(&later, version, "later").await.unwrap_err(),
+        expect![[r#"
+        store team refuses: it takes no more than 16384 bytes at once; set max_allowed_packet on the server to 16M
+        caused by: max_allowed_packet"#]],
+    );
+    sql(&server, "SET GLOBAL max_allowed_packet = 16777216").await;
+    assert_eq!(add(&later, version, "later").await.unwrap().entries, 3);
+}
+
+#[tokio::test]
+async fn lines_that_were_written_in_larger_packets_can_still_be_read() {
+    let server = Server::start(&["--max-allowed-packet=16M"]).unwrap();
+    let url = server.url(&database(&server).await);
+    let store = store_at(&url, Limits::default());
+    let version = session(&store, 1).await;
+    let huge = message("huge", &"0123456789".repeat(500_000));
+    store.append("one", version, std::slice::from_ref(&huge)).await.unwrap();
+    sql(&server, "SET GLOBAL max_allowed_packet = 1048576").await;
+    assert!(lines(&store_at(&url, hasty())).await[1] == huge, "5 MB changed on their way");
+}

@@ -1,0 +1,133 @@
+//! Databases on the private server, and stores in them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use osier_store::contract::Fixture;
+use osier_store::{Store, StoreError, Version};
+use osier_store_mysql::server::{PASSWORD, Server};
+use osier_store_mysql::{Limits, MySqlStore};
+use osier_tree::{Header, Seq};
+use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
+
+/// 2026-01-01.
+const DAY_ONE: i64 = 1_767_225_600_000;
+
+/// A name that no other test uses.
+pub(crate) fn name() -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    format!("osier_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A connection that may do everything.
+pub(crate) async fn admin(server: &Server) -> MySqlConnection {
+    let url = server.url("mysql").replace("osier:", "admin:");
+    MySqlConnection::connect(&url).await.expect("a connection")
+}
+
+pub(crate) async fn sql(server: &Server, statement: impl Into<String>) {
+    admin(server).await.execute(AssertSqlSafe(statement.into())).await.expect("a statement");
+}
+
+/// A new database.
+pub(crate) async fn database(server: &Server) -> String {
+    let name = name();
+    sql(server, format!("CREATE DATABASE {name}")).await;
+    name
+}
+
+/// Limits for tests that wait for an end.
+pub(crate) fn hasty() -> Limits {
+    Limits {
+        reach: Duration::from_secs(2),
+        answer: Duration::from_secs(5),
+        patience: Duration::from_millis(300),
+        connections: 4,
+    }
+}
+
+pub(crate) fn store_at(url: &str, limits: Limits) -> MySqlStore {
+    MySqlStore::new("team", &url.to_owned().into(), None, limits).expect("a url")
+}
+
+/// One database of the shared server for each rule.
+#[derive(Debug, Default)]
+pub(crate) struct Fresh {
+    pub(crate) url: tokio::sync::OnceCell<String>,
+    /// The user must come over TLS, and the store is told to look at the server's certificate.
+    pub(crate) encrypted: bool,
+}
+
+/// The url of a user whom the server lets in only over TLS.
+pub(crate) fn encrypted(server: &Server, database: &str, authority: &Path) -> String {
+    let url = server.url(database).replace("osier:", "private:");
+    format!("{url}?ssl-mode=VERIFY_IDENTITY&ssl-ca={}", authority.display())
+}
+
+#[async_trait]
+impl Fixture for Fresh {
+    async fn store(&self) -> Arc<dyn Store> {
+        let server = Server::shared();
+        let make = || async {
+            let database = database(server).await;
+            match self.encrypted {
+                true => encrypted(server, &database, &server.authority()),
+                false => server.url(&database),
+            }
+        };
+        Arc::new(store_at(self.url.get_or_init(make).await, Limits::default()))
+    }
+}
+
+pub(crate) fn header(id: &str) -> Header {
+    Header::new(id, DAY_ONE, "/here")
+}
+
+pub(crate) fn message(id: &str, text: &str) -> Vec<u8> {
+    format!(
+        r#"{{"type":"message","id":"{id}","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#
+    )
+    .into_bytes()
+}
+
+/// A session called `one` with `count` messages.
+pub(crate) async fn session(store: &dyn Store, count: usize) -> Version {
+    let lines: Vec<Vec<u8>> = (0..count).map(|at| message(&format!("{at:08}"), "said")).collect();
+    store.create(&header("one"), &lines).await.expect("a new session").version
+}
+
+pub(crate) async fn add(store: &dyn Store, expected: Version, id: &str) -> Result<Version, StoreError> {
+    store.append("one", expected, &[message(id, "said")]).await
+}
+
+/// All lines of the session `one`.
+pub(crate) async fn lines(store: &dyn Store) -> Vec<Vec<u8>> {
+    let version = store.open("one").await.expect("opens").version;
+    let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
+    let mut lines = Vec::new();
+    let read = osier_store::each_line(store, "one", version.generation, &wanted, |_, line| {
+        lines.push(line.to_vec());
+        Ok::<_, StoreError>(())
+    });
+    read.await.expect("lines");
+    lines
+}
+
+/// An error and its causes, as a person or a log may see them.
+pub(crate) fn told(error: &StoreError) -> String {
+    let mut text = format!("{error}");
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        text += &format!("\ncaused by: {cause}");
+        next = cause.source();
+    }
+    assert!(!format!("{text}{error:?}").contains(PASSWORD), "the password is in {error:?}");
+    // The numbers in the names of databases differ from run to run.
+    let numbered = format!("osier_{}_", std::process::id());
+    let mut parts = text.split(&numbered);
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| text + "osier_N" + part.trim_start_matches(|ch: char| ch.is_ascii_digit()))
+}

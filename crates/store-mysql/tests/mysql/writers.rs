@@ -1,0 +1,102 @@
+//! Eight processes write to one session and are killed in between: nothing that was acknowledged is lost, and nothing is
+//! there twice.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use osier_store::{Store, StoreError};
+use osier_store_mysql::Limits;
+use osier_store_mysql::server::Server;
+
+use crate::support::{add, database, lines, message, session, store_at};
+
+const URL: &str = "OSIER_TEST_URL";
+const TAG: &str = "OSIER_TEST_TAG";
+
+const WRITERS: usize = 8;
+
+/// How many entries each writer gets acknowledged; more by `OSIER_TEST_APPENDS`.
+fn each() -> usize {
+    std::env::var("OSIER_TEST_APPENDS").ok().and_then(|count| count.parse().ok()).unwrap_or(150)
+}
+
+/// What a writer does: it appends until it is killed, and tells the id of each entry that was acknowledged.
+#[test]
+#[ignore = "a process that the tests of this file start"]
+fn job() {
+    let (Ok(url), Ok(tag)) = (std::env::var(URL), std::env::var(TAG)) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = store_at(&url, Limits::default());
+        let mut version = store.open("one").await.unwrap().version;
+        for at in 0.. {
+            let id = format!("{tag}{at:05}");
+            version = loop {
+                match add(&store, version, &id).await {
+                    Ok(now) => break now,
+                    Err(StoreError::Conflict { now }) => version = now,
+                    Err(error) => panic!("{error:?}"),
+                }
+            };
+            eprintln!("ack {id}");
+        }
+    });
+}
+
+fn start(url: &str, tag: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--ignored", "--exact", "--nocapture", "writers::job"])
+        .env(URL, url)
+        .env(TAG, tag)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Runs a writer and kills it after each third of its entries; what it was acknowledged comes back.
+fn run(url: &str, writer: usize, count: usize) -> Vec<String> {
+    let mut acked = Vec::new();
+    for life in 1..=3 {
+        let mut process = start(url, &format!("{writer}{life}"));
+        let mut told = BufReader::new(process.stderr.take().unwrap()).lines();
+        let mut take = |line: String| match line.strip_prefix("ack ") {
+            Some(id) => acked.push(id.to_owned()),
+            None => panic!("writer {writer} had trouble: {line}"),
+        };
+        for _ in 0..count.div_ceil(3) {
+            take(told.next().expect("it ended early").unwrap());
+        }
+        process.kill().unwrap();
+        process.wait().unwrap();
+        told.map_while(Result::ok).for_each(&mut take);
+    }
+    acked
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_lost_when_writers_are_killed() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await);
+    let store = store_at(&url, Limits::default());
+    session(&store, 0).await;
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..WRITERS {
+        let url = url.clone();
+        writers.spawn_blocking(move || run(&url, writer, each()));
+    }
+    let acked: Vec<String> = writers.join_all().await.into_iter().flatten().collect();
+    assert!(acked.len() >= WRITERS * each());
+    let stored = lines(&store).await;
+    let mut unique = stored.clone();
+    unique.sort();
+    unique.dedup();
+    assert_eq!(unique.len(), stored.len(), "some entry is there twice");
+    for id in &acked {
+        assert!(unique.binary_search(&message(id, "said")).is_ok(), "{id} is lost");
+    }
+    // At most the one entry that each life had under way is there without having been acknowledged.
+    assert!(stored.len() <= acked.len() + WRITERS * 3, "{} of {}", stored.len(), acked.len());
+    assert_eq!(store.card("one").await.unwrap().entry_count as usize, stored.len());
+}

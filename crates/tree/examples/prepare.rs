@@ -1,0 +1,144 @@
+//! What Osier would summarise: answers questions about session files, for `cargo xtask conformance` and for whoever wants to
+//! see it. Takes `{files: [{file, cases}], limits}` as JSON on stdin, and writes the answers to stdout.
+#![allow(clippy::unwrap_used, reason = "an example for use by hand: a wrong question ends it")]
+
+use std::io::{Read, Write};
+
+use osier_tree::cutting::Limits;
+use osier_tree::entry::read_entry;
+use osier_tree::projection::Lines;
+use osier_tree::scan::Raw;
+use osier_tree::serialize::tell;
+use osier_tree::tokens::estimate;
+use osier_tree::walk::Item;
+use osier_tree::{Place, Seq, SessionTree};
+use serde_json::{Value, json};
+
+/// A folded log with its lines.
+struct Log {
+    tree: SessionTree,
+    lines: Vec<Vec<u8>>,
+}
+
+fn main() {
+    let mut questions = String::new();
+    std::io::stdin().read_to_string(&mut questions).unwrap();
+    let questions: Value = serde_json::from_str(&questions).unwrap();
+    let files = questions["files"].as_array().into_iter().flatten().map(|asked| {
+        let log = Log::read(asked["file"].as_str().unwrap());
+        asked["cases"].as_array().unwrap().iter().map(|case| log.answer(case)).collect::<Vec<_>>()
+    });
+    let files: Vec<_> = files.collect();
+    let limits: Vec<bool> = questions["limits"].as_array().into_iter().flatten().map(is_full).collect();
+    let answers = serde_json::to_vec(&json!({ "files": files, "limits": limits })).unwrap();
+    std::io::stdout().write_all(&answers).unwrap();
+}
+
+fn is_full(case: &Value) -> bool {
+    let number = |key: &str| case[key].as_u64().unwrap();
+    let limits = Limits { reserve: Some(number("reserve")), ..Limits::new(number("window"), None) };
+    limits.should_compact(number("tokens"))
+}
+
+impl Log {
+    fn read(file: &str) -> Log {
+        let bytes = std::fs::read(file).unwrap();
+        let lines: Vec<Vec<u8>> = bytes
+            .split(|byte| *byte == b'\n')
+            .filter(|line| read_entry(line).is_ok())
+            .map(<[u8]>::to_vec)
+            .collect();
+        let mut tree = SessionTree::default();
+        tree.extend(lines.iter().map(|line| (read_entry(line).unwrap(), 0, line.len() as u32)));
+        Log { tree, lines }
+    }
+
+    fn answer(&self, case: &Value) -> Value {
+        match case["what"].as_str().unwrap() {
+            "messages" => self.messages(self.place(&case["at"])),
+            "leave" => self.leave(case),
+            _ => self.cut(case),
+        }
+    }
+
+    fn place(&self, id: &Value) -> Place {
+        id.as_str().map(|id| self.tree.find(id).unwrap())
+    }
+
+    fn id(&self, seq: Seq) -> String {
+        self.tree.id(seq).to_string()
+    }
+
+    /// Each message of a context with its tokens and its text.
+    fn messages(&self, at: Place) -> Value {
+        let mut seen = Vec::new();
+        for item in self.tree.context_entries(at).items {
+            self.each_message(&item, |message| {
+                let raw = Raw::parse(message).unwrap();
+                if !is_aside(raw) {
+                    seen.push(json!({ "tokens": estimate(raw), "text": tell(message) }));
+                }
+            });
+        }
+        Value::Array(seen)
+    }
+
+    fn leave(&self, case: &Value) -> Value {
+        let from = self.place(&case["from"]);
+        let leaving = self.tree.leaving(from, self.place(&case["to"]));
+        let left = leaving.prepare(&self.tree, case["budget"].as_u64().unwrap(), &self.lines);
+        let items = self.tree.context_entries(from).items;
+        let told: Vec<Item> = items.into_iter().filter(|item| left.told.contains(&item.seq)).collect();
+        json!({
+            "ancestor": leaving.ancestor.map(|seq| self.id(seq)),
+            "entries": leaving.entries.iter().map(|seq| self.id(*seq)).collect::<Vec<_>>(),
+            "told": self.said(&told),
+            "tokens": left.tokens,
+            "files": left.files.details(),
+        })
+    }
+
+    fn cut(&self, case: &Value) -> Value {
+        let cut = match self.tree.cut(self.place(&case["at"]), case["keep"].as_u64().unwrap(), &self.lines) {
+            Ok(cut) => cut,
+            Err(why) => return json!({ "nothing": format!("{why:?}") }),
+        };
+        let text = cut.prepare(&self.tree, 0, &self.lines);
+        let told: Vec<Item> = cut.history.iter().chain(&cut.prefix).copied().collect();
+        json!({
+            "firstKept": self.id(cut.first_kept),
+            "told": self.said(&told),
+            "prefix": self.said(&cut.prefix).len(),
+            "isSplit": cut.is_split_turn(),
+            "tokensBefore": cut.tokens_before,
+            "previous": text.previous,
+            "files": text.files.details(),
+        })
+    }
+
+    fn each_message(&self, item: &Item, mut f: impl FnMut(&[u8])) {
+        let edit = item.edit.and_then(|edit| self.lines.line(edit));
+        item.messages(self.lines.line(item.seq).unwrap(), edit, &mut f);
+    }
+
+    /// What models see of these entries, as texts of JSON, because it may hold halves of characters. System messages and
+    /// commands that were kept from models are left out.
+    fn said(&self, items: &[Item]) -> Vec<String> {
+        let mut said = Vec::new();
+        for item in items {
+            self.each_message(item, |message| {
+                let raw = Raw::parse(message).unwrap();
+                let is_system = raw.get("role").and_then(Raw::text).as_deref() == Some("system");
+                if !is_system && !is_aside(raw) {
+                    said.push(String::from_utf8_lossy(message).into_owned());
+                }
+            });
+        }
+        said
+    }
+}
+
+/// A command that its user kept from the model.
+fn is_aside(message: Raw<'_>) -> bool {
+    message.get("excludeFromContext").is_some_and(Raw::is_true)
+}

@@ -1,0 +1,118 @@
+//! The interface with the built-in model, on sessions in a folder: `cargo run -p osier-tui --example tui -- FOLDER [SESSION]`.
+//! Runs in the current directory; made to try things out, and for tests.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use osier_agent::{Facts, Parts, Worker};
+use osier_model::{Models, Registry, Surroundings};
+use osier_session::{Env, Session};
+use osier_store::{FileStore, Store};
+use osier_tools::{ToolContext, Tools};
+use osier_tree::Header;
+use osier_tree::projection::card::short_id;
+use osier_tui::msg::Which;
+use osier_tui::state::Setting;
+use osier_tui::theme::{Depth, Theme};
+use osier_tui::{Host, Setup, run};
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Sessions in a folder.
+#[derive(Debug)]
+struct Folder {
+    store: Arc<dyn Store>,
+    folder: PathBuf,
+    cwd: PathBuf,
+}
+
+impl Folder {
+    async fn work(&self, session: Session) -> Result<Worker, osier_agent::Error> {
+        let registry = Arc::new(Registry::built_in());
+        let model = registry.find("offline")?;
+        let models = Models::new(registry.clone(), Surroundings::none());
+        let tools = ToolContext::new(&self.cwd, self.folder.join("output"), osier_tools::Env::new(std::env::vars_os()));
+        let mut parts = Parts::new(Arc::new(models), registry, model, Arc::new(Tools::standard()), tools);
+        parts.attended = true;
+        parts.briefing = Arc::new(Facts { cwd: self.cwd.clone(), ..facts() });
+        Worker::start(session, parts).await
+    }
+
+    async fn made(&self, lines: &[Vec<u8>]) -> Result<Session, osier_session::Error> {
+        let env = Env::default();
+        let id = Session::fresh_id(&*self.store, &env).await?;
+        let header = Header::new(&id, env.clock.now(), self.cwd.to_string_lossy());
+        Session::create(self.store.clone(), &header, lines, env).await
+    }
+
+    async fn found(&self, prefix: &str) -> Result<Session, String> {
+        let ids = self.store.find(prefix).await.map_err(|error| error.to_string())?;
+        let id = ids.first().ok_or_else(|| format!("no session {prefix}"))?;
+        Session::open(self.store.clone(), id, Env::default()).await.map_err(|error| error.to_string())
+    }
+}
+
+fn facts() -> Facts {
+    Facts {
+        preamble: None,
+        append: None,
+        cwd: PathBuf::new(),
+        platform: "an example".to_owned(),
+        user_folder: None,
+        skill_folders: Vec::new(),
+        utc_offset: 0,
+    }
+}
+
+#[async_trait]
+impl Host for Folder {
+    async fn open(&self, which: Which, _from: &Worker) -> Result<Worker, String> {
+        let session = match which {
+            Which::New => self.made(&[]).await.map_err(|error| error.to_string())?,
+            Which::There(id) => self.found(&id).await?,
+            Which::Fork { .. } => return Err("this example cannot fork".to_owned()),
+        };
+        self.work(session).await.map_err(|error| error.to_string())
+    }
+
+    fn editor(&self) -> Option<String> {
+        std::env::var("EDITOR").ok()
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<std::process::ExitCode, Failure> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let folder = PathBuf::from(arguments.first().ok_or("name a folder for the sessions")?);
+    let cwd = std::env::current_dir()?;
+    let store = FileStore::new(folder.join("sessions"), None);
+    let host = Arc::new(Folder { store: Arc::new(store), folder, cwd: cwd.clone() });
+    let session = match arguments.get(1) {
+        Some(prefix) => host.found(prefix).await?,
+        None => host.made(&[]).await?,
+    };
+    let short = short_id(session.id()).to_owned();
+    let worker = host.work(session).await?;
+    let code = run(worker, host, setup(&cwd)).await?;
+    println!("session {short}");
+    Ok(code.into())
+}
+
+fn setup(cwd: &Path) -> Setup {
+    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let depth = if colours { Depth::Many } else { Depth::None };
+    let name = cwd.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let setting = Setting {
+        directory: name,
+        cwd: cwd.to_string_lossy().into_owned(),
+        store: "file".to_owned(),
+        models: vec!["offline/offline".to_owned()],
+        welcome: vec![
+            "Osier, with the built-in model: it needs no key, and follows simple requests only.".to_owned(),
+            "/help lists the commands, escape twice opens the tree.".to_owned(),
+        ],
+        ..Setting::default()
+    };
+    Setup { setting, theme: Theme::dark().with_depth(depth), first: None }
+}

@@ -1,0 +1,12 @@
+//! `/fork`: go on before something one said, here or in a new session.`
+
+use super::Spec;
+use crate::msg::Action;
+use crate::state::State;
+
+pub(super) const COMMAND: Spec = Spec { name: "fork", aliases: &[], arguments: "", help: "go on before a message, here or in a new session", run };
+
+fn run(state: &mut State, _words: &str) -> Vec<Action> {
+    state.wants_fork = true;
+    vec![Action::ReadTree]
+}

@@ -1,0 +1,11 @@
+//! `/quit`: leave.`
+
+use super::Spec;
+use crate::msg::Action;
+use crate::state::State;
+
+pub(super) const COMMAND: Spec = Spec { name: "quit", aliases: &["exit"], arguments: "", help: "leave", run };
+
+fn run(_state: &mut State, _words: &str) -> Vec<Action> {
+    vec![Action::Quit]
+}

@@ -1,0 +1,16 @@
+//! `/resume`: another session.`
+
+use super::Spec;
+use crate::msg::{Action, Which};
+use crate::state::State;
+use crate::overlay::Sessions;
+
+pub(super) const COMMAND: Spec = Spec { name: "resume", aliases: &[], arguments: "[id]", help: "go to another session", run };
+
+fn run(state: &mut State, words: &str) -> Vec<Action> {
+    if words.is_empty() {
+        state.overlays.push(Box::new(Sessions::new(&state.setting.cwd, &state.facts.session)));
+        return vec![Action::ListSessions];
+    }
+    vec![Action::Open(Which::There(words.to_owned()))]
+}

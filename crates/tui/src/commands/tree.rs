@@ -1,0 +1,11 @@
+//! `/tree`: the whole tree, to look at and to move in.`
+
+use super::Spec;
+use crate::msg::Action;
+use crate::state::State;
+
+pub(super) const COMMAND: Spec = Spec { name: "tree", aliases: &[], arguments: "", help: "the whole tree: look, search, label, move", run };
+
+fn run(_state: &mut State, _words: &str) -> Vec<Action> {
+    vec![Action::ReadTree]
+}

@@ -1,0 +1,103 @@
+//! Completion of `/command` at the start and of `@file` anywhere. Says what fits; the editor puts it in.
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher};
+
+use crate::text::{Line, Style};
+use crate::theme::Role;
+
+/// How many are shown.
+const MOST: usize = 8;
+
+/// What could stand at the cursor.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Completion {
+    /// Where the word begins that is completed.
+    pub from: usize,
+    pub fits: Vec<Fit>,
+    pub at: usize,
+}
+
+/// One of them: what is put in, and a word about it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Fit {
+    pub text: String,
+    pub told: String,
+}
+
+impl Completion {
+    /// What is being typed at the cursor that could be completed: its start and its letters.
+    pub fn word(text: &str, cursor: usize) -> Option<(usize, &str)> {
+        let before = &text[..cursor];
+        if before.starts_with('/') && !before.contains(char::is_whitespace) {
+            return Some((0, before));
+        }
+        let from = before.rfind(char::is_whitespace).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        before[from..].starts_with('@').then_some((from, &before[from..]))
+    }
+
+    /// Of these, the ones that fit best.
+    pub fn new(from: usize, typed: &str, all: impl IntoIterator<Item = Fit>) -> Option<Completion> {
+        let wanted = typed.trim_start_matches(['/', '@']);
+        let pattern = Pattern::parse(wanted, CaseMatching::Ignore, Normalization::Smart);
+        let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
+        let mut letters = Vec::new();
+        let mut fits: Vec<(u32, Fit)> = all
+            .into_iter()
+            .filter_map(|fit| {
+                let word = nucleo_matcher::Utf32Str::new(fit.text.trim_start_matches(['/', '@']), &mut letters);
+                pattern.score(word, &mut matcher).map(|score| (score, fit))
+            })
+            .collect();
+        fits.sort_by(|(a, one), (b, other)| b.cmp(a).then(one.text.len().cmp(&other.text.len())).then(one.text.cmp(&other.text)));
+        let fits: Vec<Fit> = fits.into_iter().map(|(_, fit)| fit).take(50).collect();
+        (!fits.is_empty()).then_some(Completion { from, fits, at: 0 })
+    }
+
+    pub fn chosen(&self) -> Option<&Fit> {
+        self.fits.get(self.at)
+    }
+
+    pub fn step(&mut self, down: bool) {
+        let count = self.fits.len().max(1);
+        self.at = if down { (self.at + 1) % count } else { (self.at + count - 1) % count };
+    }
+
+    pub fn view(&self, columns: usize) -> Vec<Line> {
+        let from = (self.at + 1).saturating_sub(MOST);
+        let wide = self.fits.iter().map(|fit| crate::text::width(&fit.text)).max().unwrap_or(0).min(columns / 2);
+        let shown = self.fits.iter().enumerate().skip(from).take(MOST).map(|(at, fit)| {
+            let pad = " ".repeat(wide.saturating_sub(crate::text::width(&fit.text)));
+            let selected = at == self.at;
+            let line = Line::of(Role::Accent, if selected { "› " } else { "  " })
+                .with(Style { bold: selected, ..Role::Accent.into() }, &fit.text)
+                .with(Role::Dim, &format!("{pad}  {}", fit.told))
+                .cut(columns);
+            if selected { line.on(Role::SelectedBg) } else { line }
+        });
+        shown.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_complete_at_the_start_and_files_anywhere() {
+        assert_eq!(Completion::word("/tr", 3), Some((0, "/tr")));
+        assert_eq!(Completion::word("/tree x", 7), None);
+        assert_eq!(Completion::word("see @src/m", 10), Some((4, "@src/m")));
+        assert_eq!(Completion::word("mail a@b", 8), None);
+        assert_eq!(Completion::word("一 @文", "一 @文".len()), Some((4, "@文")));
+    }
+
+    #[test]
+    fn the_best_fit_comes_first() {
+        let all = ["@src/main.rs", "@src/map.rs", "@README.md"].map(|text| Fit { text: text.into(), told: String::new() });
+        let found = Completion::new(0, "@main", all.clone()).unwrap();
+        assert_eq!(found.chosen().unwrap().text, "@src/main.rs");
+        assert_eq!(found.fits.len(), 1);
+        assert_eq!(Completion::new(0, "@zzz", all), None);
+    }
+}

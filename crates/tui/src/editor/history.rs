@@ -1,0 +1,52 @@
+//! What was said before, for up and down. The text one was writing is the newest of it.
+
+/// How much is remembered.
+const MOST: usize = 500;
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    said: Vec<String>,
+    /// Where one is, and what was being written when one left.
+    at: Option<(usize, String)>,
+}
+
+impl History {
+    pub fn new(said: Vec<String>) -> History {
+        let from = said.len().saturating_sub(MOST);
+        History { said: said[from..].to_vec(), at: None }
+    }
+
+    pub(super) fn push(&mut self, text: &str) {
+        self.at = None;
+        if !text.trim().is_empty() && self.said.last().is_none_or(|last| last != text) {
+            self.said.push(text.to_owned());
+            if self.said.len() > MOST {
+                self.said.remove(0);
+            }
+        }
+    }
+
+    pub(super) fn older(&mut self, now: &str) -> Option<String> {
+        let (at, kept) = match self.at.take() {
+            // What was changed since is a text of its own.
+            Some((at, kept)) if self.said.get(at).is_some_and(|said| said == now) => (at, kept),
+            _ => (self.said.len(), now.to_owned()),
+        };
+        let older = at.checked_sub(1);
+        self.at = Some((older.unwrap_or(0), kept)).filter(|_| !self.said.is_empty());
+        older.map(|at| self.said[at].clone())
+    }
+
+    pub(super) fn newer(&mut self) -> Option<String> {
+        let (at, kept) = self.at.take()?;
+        match self.said.get(at + 1) {
+            Some(newer) => {
+                let newer = newer.clone();
+                self.at = Some((at + 1, kept));
+                Some(newer)
+            }
+            None => Some(kept),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Keys in, text with `|` for the cursor out.
+
+use super::*;
+use crate::theme::Role;
+
+fn played(start: &str, keys: &str) -> Editor {
+    let mut editor = Editor::default();
+    editor.set(&start.replace('|', ""));
+    editor.at = start.find('|').unwrap_or(start.len());
+    press(&mut editor, keys);
+    editor
+}
+
+fn press(editor: &mut Editor, keys: &str) {
+    for key in keys.split(' ').filter(|key| !key.is_empty()) {
+        let key = if key == "space" { Key::from(Code::Char(' ')) } else { Key::parse(key).unwrap() };
+        editor.key(key, 10);
+    }
+}
+
+fn shown(editor: &Editor) -> String {
+    let mut text = editor.text.clone();
+    text.insert(editor.at, '|');
+    text
+}
+
+#[track_caller]
+fn check(start: &str, keys: &str, end: &str) {
+    assert_eq!(shown(&played(start, keys)), end, "{start} {keys}");
+}
+
+#[test]
+fn letters_and_words() {
+    check("", "a b left c", "ac|b");
+    check("one two-three|", "alt+left", "one two-|three");
+    check("one two|", "ctrl+left ctrl+left", "|one two");
+    check("|one, two", "alt+f alt+f", "one, two|");
+    check("一二三|", "left backspace", "一|三");
+    check("a👩‍👩‍👧|b", "backspace", "a|b");
+    check("a\nbc|d", "home x end y", "a\nxbcdy|");
+}
+
+#[test]
+fn erasing_keeps_what_it_takes() {
+    check("one two| three", "ctrl+w", "one | three");
+    check("one two| three", "ctrl+w ctrl+e ctrl+y", "one  threetwo|");
+    check("one two| three", "ctrl+k ctrl+a ctrl+y", " three|one two");
+    check("ab|\ncd", "ctrl+k", "ab|cd");
+    check("x\nab|cd", "ctrl+u", "x\n|cd");
+    check("a| bc d", "alt+d", "a| d");
+    check("|", "backspace delete ctrl+w ctrl+k", "|");
+}
+
+#[test]
+fn undo_and_redo_go_by_words() {
+    check("", "a b space c ctrl+z", "ab|");
+    check("", "a b space c ctrl+z ctrl+z", "|");
+    check("", "a b space c ctrl+z ctrl+z ctrl+shift+z", "ab|");
+    check("one two|", "ctrl+w x ctrl+z ctrl+z", "one two|");
+    check("a|", "ctrl+z ctrl+z ctrl+z", "|");
+}
+
+#[test]
+fn up_and_down_keep_the_column_over_short_and_broken_lines() {
+    check("abcdef\nx\nabcdef|", "up up", "abcdef|\nx\nabcdef");
+    check("0123456789abcde|", "up", "01234|56789abcde");
+    check("ab|\ncd", "down", "ab\ncd|");
+}
+
+#[test]
+fn the_history_gives_back_what_was_being_written() {
+    let mut editor = Editor::default();
+    for text in ["first", "second"] {
+        editor.set(text);
+        editor.take();
+    }
+    editor.set("now");
+    press(&mut editor, "up");
+    assert_eq!(shown(&editor), "second|");
+    press(&mut editor, "up up");
+    assert_eq!(shown(&editor), "first|");
+    press(&mut editor, "down down");
+    assert_eq!(shown(&editor), "now|");
+    assert!(!editor.key(Code::Down.into(), 10));
+}
+
+#[test]
+fn a_long_paste_is_a_marker_that_goes_out_whole() {
+    let mut editor = Editor::default();
+    let long = "line\n".repeat(12);
+    editor.paste("short\r\nones");
+    editor.paste(&long);
+    assert_eq!(shown(&editor), "short\nones[paste #1 +12 lines]|");
+    assert_eq!(editor.pastes.used(editor.text()).count(), 1);
+    let mut copy = editor.clone();
+    assert_eq!(copy.take(), format!("short\nones{long}"));
+    press(&mut editor, "backspace");
+    assert_eq!(shown(&editor), "short\nones|");
+    let again = Pastes::new([("[paste #7 +12 lines]".to_owned(), "x".to_owned())].into());
+    assert_eq!(again.expanded("a [paste #7 +12 lines] b"), "a x b");
+    let mut editor = Editor { pastes: again, ..Editor::default() };
+    editor.paste(&"y".repeat(1001));
+    assert_eq!(editor.text(), "[paste #8 1001 characters]");
+}
+
+#[test]
+fn rows_are_drawn_around_the_cursor() {
+    let editor = played("one\ntwo\n一二三四五六七|", "");
+    let (lines, cursor) = editor.view(13, 3, Role::Accent);
+    assert_eq!(crate::text::plain(&lines), "  two\n  一二三四五\n  六七\n");
+    assert_eq!(cursor, (2, 6));
+}

@@ -1,0 +1,77 @@
+//! The editor's rows: lines broken where the width ends, and the cursor among them.
+
+use std::ops::Range;
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::Editor;
+use crate::text::{Line, Style, width};
+use crate::theme::Role;
+
+impl Editor {
+    /// The rows of the text. A row that was broken at the width ends where the next begins.
+    pub(super) fn rows(&self, most: usize) -> Vec<Range<usize>> {
+        let most = most.max(2);
+        let mut rows = Vec::new();
+        let (mut start, mut used) = (0, 0);
+        for (at, piece) in self.text.grapheme_indices(true) {
+            if piece == "\n" {
+                rows.push(start..at);
+                (start, used) = (at + 1, 0);
+                continue;
+            }
+            let wide = cell(piece);
+            if used + wide > most {
+                rows.push(start..at);
+                (start, used) = (at, 0);
+            }
+            used += wide;
+        }
+        rows.push(start..self.text.len());
+        rows
+    }
+
+    /// The row and column of the cursor.
+    pub(super) fn place(&self, rows: &[Range<usize>]) -> (usize, usize) {
+        let row = rows.iter().rposition(|row| row.start <= self.at).unwrap_or(0);
+        let before = &self.text[rows[row].start..self.at.clamp(rows[row].start, rows[row].end)];
+        (row, before.graphemes(true).map(cell).sum())
+    }
+
+    pub(super) fn at_column(&self, row: &Range<usize>, column: usize) -> usize {
+        let mut used = 0;
+        for (at, piece) in self.text[row.clone()].grapheme_indices(true) {
+            if used >= column {
+                return row.start + at;
+            }
+            used += cell(piece);
+        }
+        row.end
+    }
+
+    /// At most `height` rows around the cursor, behind a prompt, and the cursor in them.
+    pub fn view(&self, most: usize, height: usize, prompt: Role) -> (Vec<Line>, (usize, usize)) {
+        // One column stays free for the cursor behind the last letter.
+        let rows = self.rows(most.saturating_sub(3));
+        let (row, column) = self.place(&rows);
+        let from = (row + 1).saturating_sub(height.max(1));
+        let shown = rows.iter().enumerate().skip(from).take(height.max(1)).map(|(at, range)| {
+            let mark = if at == 0 { "> " } else { "  " };
+            let text = self.text[range.clone()].replace('\t', "    ");
+            Line::of(Style::from(prompt).bold(), mark).with(self.role(), &text)
+        });
+        (shown.collect(), (row - from, column + 2))
+    }
+
+    fn role(&self) -> Role {
+        match self.text.as_bytes().first() {
+            Some(b'!') => Role::Warn,
+            Some(b'/') if !self.text.contains('\n') => Role::Accent,
+            _ => Role::Text,
+        }
+    }
+}
+
+fn cell(piece: &str) -> usize {
+    if piece == "\t" { 4 } else { width(piece) }
+}

@@ -1,0 +1,190 @@
+//! Keys as the rest of the crate knows them, and how they are written in help lines. The terminal library stays behind this
+//! file, so that it can be changed.
+
+use std::fmt;
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// What the terminal tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Input {
+    Key(Key),
+    Paste(String),
+    Resize(u16, u16),
+}
+
+/// A key with what was held down. Shift is told only where the character does not tell it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub code: Code,
+    pub ctrl: bool,
+    pub alt: bool,
+    pub shift: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    Char(char),
+    Enter,
+    Escape,
+    Tab,
+    Backspace,
+    Delete,
+    Up,
+    Down,
+    Left,
+    Right,
+    Home,
+    End,
+    PageUp,
+    PageDown,
+}
+
+impl From<Code> for Key {
+    fn from(code: Code) -> Key {
+        Key { code, ctrl: false, alt: false, shift: false }
+    }
+}
+
+impl Key {
+    pub const fn ctrl(ch: char) -> Key {
+        Key { code: Code::Char(ch), ctrl: true, alt: false, shift: false }
+    }
+
+    pub const fn alt(code: Code) -> Key {
+        Key { code, ctrl: false, alt: true, shift: false }
+    }
+
+    /// The character that was typed, if it is one to be written.
+    pub fn typed(self) -> Option<char> {
+        match self.code {
+            Code::Char(ch) if !self.ctrl && !self.alt && !ch.is_control() => Some(ch),
+            _ => None,
+        }
+    }
+
+    /// Reads `ctrl+shift+o`, `alt+left`, `L`. Wrong names are `None`.
+    pub fn parse(text: &str) -> Option<Key> {
+        let mut key = Key::from(Code::Escape);
+        let mut rest = text;
+        while let Some((word, behind)) = rest.split_once('+').filter(|(word, _)| !word.is_empty()) {
+            match word {
+                "ctrl" => key.ctrl = true,
+                "alt" => key.alt = true,
+                "shift" => key.shift = true,
+                _ => return None,
+            }
+            rest = behind;
+        }
+        let mut letters = rest.chars();
+        key.code = match (letters.next(), letters.next()) {
+            (Some(ch), None) => Code::Char(ch),
+            _ => NAMES.iter().find(|(_, name)| *name == rest)?.0,
+        };
+        Some(key)
+    }
+
+    fn read(event: KeyEvent) -> Option<Key> {
+        if event.kind == KeyEventKind::Release {
+            return None;
+        }
+        let held = |modifier| event.modifiers.contains(modifier);
+        let (ctrl, alt, mut shift) =
+            (held(KeyModifiers::CONTROL), held(KeyModifiers::ALT), held(KeyModifiers::SHIFT));
+        let code = match event.code {
+            KeyCode::Char(ch) if ctrl => {
+                shift |= ch.is_uppercase();
+                Code::Char(ch.to_ascii_lowercase())
+            }
+            KeyCode::Char(ch) => {
+                shift = false;
+                Code::Char(ch)
+            }
+            KeyCode::Enter => Code::Enter,
+            KeyCode::Esc => Code::Escape,
+            KeyCode::Tab => Code::Tab,
+            KeyCode::BackTab => {
+                shift = true;
+                Code::Tab
+            }
+            KeyCode::Backspace => Code::Backspace,
+            KeyCode::Delete => Code::Delete,
+            KeyCode::Up => Code::Up,
+            KeyCode::Down => Code::Down,
+            KeyCode::Left => Code::Left,
+            KeyCode::Right => Code::Right,
+            KeyCode::Home => Code::Home,
+            KeyCode::End => Code::End,
+            KeyCode::PageUp => Code::PageUp,
+            KeyCode::PageDown => Code::PageDown,
+            _ => return None,
+        };
+        Some(Key { code, ctrl, alt, shift })
+    }
+}
+
+impl Input {
+    pub(crate) fn read(event: Event) -> Option<Input> {
+        match event {
+            Event::Key(key) => Key::read(key).map(Input::Key),
+            Event::Paste(text) => Some(Input::Paste(text)),
+            Event::Resize(columns, rows) => Some(Input::Resize(columns, rows)),
+            Event::FocusGained | Event::FocusLost | Event::Mouse(_) => None,
+        }
+    }
+}
+
+const NAMES: [(Code, &str); 13] = [
+    (Code::Enter, "enter"),
+    (Code::Escape, "escape"),
+    (Code::Tab, "tab"),
+    (Code::Backspace, "backspace"),
+    (Code::Delete, "delete"),
+    (Code::Up, "up"),
+    (Code::Down, "down"),
+    (Code::Left, "left"),
+    (Code::Right, "right"),
+    (Code::Home, "home"),
+    (Code::End, "end"),
+    (Code::PageUp, "pageUp"),
+    (Code::PageDown, "pageDown"),
+];
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = [(self.ctrl, "ctrl+"), (self.alt, "alt+"), (self.shift, "shift+")];
+        for (_, word) in held.into_iter().filter(|(held, _)| *held) {
+            f.write_str(word)?;
+        }
+        match self.code {
+            Code::Char(ch) => write!(f, "{ch}"),
+            code => {
+                let name = NAMES.iter().find(|(named, _)| *named == code);
+                f.write_str(name.map_or("?", |(_, name)| name))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_written_as_they_are_read() {
+        for text in ["ctrl+o", "ctrl+shift+o", "alt+left", "L", "+", "ctrl++", "enter", "shift+tab", "é"] {
+            assert_eq!(Key::parse(text).map(|key| key.to_string()).as_deref(), Some(text));
+        }
+        for text in ["", "ctrl+", "hyper+x", "ente"] {
+            assert_eq!(Key::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn control_with_a_capital_is_control_with_shift() {
+        let event = KeyEvent::new(KeyCode::Char('O'), KeyModifiers::CONTROL);
+        assert_eq!(Key::read(event), Key::parse("ctrl+shift+o"));
+        let event = KeyEvent::new(KeyCode::Char('L'), KeyModifiers::SHIFT);
+        assert_eq!(Key::read(event), Key::parse("L"));
+    }
+}

@@ -1,0 +1,34 @@
+//! The terminal interface of a session: a streaming conversation with the tree one key away.
+//!
+//! One loop ([`run`]) hears keys, events and answers as [`msg::Msg`]; the pure [`update::update`] changes the [`state::State`]
+//! and says what is to be done; the pure [`view::view`] draws the live part of the screen. It is a client like any other and
+//! keeps no copy of the conversation: finished content belongs to the terminal, everything else is read when it is asked for.
+
+mod app;
+mod commands;
+pub mod complete;
+mod draft;
+pub mod editor;
+mod error;
+mod host;
+pub mod key;
+mod markdown;
+pub mod msg;
+mod overlay;
+mod pages;
+mod screen;
+pub mod state;
+mod status;
+mod terminal;
+#[cfg(test)]
+mod testing;
+pub mod text;
+pub mod theme;
+mod transcript;
+pub mod update;
+pub mod view;
+
+pub use app::run;
+pub use error::Error;
+pub use host::{Host, Setup};
+pub use screen::Frame;

@@ -1,0 +1,78 @@
+//! Tables: columns as wide as they want if there is room, else the widest give way.
+
+use crate::text::{Line, wrap};
+use crate::theme::Role;
+
+/// The narrowest a column gets.
+const LEAST: usize = 4;
+const BETWEEN: &str = " │ ";
+
+/// Rows of cells; the first row is the head.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    rows: Vec<Vec<Line>>,
+    row: Vec<Line>,
+}
+
+impl Table {
+    pub(super) fn cell(&mut self, cell: Line) {
+        self.row.push(cell);
+    }
+
+    pub(super) fn end_row(&mut self) {
+        self.rows.push(std::mem::take(&mut self.row));
+    }
+
+    pub(super) fn draw(&self, most: usize) -> Vec<Line> {
+        let widths = self.widths(most);
+        let mut lines = Vec::new();
+        for (at, row) in self.rows.iter().enumerate() {
+            lines.extend(draw_row(row, &widths));
+            if at == 0 {
+                let rules: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
+                lines.push(Line::of(Role::Border, &rules.join("─┼─")));
+            }
+        }
+        lines
+    }
+
+    fn widths(&self, most: usize) -> Vec<usize> {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let wanted = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(Line::width).max().unwrap_or(0).max(1)
+        };
+        let mut widths: Vec<usize> = (0..columns).map(wanted).collect();
+        let room = most.saturating_sub(columns.saturating_sub(1) * 3);
+        while widths.iter().sum::<usize>() > room {
+            match widths.iter_mut().max() {
+                Some(widest) if *widest > LEAST => *widest -= 1,
+                _ => break,
+            }
+        }
+        widths
+    }
+}
+
+fn draw_row(row: &[Line], widths: &[usize]) -> Vec<Line> {
+    let cells: Vec<Vec<Line>> = widths
+        .iter()
+        .enumerate()
+        .map(|(at, width)| row.get(at).map_or_else(Vec::new, |cell| wrap(cell, *width)))
+        .collect();
+    let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let line = |at: usize| {
+        let mut line = Line::new();
+        for (column, width) in widths.iter().enumerate() {
+            let piece = cells[column].get(at).cloned().unwrap_or_default();
+            let pad = " ".repeat(width.saturating_sub(piece.width()));
+            line.spans.extend(piece.spans);
+            if column + 1 < widths.len() {
+                line.push(Role::Text, &pad);
+                line.push(Role::Border, BETWEEN);
+            }
+        }
+        line
+    };
+    (0..height).map(line).collect()
+}

@@ -1,0 +1,138 @@
+//! What the loop hears, and what it is asked to do. Between the two lies [`update`](crate::update::update) and nothing else.
+
+use std::sync::Arc;
+
+use osier_agent::{Command, Event, Question, Queue, Reply, Said};
+use osier_session::OpenDraft;
+use osier_store::Texts;
+use osier_tree::projection::card::Card;
+use osier_tree::{Place, SessionTree};
+
+use crate::key::Input;
+use crate::state::Facts;
+use crate::text::Line;
+
+/// Something happened.
+#[derive(Debug)]
+pub enum Msg {
+    Input(Input),
+    Event(Event),
+    /// The interface has joined a session.
+    Joined(Box<Joined>),
+    /// The path as it is now, to be shown instead of what was.
+    Path(Path),
+    Facts(Box<Facts>),
+    Tree(Box<Forest>),
+    Sessions(Vec<Card>),
+    Files(Arc<Vec<String>>),
+    Replied(Purpose, Box<Result<Reply, String>>),
+    /// Lines to be read, and to be kept on the screen.
+    Told(Vec<Line>),
+    /// A text for the editor.
+    Text(String),
+    Failed(String),
+    /// Time goes by.
+    Tick,
+}
+
+/// A session as one finds it.
+#[derive(Debug, Default)]
+pub struct Joined {
+    pub running: bool,
+    pub drafts: Vec<OpenDraft>,
+    pub asked: Vec<(u64, Question)>,
+    pub queue: Queue,
+    /// What a former process never said.
+    pub returned: Vec<Said>,
+    /// The session's pastes, by marker.
+    pub pastes: std::collections::BTreeMap<String, String>,
+    /// What was said on the path, for the history.
+    pub said: Vec<String>,
+}
+
+/// The last lines of a path.
+#[derive(Debug, Clone, Default)]
+pub struct Path {
+    pub lines: Vec<Vec<u8>>,
+    /// How many entries before them are not shown.
+    pub earlier: usize,
+    /// A word about why it is shown.
+    pub remark: Option<String>,
+    /// How many entries the log had: what comes later is told by events.
+    pub entries: usize,
+}
+
+/// What a tree view needs.
+#[derive(Debug, Clone)]
+pub struct Forest {
+    pub tree: Arc<SessionTree>,
+    pub leaf: Place,
+    pub texts: Arc<Texts>,
+}
+
+/// Why a command was sent; the answer comes back with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Purpose {
+    Say(String),
+    Bash,
+    Cancel,
+    Unqueue,
+    Answer,
+    Navigate,
+    Undo,
+    Redo,
+    Compact,
+    Change(String),
+}
+
+/// Something to do.
+#[derive(Debug)]
+pub enum Action {
+    /// These lines are finished.
+    Print(Vec<Line>),
+    /// Begin with an empty screen.
+    Clear,
+    Send(Command, Purpose),
+    /// Read the path and show it.
+    ShowPath {
+        remark: Option<String>,
+    },
+    ReadTree,
+    /// Names an entry; without one, that where one is.
+    Label {
+        entry: Option<String>,
+        label: Option<String>,
+    },
+    Rename(String),
+    DeleteBranch(String),
+    RestoreBranch(String),
+    /// Keep pastes with the session.
+    KeepPastes(Vec<(String, String)>),
+    ListSessions,
+    ListFiles,
+    Compare(String, String),
+    TellUsage,
+    TellModels,
+    Open(Which),
+    RenameSession {
+        id: String,
+        name: String,
+    },
+    DeleteSession(String),
+    Export(Option<String>),
+    /// Let the user's own editor change a text.
+    Edit(String),
+    Copy(String),
+    Quit,
+}
+
+/// Another session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    New,
+    There(String),
+    /// A new one with the path to before an entry, or with the whole path.
+    Fork {
+        before: Option<String>,
+    },
+}

@@ -1,0 +1,74 @@
+//! What lies over the editor: a stack of components. The top one gets the keys; it says what is to happen, and never does it.
+
+mod approve;
+mod ask;
+mod choose;
+mod fork;
+mod progress;
+mod reader;
+mod sessions;
+mod tree;
+
+use std::fmt::Debug;
+
+use osier_agent::Reply;
+
+pub(crate) use approve::Approve;
+pub(crate) use ask::Ask;
+pub(crate) use choose::Choose;
+pub(crate) use fork::Fork;
+pub(crate) use progress::Progress;
+pub(crate) use reader::Reader;
+pub(crate) use sessions::Sessions;
+pub(crate) use tree::Tree;
+
+use crate::key::Key;
+use crate::msg::{Action, Forest, Purpose};
+use crate::screen::Frame;
+
+/// The room there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+/// What a component wants.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    Stay,
+    Close,
+    /// Something on top of it.
+    Open(Box<dyn Overlay>),
+    /// The same, and something to do.
+    OpenAnd(Box<dyn Overlay>, Vec<Action>),
+    Do(Vec<Action>),
+    /// The same, and close.
+    End(Vec<Action>),
+    /// The key means something to others.
+    Pass,
+}
+
+/// News that a component may want to hear.
+#[derive(Debug)]
+pub(crate) enum News<'a> {
+    Forest(&'a Forest),
+    Sessions(&'a [osier_tree::projection::card::Card]),
+    /// A question is answered, here or elsewhere.
+    Answered(u64),
+    Replied(&'a Purpose, &'a Result<Reply, String>),
+    /// Text of a summary.
+    Summary(&'a str),
+}
+
+pub(crate) trait Overlay: Debug + Send {
+    fn key(&mut self, key: Key, room: Room) -> Outcome;
+
+    fn paste(&mut self, _text: &str) {}
+
+    fn view(&self, room: Room) -> Frame;
+
+    fn hear(&mut self, _news: &News<'_>) -> Outcome {
+        Outcome::Stay
+    }
+}

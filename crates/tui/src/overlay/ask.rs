@@ -1,0 +1,67 @@
+//! A line to be typed: a label, a name, instructions, a reason.
+
+use std::fmt;
+
+use super::{News, Outcome, Overlay, Room};
+use crate::editor::Editor;
+use crate::key::{Code, Key};
+use crate::msg::Purpose;
+use crate::screen::Frame;
+use crate::text::{Line, Style};
+use crate::theme::Role;
+
+type Then = Box<dyn Fn(String) -> Outcome + Send>;
+
+/// See the module.
+pub(crate) struct Ask {
+    title: String,
+    editor: Editor,
+    then: Then,
+}
+
+impl Ask {
+    pub(crate) fn new(title: &str, text: &str, then: impl Fn(String) -> Outcome + Send + 'static) -> Ask {
+        let mut editor = Editor::default();
+        editor.set(text);
+        Ask { title: title.to_owned(), editor, then: Box::new(then) }
+    }
+}
+
+impl fmt::Debug for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ask").field("title", &self.title).finish_non_exhaustive()
+    }
+}
+
+impl Overlay for Ask {
+    fn key(&mut self, key: Key, room: Room) -> Outcome {
+        match (key.code, key.ctrl) {
+            (Code::Escape, _) | (Code::Char('c'), true) => Outcome::Close,
+            (Code::Enter, _) if !key.shift && !key.alt => (self.then)(self.editor.text().trim().to_owned()),
+            _ => {
+                self.editor.key(key, room.columns.saturating_sub(3));
+                Outcome::Stay
+            }
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        self.editor.set(&(self.editor.text().to_owned() + text));
+    }
+
+    fn view(&self, room: Room) -> Frame {
+        let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), &self.title).cut(room.columns)];
+        let (text, (row, column)) = self.editor.view(room.columns, room.rows.saturating_sub(2), Role::Accent);
+        lines.extend(text);
+        lines.push(Line::of(Role::Dim, "enter takes it, escape goes back").cut(room.columns));
+        Frame { lines, cursor: Some((row + 1, column)) }
+    }
+
+    fn hear(&mut self, news: &News<'_>) -> Outcome {
+        match news {
+            // The move it was asked for is over; if it failed one is back in the tree.
+            News::Replied(Purpose::Navigate, _) => Outcome::Close,
+            _ => Outcome::Stay,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What one said on the path, the latest first: go on before it here, or in a new session. Another key shows all branches.
+
+use osier_agent::{Command, Navigation};
+use osier_tree::projection::preview::one_line;
+use osier_tree::{Role as Speaker, Seq, time};
+
+use super::{News, Outcome, Overlay, Room};
+use crate::key::{Code, Key};
+use crate::msg::{Action, Forest, Purpose, Which};
+use crate::screen::Frame;
+use crate::text::{Line, Style};
+use crate::theme::Role;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Fork {
+    forest: Forest,
+    everywhere: bool,
+    rows: Vec<Seq>,
+    at: usize,
+}
+
+impl Fork {
+    pub(crate) fn new(forest: Forest) -> Fork {
+        let mut fork = Fork { forest, everywhere: false, rows: Vec::new(), at: 0 };
+        fork.fill();
+        fork
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    fn fill(&mut self) {
+        let tree = &self.forest.tree;
+        let all = match self.everywhere {
+            true => tree.heads().iter().map(|(seq, _)| seq).collect(),
+            false => tree.path(self.forest.leaf),
+        };
+        let said = |seq: &Seq| tree.head(*seq).role == Speaker::User && !tree.is_hidden(*seq);
+        self.rows = all.into_iter().filter(said).collect();
+        self.rows.reverse();
+        self.at = self.at.min(self.rows.len().saturating_sub(1));
+    }
+
+    fn chosen(&self) -> Option<String> {
+        self.rows.get(self.at).map(|seq| self.forest.tree.id(*seq).to_string())
+    }
+
+    fn row(&self, seq: Seq, columns: usize) -> Line {
+        let tree = &self.forest.tree;
+        let time = tree.head(seq).time().map(time::format).unwrap_or_default();
+        let time = time.get(..16).unwrap_or_default().replacen('T', " ", 1);
+        let text = self.forest.texts.get(seq).into_owned();
+        let text = text.strip_prefix("user: ").unwrap_or(&text);
+        let text = one_line(text.trim_matches('"'), 80);
+        let room = columns.saturating_sub(time.len() + 4);
+        Line::of(Role::Dim, &format!("{time}  ")).with(Role::Text, &Line::of(Role::Text, &text).cut(room).plain())
+    }
+}
+
+impl Overlay for Fork {
+    fn key(&mut self, key: Key, _room: Room) -> Outcome {
+        match (key.code, key.ctrl) {
+            (Code::Escape, _) | (Code::Char('c'), true) => return Outcome::Close,
+            (Code::Up, _) => self.at = self.at.saturating_sub(1),
+            (Code::Down, _) => self.at = (self.at + 1).min(self.rows.len().saturating_sub(1)),
+            (Code::Tab, _) => {
+                self.everywhere = !self.everywhere;
+                self.fill();
+            }
+            (Code::Enter, _) => {
+                let Some(target) = self.chosen() else { return Outcome::Stay };
+                return Outcome::Do(vec![go(target)]);
+            }
+            (Code::Char('n'), _) => {
+                let Some(target) = self.chosen() else { return Outcome::Stay };
+                return Outcome::End(vec![Action::Open(Which::Fork { before: Some(target) })]);
+            }
+            _ => {}
+        }
+        Outcome::Stay
+    }
+
+    fn view(&self, room: Room) -> Frame {
+        let scope = if self.everywhere { "of all branches" } else { "of this path" };
+        let mut lines = vec![
+            Line::of(Style::from(Role::Accent).bold(), "Go on before a message ").with(Role::Dim, scope),
+        ];
+        let height = room.rows.saturating_sub(2).clamp(1, 10);
+        let from = self.at.saturating_sub(height - 1);
+        for (at, seq) in self.rows.iter().enumerate().skip(from).take(height) {
+            let line = self.row(*seq, room.columns);
+            let line = line.behind(Role::Accent, if at == self.at { "› " } else { "  " });
+            lines.push(if at == self.at { line.on(Role::SelectedBg) } else { line });
+        }
+        let place = format!("({}/{}) enter here · n new session · tab all branches · escape", self.at + 1, self.rows.len());
+        lines.push(Line::of(Role::Dim, &place));
+        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
+    }
+
+    fn hear(&mut self, news: &News<'_>) -> Outcome {
+        match news {
+            News::Forest(forest) => {
+                self.forest = (*forest).clone();
+                self.fill();
+            }
+            News::Replied(Purpose::Navigate, Ok(_)) => return Outcome::Close,
+            _ => {}
+        }
+        Outcome::Stay
+    }
+}
+
+fn go(target: String) -> Action {
+    let wish = Navigation { target: Some(target), stop_turn: true, ..Navigation::default() };
+    Action::Send(Command::Navigate(wish), Purpose::Navigate)
+}

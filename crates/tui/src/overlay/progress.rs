@@ -1,0 +1,49 @@
+//! Waiting for a move: how far its summary is. Escape stops it, and one is back where one was.
+
+use osier_agent::{Command, Reply};
+
+use super::{News, Outcome, Overlay, Room};
+use crate::key::{Code, Key};
+use crate::msg::{Action, Purpose};
+use crate::screen::Frame;
+use crate::text::{Line, Style};
+use crate::theme::Role;
+use crate::transcript::{Look, tail};
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    text: String,
+    stopping: bool,
+}
+
+impl Overlay for Progress {
+    fn key(&mut self, key: Key, _room: Room) -> Outcome {
+        match (key.code, key.ctrl) {
+            (Code::Escape, _) | (Code::Char('c'), true) if !self.stopping => {
+                self.stopping = true;
+                Outcome::Do(vec![Action::Send(Command::Cancel, Purpose::Cancel)])
+            }
+            _ => Outcome::Stay,
+        }
+    }
+
+    fn view(&self, room: Room) -> Frame {
+        let title = if self.stopping { "stopping …" } else { "moving, and summarizing what is left …" };
+        let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), title)];
+        let look = Look { width: room.columns, ..Look::default() };
+        lines.extend(tail(&self.text, room.rows.saturating_sub(2).min(8), look));
+        lines.push(Line::of(Role::Dim, "escape stops it; then nothing has changed"));
+        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
+    }
+
+    fn hear(&mut self, news: &News<'_>) -> Outcome {
+        match news {
+            News::Summary(text) => self.text.push_str(text),
+            // Whatever came of it: if one has moved, all that is below is closed as well.
+            News::Replied(Purpose::Navigate, Ok(Reply::Navigated(_)) | Err(_)) => return Outcome::Close,
+            _ => {}
+        }
+        Outcome::Stay
+    }
+}

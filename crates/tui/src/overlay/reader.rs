@@ -1,0 +1,56 @@
+//! A page to be read, too long for the screen perhaps.
+
+use super::{Outcome, Overlay, Room};
+use crate::key::{Code, Key};
+use crate::screen::Frame;
+use crate::text::{Line, Style};
+use crate::theme::Role;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    title: String,
+    lines: Vec<Line>,
+    from: usize,
+}
+
+impl Reader {
+    pub(crate) fn new(title: &str, lines: Vec<Line>) -> Reader {
+        Reader { title: title.to_owned(), lines, from: 0 }
+    }
+
+    fn height(room: Room) -> usize {
+        room.rows.saturating_sub(2).max(1)
+    }
+}
+
+impl Overlay for Reader {
+    fn key(&mut self, key: Key, room: Room) -> Outcome {
+        let height = Reader::height(room);
+        let most = self.lines.len().saturating_sub(height);
+        self.from = match (key.code, key.ctrl) {
+            (Code::Escape | Code::Enter | Code::Char('q'), _) | (Code::Char('c'), true) => return Outcome::Close,
+            (Code::Up, _) => self.from.saturating_sub(1),
+            (Code::Down, _) => (self.from + 1).min(most),
+            (Code::PageUp | Code::Left, _) => self.from.saturating_sub(height),
+            (Code::PageDown | Code::Right | Code::Char(' '), _) => (self.from + height).min(most),
+            (Code::Home, _) => 0,
+            (Code::End, _) => most,
+            _ => self.from,
+        };
+        Outcome::Stay
+    }
+
+    fn view(&self, room: Room) -> Frame {
+        let height = Reader::height(room);
+        let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), &self.title)];
+        lines.extend(self.lines.iter().skip(self.from).take(height).cloned());
+        let more = self.lines.len().saturating_sub(self.from + height);
+        let foot = match more {
+            0 => "escape closes".to_owned(),
+            more => format!("↑↓ · {more} more lines · escape closes"),
+        };
+        lines.push(Line::of(Role::Dim, &foot));
+        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
+    }
+}

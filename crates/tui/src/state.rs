@@ -1,0 +1,132 @@
+//! Everything the interface knows. Nothing of it is conversation: that is in the session, and on the screen already.
+
+use std::sync::Arc;
+
+use osier_model::ThinkingLevel;
+
+use crate::complete::Completion;
+use crate::draft::Draft;
+use crate::editor::Editor;
+use crate::overlay::Overlay;
+use crate::text::Line;
+use crate::transcript::{Look, Script};
+
+/// What the program around the interface tells it once.
+#[derive(Debug, Clone, Default)]
+pub struct Setting {
+    /// Where the work is done, as it is to be shown.
+    pub directory: String,
+    /// The user's home folder, which is written `~`.
+    pub home: Option<String>,
+    pub store: String,
+    /// What Escape pressed twice opens.
+    pub double_escape: DoubleEscape,
+    /// Do not ask about a summary on leaving a branch.
+    pub never_summarize: bool,
+    /// Keys that are not to be the usual ones, by the name of what they do.
+    pub keys: std::collections::BTreeMap<String, String>,
+    /// The directory as sessions name it.
+    pub cwd: String,
+    /// Names of models, for completion.
+    pub models: Vec<String>,
+    /// Names of templates and skills, which are said like commands.
+    pub templates: Vec<String>,
+    /// Lines for somebody who is here for the first time.
+    pub welcome: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DoubleEscape {
+    #[default]
+    Tree,
+    Fork,
+    Nothing,
+}
+
+/// What the status line tells about the session.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Facts {
+    pub session: String,
+    pub name: Option<String>,
+    pub git_branch: Option<String>,
+    pub model: String,
+    pub thinking: ThinkingLevel,
+    /// Tokens the model takes at most.
+    pub window: u64,
+    pub cost: f64,
+    /// How many entries the path has, and how many ends the tree.
+    pub depth: usize,
+    pub tips: usize,
+}
+
+/// What goes on.
+#[derive(Debug, Clone, Default)]
+pub struct Work {
+    pub turn: bool,
+    /// When it began, by the clock of [`State::now`].
+    pub since: u64,
+    /// Calls that run, with what they printed.
+    pub tools: Vec<(String, String)>,
+    /// A command of the user's, with what it printed.
+    pub bash: Option<(String, String)>,
+    /// A summary being written: of what, and its text.
+    pub summary: Option<(&'static str, String)>,
+    /// Why the model is asked again.
+    pub retrying: Option<String>,
+    pub stopping: bool,
+}
+
+impl Work {
+    pub fn is_going_on(&self) -> bool {
+        self.turn || self.bash.is_some() || self.summary.is_some()
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub struct State {
+    pub columns: usize,
+    pub rows: usize,
+    /// Milliseconds since the start.
+    pub now: u64,
+    pub setting: Arc<Setting>,
+    pub facts: Facts,
+    /// Tokens of the context when the model was asked last.
+    pub context: u64,
+    pub editor: Editor,
+    pub completion: Option<Completion>,
+    pub(crate) overlays: Vec<Box<dyn Overlay>>,
+    pub(crate) script: Script,
+    pub(crate) draft: Draft,
+    pub work: Work,
+    pub steering: Vec<String>,
+    pub follow_up: Vec<String>,
+    /// A line for the user, until the next key.
+    pub notice: Option<Line>,
+    /// Show what is folded otherwise.
+    pub open: bool,
+    /// When Escape, and Ctrl-C, were pressed last.
+    pub(crate) escaped: Option<u64>,
+    pub(crate) warned: bool,
+    /// Entries before this place in the log are on the screen, if they are to be.
+    pub(crate) shown_to: usize,
+    /// The tree that is being read is for the fork dialog.
+    pub(crate) wants_fork: bool,
+    /// Files below the directory, for completion; none before they were asked for.
+    pub(crate) files: Option<Arc<Vec<String>>>,
+}
+
+impl State {
+    pub fn new(setting: Setting, columns: usize, rows: usize) -> State {
+        State { columns: columns.max(1), rows: rows.max(1), setting: Arc::new(setting), ..State::default() }
+    }
+
+    pub(crate) fn look(&self) -> Look<'_> {
+        Look { width: self.columns, home: self.setting.home.as_deref(), open: self.open }
+    }
+
+    /// Whether something on the screen moves by itself.
+    pub fn is_moving(&self) -> bool {
+        self.work.is_going_on()
+    }
+}

@@ -1,0 +1,185 @@
+//! What the tests of this crate share: a state, a terminal that is only bytes, and sessions made by scripts.
+
+use std::sync::Arc;
+
+use expect_test::Expect;
+use osier_agent::{Event, Live, Navigated, Question, Reply};
+use osier_session::{CursorId, Event as SessionEvent};
+use osier_store::{MemoryStore, Store, Texts, Version};
+use osier_testkit::Script;
+use osier_tools::approvals::Why;
+use osier_tools::{Allowance, Change, ToolCall};
+use osier_tree::{Header, Seq};
+
+use crate::key::{Input, Key};
+use crate::msg::{Action, Forest, Msg, Path, Purpose};
+use crate::screen::Screen;
+use crate::state::{Facts, Setting, State};
+use crate::theme::Theme;
+use crate::update::update;
+use crate::view::view;
+
+/// The tree of a script, as a view gets it.
+pub(crate) fn forest(script: &Script) -> Forest {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let texts: Texts = runtime.block_on(async {
+        let store = MemoryStore::default();
+        store.create(&Header::new("s", 0, "/x"), &script.lines).await.unwrap();
+        store.previews("s", Version { generation: 0, entries: script.lines.len() }).await.unwrap()
+    });
+    Forest { tree: Arc::new(script.tree.clone()), leaf: script.tree.leaf(), texts: Arc::new(texts) }
+}
+
+/// The interface without a terminal and without a session.
+pub(crate) struct Desk {
+    pub(crate) state: State,
+    screen: Screen<Vec<u8>>,
+    parser: vt100::Parser,
+    pub(crate) script: Script,
+    /// What it asked for, but for what it printed.
+    pub(crate) asked: Vec<Action>,
+}
+
+impl Desk {
+    pub(crate) fn new(columns: u16, rows: u16) -> Desk {
+        let setting = Setting { directory: "work".to_owned(), cwd: "/work".to_owned(), ..Setting::default() };
+        let mut state = State::new(setting, columns.into(), rows.into());
+        state.facts = Facts { model: "a/model".to_owned(), session: "5e551011".to_owned(), ..Facts::default() };
+        let mut desk = Desk {
+            state,
+            screen: Screen::new(Vec::new(), Theme::dark(), columns.into()),
+            parser: vt100::Parser::new(rows, columns, 1000),
+            script: Script::default(),
+            asked: Vec::new(),
+        };
+        desk.draw(&[]);
+        desk
+    }
+
+    /// A desk on a session, whose path is shown.
+    pub(crate) fn on(columns: u16, rows: u16, script: &str) -> Desk {
+        let mut desk = Desk::new(columns, rows);
+        desk.script = Script::run(script);
+        desk.show_path();
+        desk
+    }
+
+    pub(crate) fn show_path(&mut self) {
+        let path = self.script.tree.path(self.script.tree.leaf());
+        let lines = path.iter().map(|seq| self.script.lines[seq.index()].clone()).collect();
+        self.state.facts.depth = path.len();
+        self.hear(Msg::Path(Path { lines, entries: self.script.lines.len(), ..Path::default() }));
+    }
+
+    pub(crate) fn open_tree(&mut self) {
+        let forest = forest(&self.script);
+        self.hear(Msg::Tree(Box::new(forest)));
+    }
+
+    pub(crate) fn hear(&mut self, msg: Msg) {
+        let actions = update(&mut self.state, msg);
+        let mut finished = Vec::new();
+        for action in actions {
+            match action {
+                Action::Print(lines) => finished.extend(lines),
+                Action::Clear => {
+                    finished.clear();
+                    self.screen.clear().unwrap();
+                }
+                action => self.asked.push(action),
+            }
+        }
+        self.draw(&finished);
+    }
+
+    pub(crate) fn live(&mut self, live: Live) {
+        self.hear(Msg::Event(Event::Live(live)));
+    }
+
+    pub(crate) fn session(&mut self, event: SessionEvent) {
+        self.hear(Msg::Event(Event::Session(event)));
+    }
+
+    /// Plays steps and tells what they stored.
+    pub(crate) fn play(&mut self, steps: &str) {
+        let from = self.script.lines.len();
+        self.script.play(steps);
+        for at in from..self.script.lines.len() {
+            let seq = Seq::new(at);
+            let id: Arc<str> = self.script.tree.id(seq).as_str().into();
+            let draft_id = self.state.draft.id.clone();
+            let line = self.script.lines[at].clone().into();
+            let cursor = Some(CursorId::MAIN);
+            self.session(SessionEvent::Committed { seq, id, draft_id, foreign: false, cursor, line });
+        }
+    }
+
+    /// Keys by name; `space` and `'text'` are typed.
+    pub(crate) fn press(&mut self, keys: &str) {
+        for word in keys.split(' ').filter(|word| !word.is_empty()) {
+            self.state.now += 100;
+            match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
+                Some(text) => text.chars().for_each(|ch| self.key(Key::from(crate::key::Code::Char(ch)))),
+                None if word == "space" => self.key(Key::from(crate::key::Code::Char(' '))),
+                None => self.key(Key::parse(word).unwrap_or_else(|| panic!("no key {word}"))),
+            }
+        }
+    }
+
+    pub(crate) fn say(&mut self, text: &str) {
+        self.hear(Msg::Input(Input::Paste(text.to_owned())));
+        self.press("enter");
+    }
+
+    fn key(&mut self, key: Key) {
+        self.hear(Msg::Input(Input::Key(key)));
+    }
+
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        self.parser.screen_mut().set_size(rows, columns);
+        self.screen.resize(columns.into()).unwrap();
+        self.hear(Msg::Input(Input::Resize(columns, rows)));
+    }
+
+    pub(crate) fn moved(&mut self, moved: Navigated) {
+        self.hear(Msg::Replied(Purpose::Navigate, Box::new(Ok(Reply::Navigated(moved)))));
+    }
+
+    fn draw(&mut self, finished: &[crate::text::Line]) {
+        let frame = view(&self.state);
+        assert!(frame.lines.len() <= self.state.rows, "too high");
+        for line in &frame.lines {
+            assert!(line.width() <= self.state.columns, "too wide: {}", line.plain());
+        }
+        self.screen.draw(finished, &frame).unwrap();
+        let bytes = std::mem::take(self.screen.out());
+        self.parser.process(&bytes);
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let columns = self.parser.screen().size().1;
+        let rows: Vec<String> =
+            self.parser.screen().rows(0, columns).map(|row| row.trim_end().to_owned()).collect();
+        rows.join("\n").trim_end().to_owned() + "\n"
+    }
+
+    #[track_caller]
+    pub(crate) fn check(&self, expected: Expect) {
+        expected.assert_eq(&self.text());
+    }
+
+    /// The commands that were asked for since.
+    pub(crate) fn asked(&mut self) -> String {
+        let asked: Vec<String> = self.asked.drain(..).map(|action| format!("{action:?}\n")).collect();
+        asked.concat()
+    }
+}
+
+pub(crate) fn question(command: &str, offers: &[&str]) -> Question {
+    Question {
+        call: ToolCall { id: "c1".into(), name: "bash".into(), arguments: serde_json::json!({ "command": command }) },
+        what: Change::Command { command: command.to_owned() },
+        why: Why::Runs,
+        offers: offers.iter().map(|offer| Allowance::parse(offer)).collect(),
+    }
+}

@@ -1,0 +1,182 @@
+//! Styled text as the whole interface speaks it: spans with the name of a colour, lines of spans. Which colour a name has is
+//! for the theme, and known only where bytes are written.
+//!
+//! Text gets in through [`clean`] alone, so nothing a terminal would obey is ever inside.
+
+mod wrap;
+
+use std::fmt::Write;
+
+use osier_tree::projection::preview::inert;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+pub use wrap::{hard_wrap, wrap};
+
+use crate::theme::Role;
+
+/// How a span looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Style {
+    pub role: Role,
+    pub on: Option<Role>,
+    pub bold: bool,
+    pub italic: bool,
+    pub underline: bool,
+    pub strike: bool,
+}
+
+impl From<Role> for Style {
+    fn from(role: Role) -> Style {
+        Style { role, ..Style::default() }
+    }
+}
+
+impl Style {
+    pub fn bold(self) -> Style {
+        Style { bold: true, ..self }
+    }
+}
+
+/// A piece of a line. Holds no line feeds, tabs or control characters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Span {
+    pub text: String,
+    pub style: Style,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Line {
+    pub spans: Vec<Span>,
+}
+
+impl Line {
+    pub fn new() -> Line {
+        Line::default()
+    }
+
+    /// A line of one style.
+    pub fn of(style: impl Into<Style>, text: &str) -> Line {
+        Line::new().with(style, text)
+    }
+
+    /// The same line with more text behind it. What would end a line becomes a space.
+    pub fn with(mut self, style: impl Into<Style>, text: &str) -> Line {
+        self.push(style, text);
+        self
+    }
+
+    pub fn push(&mut self, style: impl Into<Style>, text: &str) {
+        if !text.is_empty() {
+            let text = clean(text).replace('\n', " ");
+            self.spans.push(Span { text, style: style.into() });
+        }
+    }
+
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|span| width(&span.text)).sum()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.spans.iter().all(|span| span.text.is_empty())
+    }
+
+    pub fn plain(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// The line with a background wherever it has none.
+    pub fn on(mut self, role: Role) -> Line {
+        for span in &mut self.spans {
+            span.style.on.get_or_insert(role);
+        }
+        self
+    }
+
+    /// At most `most` columns of it; what is cut off shows as `…`.
+    pub fn cut(self, most: usize) -> Line {
+        if self.width() <= most {
+            return self;
+        }
+        let mut left = most.saturating_sub(1);
+        let mut cut = Line::new();
+        'all: for span in self.spans {
+            let mut kept = String::new();
+            for piece in span.text.graphemes(true) {
+                let wide = width(piece);
+                if wide > left {
+                    cut.spans.push(Span { text: kept, style: span.style });
+                    break 'all;
+                }
+                left -= wide;
+                kept.push_str(piece);
+            }
+            cut.spans.push(Span { text: kept, style: span.style });
+        }
+        if most > 0 {
+            cut.push(Role::Dim, "…");
+        }
+        cut
+    }
+
+    /// The line behind some columns of text.
+    pub fn behind(mut self, style: impl Into<Style>, text: &str) -> Line {
+        if !text.is_empty() {
+            self.spans.insert(0, Span { text: text.to_owned(), style: style.into() });
+        }
+        self
+    }
+
+    /// The styles in words, for tests: `{dim bold|text}`.
+    pub fn marked(&self) -> String {
+        let mut out = String::new();
+        for Span { text, style } in &self.spans {
+            let mut words = vec![style.role.name().to_owned()];
+            words.extend(style.on.map(|role| format!("on-{}", role.name())));
+            let flags = [(style.bold, "bold"), (style.italic, "italic"), (style.underline, "underline")];
+            words.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word.to_owned()));
+            match words.as_slice() {
+                [only] if only == Role::Text.name() => out.push_str(text),
+                words => write!(out, "{{{}|{text}}}", words.join(" ")).expect("a String takes every text"),
+            }
+        }
+        out
+    }
+}
+
+/// Text without anything a terminal would obey. Line feeds stay.
+pub fn clean(text: &str) -> String {
+    inert(text).replace('\t', "    ")
+}
+
+/// The columns a text takes.
+pub fn width(text: &str) -> usize {
+    text.graphemes(true).map(|piece| UnicodeWidthStr::width(piece).min(2)).sum()
+}
+
+/// Lines as plain text, one below the other.
+pub fn plain(lines: &[Line]) -> String {
+    lines.iter().map(|line| line.plain() + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_holds_nothing_a_terminal_would_obey() {
+        let line = Line::of(Role::Text, "a\x1b[2Jb\nc\td\u{202e}");
+        assert_eq!(line.plain(), "a\u{fffd}[2Jb c    d\u{fffd}");
+    }
+
+    #[test]
+    fn cutting_counts_columns() {
+        let cut = |text: &str, most| Line::of(Role::Text, text).cut(most).plain();
+        assert_eq!(cut("一二三四", 8), "一二三四");
+        assert_eq!(cut("一二三四", 7), "一二三…");
+        assert_eq!(cut("一二三四", 6), "一二…");
+        assert_eq!(cut("👩‍👩‍👧 family", 4), "👩‍👩‍👧 …");
+        assert_eq!(cut("abc", 0), "");
+    }
+}

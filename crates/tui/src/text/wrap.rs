@@ -1,0 +1,146 @@
+//! Breaking lines to a width: prose between words, code anywhere. Wide characters may be parted from each other, but
+//! punctuation does not begin a line.
+
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::{Line, Span, Style, width};
+
+/// Punctuation that stays with what is before it.
+const CLOSING: &str = "，。！？、；：）」』】》”’…";
+
+struct Cell<'a> {
+    text: &'a str,
+    style: Style,
+    width: usize,
+}
+
+/// Breaks a line of prose. A word longer than the width is cut.
+pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
+    let most = most.max(2);
+    let mut done = Vec::new();
+    let mut now: Vec<Cell<'_>> = Vec::new();
+    let mut breaks_at = 0;
+    for cell in cells(line) {
+        let is_space = cell.text == " ";
+        let may_part = cell.width == 2 && !CLOSING.contains(cell.text);
+        if may_part {
+            breaks_at = now.len();
+        }
+        if taken(&now) + cell.width > most {
+            if is_space {
+                done.push(joined(&now));
+                now.clear();
+                breaks_at = 0;
+                continue;
+            }
+            let at = if breaks_at > 0 { breaks_at } else { now.len() };
+            let rest = now.split_off(at);
+            done.push(joined(&now));
+            now = rest;
+            breaks_at = 0;
+        }
+        // A line that was broken does not begin with the space it was broken at.
+        if is_space && now.is_empty() && !done.is_empty() {
+            continue;
+        }
+        now.push(cell);
+        if is_space && now.iter().any(|cell| cell.text != " ") {
+            breaks_at = now.len();
+        }
+    }
+    done.push(joined(&now));
+    done
+}
+
+/// Breaks a line wherever the width ends.
+pub fn hard_wrap(line: &Line, most: usize) -> Vec<Line> {
+    let most = most.max(2);
+    let mut done = Vec::new();
+    let mut now: Vec<Cell<'_>> = Vec::new();
+    let mut used = 0;
+    for cell in cells(line) {
+        if used + cell.width > most {
+            done.push(whole(&now));
+            now.clear();
+            used = 0;
+        }
+        used += cell.width;
+        now.push(cell);
+    }
+    done.push(whole(&now));
+    done
+}
+
+fn cells(line: &Line) -> impl Iterator<Item = Cell<'_>> {
+    line.spans.iter().flat_map(|span| {
+        span.text.graphemes(true).map(|text| Cell { text, style: span.style, width: width(text) })
+    })
+}
+
+fn taken(cells: &[Cell<'_>]) -> usize {
+    cells.iter().map(|cell| cell.width).sum()
+}
+
+/// The cells without the spaces at their end.
+fn joined(cells: &[Cell<'_>]) -> Line {
+    let end = cells.iter().rposition(|cell| cell.text != " ").map_or(0, |last| last + 1);
+    whole(&cells[..end])
+}
+
+fn whole(cells: &[Cell<'_>]) -> Line {
+    let mut line = Line::new();
+    for cell in cells {
+        match line.spans.last_mut() {
+            Some(span) if span.style == cell.style => span.text.push_str(cell.text),
+            _ => line.spans.push(Span { text: cell.text.to_owned(), style: cell.style }),
+        }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::plain;
+    use crate::theme::Role;
+    use expect_test::expect;
+
+    fn wrapped(text: &str, most: usize) -> String {
+        plain(&wrap(&Line::of(Role::Text, text), most))
+    }
+
+    #[test]
+    fn prose_breaks_between_words_and_cuts_only_what_is_too_long() {
+        expect![[r#"
+            a few words that
+            go on
+            andthenaverylong
+            wordwithout end
+        "#]]
+        .assert_eq(&wrapped("a few words that go on andthenaverylongwordwithout end", 16));
+    }
+
+    #[test]
+    fn chinese_breaks_anywhere_but_before_punctuation() {
+        expect![[r#"
+            一二三
+            四五，
+            六七
+        "#]]
+        .assert_eq(&wrapped("一二三四五，六七", 7));
+    }
+
+    #[test]
+    fn styles_survive_and_spaces_inside_stay() {
+        let line = Line::of(Role::Text, "one  ").with(Role::Code, "two three");
+        let lines: Vec<String> = wrap(&line, 8).iter().map(Line::marked).collect();
+        assert_eq!(lines, ["one  {code|two}", "{code|three}"]);
+    }
+
+    #[test]
+    fn code_breaks_where_the_width_ends_and_keeps_its_spaces() {
+        let lines = hard_wrap(&Line::of(Role::Text, "    let x = 1;"), 8);
+        assert_eq!(plain(&lines), "    let \nx = 1;\n");
+        assert_eq!(hard_wrap(&Line::new(), 8), [Line::new()]);
+    }
+}

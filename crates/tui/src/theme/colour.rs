@@ -1,0 +1,137 @@
+//! One colour, and what it becomes on a terminal that has fewer.
+
+/// How many colours a terminal has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Depth {
+    None,
+    #[default]
+    Sixteen,
+    Many,
+    True,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// The terminal's own.
+    Default,
+    Indexed(u8),
+    Rgb(u8, u8, u8),
+}
+
+const NAMES: [&str; 16] = [
+    "black",
+    "red",
+    "green",
+    "yellow",
+    "blue",
+    "magenta",
+    "cyan",
+    "white",
+    "gray",
+    "brightRed",
+    "brightGreen",
+    "brightYellow",
+    "brightBlue",
+    "brightMagenta",
+    "brightCyan",
+    "brightWhite",
+];
+
+/// The sixteen as most terminals have them.
+const BASE: [(u8, u8, u8); 16] = [
+    (0, 0, 0),
+    (205, 0, 0),
+    (0, 205, 0),
+    (205, 205, 0),
+    (0, 0, 238),
+    (205, 0, 205),
+    (0, 205, 205),
+    (229, 229, 229),
+    (127, 127, 127),
+    (255, 0, 0),
+    (0, 255, 0),
+    (255, 255, 0),
+    (92, 92, 255),
+    (255, 0, 255),
+    (0, 255, 255),
+    (255, 255, 255),
+];
+
+impl Colour {
+    pub fn parse(text: &str) -> Option<Colour> {
+        if text == "default" {
+            return Some(Colour::Default);
+        }
+        if let Some(at) = NAMES.iter().position(|name| *name == text) {
+            return Some(Colour::Indexed(at as u8));
+        }
+        match text.strip_prefix('#') {
+            Some(hex) if hex.len() == 6 && hex.is_ascii() => {
+                let part = |from: usize| u8::from_str_radix(&hex[from..from + 2], 16).ok();
+                Some(Colour::Rgb(part(0)?, part(2)?, part(4)?))
+            }
+            _ => text.parse().ok().map(Colour::Indexed),
+        }
+    }
+
+    /// The code that chooses it. `None` for the terminal's own.
+    pub(super) fn code(self, depth: Depth, background: bool) -> Option<String> {
+        let (low, high, many) = if background { (40, 100, 48) } else { (30, 90, 38) };
+        match (depth, self) {
+            (Depth::None, _) | (_, Colour::Default) => None,
+            (_, Colour::Indexed(index @ 0..8)) => Some(format!("{}", low + u32::from(index))),
+            (_, Colour::Indexed(index @ 8..16)) => Some(format!("{}", high + u32::from(index) - 8)),
+            (Depth::Sixteen, colour) => Colour::Indexed(nearest(colour.rgb())).code(Depth::Many, background),
+            (_, Colour::Indexed(index)) => Some(format!("{many};5;{index}")),
+            (Depth::Many, Colour::Rgb(r, g, b)) => {
+                let step = |part: u8| (u32::from(part) * 5 + 127) / 255;
+                Some(format!("{many};5;{}", 16 + 36 * step(r) + 6 * step(g) + step(b)))
+            }
+            (Depth::True, Colour::Rgb(r, g, b)) => Some(format!("{many};2;{r};{g};{b}")),
+        }
+    }
+
+    fn rgb(self) -> (u8, u8, u8) {
+        match self {
+            Colour::Default => (255, 255, 255),
+            Colour::Rgb(r, g, b) => (r, g, b),
+            Colour::Indexed(index @ 0..16) => BASE[usize::from(index)],
+            Colour::Indexed(index @ 16..232) => {
+                let index = index - 16;
+                let level = |part: u8| if part == 0 { 0 } else { 55 + 40 * part };
+                (level(index / 36), level(index / 6 % 6), level(index % 6))
+            }
+            Colour::Indexed(index) => {
+                let grey = 8 + 10 * (index - 232);
+                (grey, grey, grey)
+            }
+        }
+    }
+}
+
+fn nearest((r, g, b): (u8, u8, u8)) -> u8 {
+    let far = |(x, y, z): (u8, u8, u8)| {
+        let part = |a: u8, b: u8| (i32::from(a) - i32::from(b)).pow(2);
+        part(r, x) + part(g, y) + part(b, z)
+    };
+    (0..16).min_by_key(|at| far(BASE[usize::from(*at)])).unwrap_or(7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colour_becomes_the_nearest_the_terminal_has() {
+        let red = Colour::parse("#e01010").unwrap();
+        assert_eq!(red.code(Depth::True, false).unwrap(), "38;2;224;16;16");
+        assert_eq!(red.code(Depth::Many, true).unwrap(), "48;5;160");
+        assert_eq!(red.code(Depth::Sixteen, false).unwrap(), "31");
+        assert_eq!(Colour::parse("238").unwrap().code(Depth::Sixteen, true).unwrap(), "100");
+        assert_eq!(Colour::parse("brightCyan").unwrap().code(Depth::Sixteen, false).unwrap(), "96");
+        assert_eq!(red.code(Depth::None, false), None);
+        assert_eq!(Colour::parse("#12345"), None);
+        assert_eq!(Colour::parse("#ééé"), None);
+    }
+}

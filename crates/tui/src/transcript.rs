@@ -1,0 +1,224 @@
+//! Entries as lines. The same function draws what happens and what happened: a reply while it comes is drawn as the entry it
+//! will be, so live and replayed screens are alike.
+//!
+//! A tool call is drawn together with its result, as one card; a call without one is drawn when it is clear that none will
+//! come.
+
+mod backtrack;
+mod card;
+mod folded;
+
+use osier_tree::entry::read_entry;
+use osier_tree::projection::json::entry_json;
+use osier_tree::{Kind, Role as Speaker};
+use serde_json::Value;
+
+pub use card::Call;
+pub(crate) use card::{header, tail};
+
+use crate::markdown::markdown;
+use crate::text::{Line, Style, clean, wrap};
+use crate::theme::Role;
+use folded::fold;
+
+/// How things are to be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look<'a> {
+    pub width: usize,
+    /// The user's home folder, which is written `~`.
+    pub home: Option<&'a str>,
+    /// Show all of what is folded otherwise: thinking, summaries, output.
+    pub open: bool,
+}
+
+/// Draws one entry after the other. Keeps the calls that wait for a result, and nothing else.
+#[derive(Debug, Clone, Default)]
+pub struct Script {
+    waiting: Vec<Call>,
+}
+
+impl Script {
+    /// What a stored line adds.
+    pub fn line(&mut self, line: &[u8], look: Look<'_>) -> Vec<Line> {
+        let Ok(entry) = read_entry(line) else { return Vec::new() };
+        let Ok(body) = serde_json::from_slice::<Value>(&entry_json(&entry)) else { return Vec::new() };
+        self.entry(entry.kind, entry.role, &body, look)
+    }
+
+    /// Calls that got no result.
+    pub fn settle(&mut self, look: Look<'_>) -> Vec<Line> {
+        let waiting = std::mem::take(&mut self.waiting);
+        waiting.iter().flat_map(|call| block(card::interrupted(call, look))).collect()
+    }
+
+    /// The calls that wait for a result.
+    pub fn waiting(&self) -> &[Call] {
+        &self.waiting
+    }
+
+    fn entry(&mut self, kind: Kind, speaker: Speaker, body: &Value, look: Look<'_>) -> Vec<Line> {
+        let message = &body["message"];
+        if (kind, speaker) == (Kind::Message, Speaker::ToolResult) {
+            return block(self.result(message, look));
+        }
+        let drawn = match (kind, speaker) {
+            (Kind::Message, Speaker::System) => return Vec::new(),
+            (Kind::Message, Speaker::User) => user(message, look),
+            (Kind::Message, Speaker::Assistant) => assistant(message, look),
+            (Kind::Message, Speaker::BashExecution) => card::bash(message, look),
+            (Kind::Message, Speaker::Custom) => custom(message, look),
+            (Kind::Message, _) => markdown(&text_of(&message["content"]), Role::Dim, look.width),
+            (Kind::CustomMessage, _) => custom(body, look),
+            (Kind::Compaction, _) => {
+                let tokens = body["tokensBefore"].as_u64().map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
+                summary(&format!("compaction{}", tokens.unwrap_or_default()), body, look)
+            }
+            (Kind::BranchSummary, _) => summary("summary of the branch that was left", body, look),
+            (Kind::Backtrack, _) => backtrack::draw(body, look),
+            (Kind::SubagentBatch | Kind::SubagentResult, _) => card::subagents(body, look),
+            _ => return Vec::new(),
+        };
+        let mut lines = self.settle(look);
+        if (kind, speaker) == (Kind::Message, Speaker::Assistant) {
+            self.waiting = calls(message);
+        }
+        lines.extend(block(drawn));
+        lines
+    }
+
+    fn result(&mut self, message: &Value, look: Look<'_>) -> Vec<Line> {
+        let id = message["toolCallId"].as_str().unwrap_or_default();
+        let call = match self.waiting.iter().position(|call| call.id == id) {
+            Some(at) => self.waiting.remove(at),
+            None => Call { id: id.to_owned(), name: word(message, "toolName").to_owned(), arguments: Value::Null },
+        };
+        card::draw(&call, message, look)
+    }
+}
+
+/// A reply: what it thought, folded, and what it said.
+pub(crate) fn assistant(message: &Value, look: Look<'_>) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for block in message["content"].as_array().into_iter().flatten() {
+        let piece = match block["type"].as_str() {
+            Some("thinking") => thinking(word(block, "thinking"), look),
+            Some("text") if !word(block, "text").trim().is_empty() => {
+                markdown(word(block, "text"), Role::Text, look.width)
+            }
+            _ => continue,
+        };
+        join(&mut lines, piece);
+    }
+    let ending = match (word(message, "stopReason"), word(message, "errorMessage")) {
+        ("aborted", _) => Some(Line::of(Role::Dim, "■ stopped")),
+        ("error", error) => Some(Line::of(Role::Bad, &format!("✗ {}", clean(error).trim()))),
+        ("length", _) => {
+            Some(Line::of(Role::Warn, "… cut off at the model's output limit; say `go on` for the rest"))
+        }
+        _ => None,
+    };
+    join(&mut lines, ending.iter().flat_map(|line| wrap(line, look.width)).collect());
+    lines
+}
+
+/// What the model thought: one line, unless all is wanted.
+pub(crate) fn thinking(text: &str, look: Look<'_>) -> Vec<Line> {
+    let style = Style { italic: true, ..Role::Thinking.into() };
+    let text = clean(text);
+    let text = text.trim();
+    if text.is_empty() {
+        return Vec::new();
+    }
+    if !look.open {
+        let first = text.lines().next().unwrap_or_default();
+        return vec![Line::of(style, &format!("∴ {}", first.trim_matches(['*', '#', ' ']))).cut(look.width)];
+    }
+    let lines = text.lines().flat_map(|line| wrap(&Line::of(style, line), look.width.saturating_sub(2)));
+    lines.map(|line| line.behind(Role::Border, "∴ ")).collect()
+}
+
+fn user(message: &Value, look: Look<'_>) -> Vec<Line> {
+    let text = match message["displayText"].as_str() {
+        Some(typed) => typed.to_owned(),
+        None => text_of(&message["content"]),
+    };
+    let text = clean(&text);
+    let style = Style::from(Role::User).bold();
+    let room = look.width.saturating_sub(2);
+    let said = text.trim_end().split('\n').flat_map(|line| wrap(&Line::of(style, line), room));
+    let mut lines: Vec<Line> = said.collect();
+    let images = message["content"].as_array().into_iter().flatten().filter(|block| block["type"] == "image");
+    match images.count() {
+        0 => {}
+        1 => lines.push(Line::of(Role::Dim, "[1 image]")),
+        images => lines.push(Line::of(Role::Dim, &format!("[{images} images]"))),
+    }
+    lines.retain(|line| !line.is_empty() || text.trim().contains('\n'));
+    hung(lines, style, "> ")
+}
+
+fn custom(body: &Value, look: Look<'_>) -> Vec<Line> {
+    if body["display"] == false {
+        return Vec::new();
+    }
+    let label = Style::from(Role::CustomMessageLabel).bold();
+    let mut lines = vec![Line::of(label, &format!("[{}]", word(body, "customType")))];
+    lines.extend(markdown(&text_of(&body["content"]), Role::CustomMessageText, look.width));
+    lines.into_iter().map(|line| line.on(Role::CustomMessageBg)).collect()
+}
+
+fn summary(title: &str, body: &Value, look: Look<'_>) -> Vec<Line> {
+    let mut lines = vec![Line::of(Role::Accent, "◆ ").with(Style::from(Role::Accent).bold(), title)];
+    let text = markdown(word(body, "summary"), Role::Dim, look.width.saturating_sub(2));
+    lines.extend(fold(text, 6, look.open).into_iter().map(|line| line.behind(Role::Border, "│ ")));
+    lines
+}
+
+/// The calls of a reply that will be run.
+fn calls(message: &Value) -> Vec<Call> {
+    let blocks = message["content"].as_array().into_iter().flatten();
+    let calls = blocks.filter(|block| block["type"] == "toolCall").map(|block| Call {
+        id: word(block, "id").to_owned(),
+        name: word(block, "name").to_owned(),
+        arguments: block["arguments"].clone(),
+    });
+    calls.collect()
+}
+
+/// The texts of a message's content.
+pub(crate) fn text_of(content: &Value) -> String {
+    if let Some(text) = content.as_str() {
+        return text.to_owned();
+    }
+    let blocks = content.as_array().into_iter().flatten();
+    let texts = blocks.filter(|block| block["type"] == "text").filter_map(|block| block["text"].as_str());
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn word<'v>(value: &'v Value, key: &str) -> &'v str {
+    value[key].as_str().unwrap_or_default()
+}
+
+/// The first line behind a mark, the others below its text.
+pub(crate) fn hung(lines: Vec<Line>, style: impl Into<Style>, mark: &str) -> Vec<Line> {
+    let style = style.into();
+    let blank = " ".repeat(crate::text::width(mark));
+    let behind = |(at, line): (usize, Line)| line.behind(style, if at == 0 { mark } else { &blank });
+    lines.into_iter().enumerate().map(behind).collect()
+}
+
+/// More lines, with an empty one before them.
+fn join(lines: &mut Vec<Line>, more: Vec<Line>) {
+    if !lines.is_empty() && !more.is_empty() {
+        lines.push(Line::new());
+    }
+    lines.extend(more);
+}
+
+/// Lines with an empty one above, if there are any.
+pub(crate) fn block(lines: Vec<Line>) -> Vec<Line> {
+    if lines.is_empty() { lines } else { std::iter::once(Line::new()).chain(lines).collect() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! Long things folded: their beginning or their end, and how much is left out.
+
+use crate::text::Line;
+use crate::theme::Role;
+
+/// The first `most` lines.
+pub(super) fn fold(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
+    // One line more takes no more room than saying so.
+    if !open && lines.len() > most + 1 {
+        let more = lines.len() - most;
+        lines.truncate(most);
+        lines.push(Line::of(Role::Dim, &format!("… {more} more lines")));
+    }
+    lines
+}
+
+/// The last `most` lines.
+pub(super) fn fold_above(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
+    if !open && lines.len() > most + 1 {
+        let more = lines.len() - most;
+        lines.drain(..more);
+        lines.insert(0, Line::of(Role::Dim, &format!("… {more} lines before")));
+    }
+    lines
+}

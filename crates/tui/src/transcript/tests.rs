@@ -1,0 +1,161 @@
+//! Scripts in, screens out.
+
+use expect_test::{Expect, expect};
+use osier_testkit::Script as Played;
+
+use super::*;
+use crate::text::plain;
+
+fn lines(script: &str, look: Look<'_>) -> Vec<Line> {
+    let played = Played::run(script);
+    let mut drawn = Script::default();
+    let path = played.tree.path(played.tree.leaf());
+    let mut lines: Vec<Line> =
+        path.iter().flat_map(|seq| drawn.line(&played.lines[seq.index()], look)).collect();
+    lines.extend(drawn.settle(look));
+    lines
+}
+
+#[track_caller]
+fn check(script: &str, width: usize, expected: Expect) {
+    let lines = lines(script, Look { width, ..Look::default() });
+    assert!(lines.iter().all(|line| line.width() <= width), "too wide:\n{}", plain(&lines));
+    expected.assert_eq(&plain(&lines));
+}
+
+#[test]
+fn a_conversation() {
+    check(
+        "say hello there; reply Hi, *you*. Shall I?; say yes; reply done",
+        40,
+        expect![[r#"
+
+            > hello there
+
+            Hi, you. Shall I?
+
+            > yes
+
+            done
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_and_its_result_are_one_card() {
+    check(
+        "say go; reply I look calls read notes.txt, bash make test\nresult one details {\"truncated\":true,\"totalLines\":900}\nerror boom details {\"exitCode\":2}\nreply so",
+        60,
+        expect![[r#"
+
+            > go
+
+            I look
+
+            ● read notes.txt
+              1 line, cut of 900 lines
+
+            ● bash make test
+              boom
+              exit 2
+
+            so
+        "#]],
+    );
+}
+
+#[test]
+fn a_call_without_a_result_is_told_when_it_is_clear() {
+    check("say go; reply calls read notes.txt; say again", 60, expect![[r#"
+
+        > go
+
+        ● read notes.txt
+          interrupted, no result
+
+        > again
+    "#]]);
+}
+
+#[test]
+fn a_backtrack_is_drawn_as_agreed() {
+    check(
+        "say 帮我分析一下这个文件的结构; reply one; say two; reply three; return 0 - 主入口在 main.py",
+        54,
+        expect![[r#"
+
+            > 帮我分析一下这个文件的结构
+
+            ============ Backtracked to Checkpoint 0 =============
+
+              Discarded 3 messages
+              Returned to:
+                ┌────────────────────────────┐
+                │ 帮我分析一下这个文件的结构 │
+                └────────────────────────────┘
+              Note from future:
+                ┌────────────────────┐
+                │ • 主入口在 main.py │
+                └────────────────────┘
+        "#]],
+    );
+}
+
+#[test]
+fn summaries_and_messages_of_extensions_have_their_own_style() {
+    let script = "say a; reply b; say c; summarize what was tried at b; note review Looks **good**; hidden secret no; compact keep b All of it";
+    check(script, 50, expect![[r#"
+
+        > a
+
+        b
+
+        ◆ summary of the branch that was left
+        │ what was tried
+
+        [review]
+        Looks good
+
+        ◆ compaction of 12k tokens
+        │ All of it
+    "#]]);
+    let marked: Vec<String> = lines(script, Look { width: 50, ..Look::default() }).iter().map(Line::marked).collect();
+    assert!(marked.iter().any(|line| line == "{customMessageLabel on-customMessageBg bold|[review]}"), "{marked:#?}");
+}
+
+#[test]
+fn commands_of_the_user() {
+    check("bash ls -l exits 1; aside pwd", 60, expect![[r#"
+
+        ! ls -l
+          ok
+          exit 1
+
+        !! pwd
+          ok
+          exit 0, and the model does not see it
+    "#]]);
+}
+
+#[test]
+fn at_forty_columns_with_wide_letters() {
+    check(
+        "say 请帮我看看这个很长很长很长很长的问题到底是怎么回事；谢谢你; reply 好的，我来看看 👩‍👩‍👧 这个问题，它应该不是很难解决的那一种问题",
+        40,
+        expect![[r#"
+
+            > 请帮我看看这个很长很长很长很长的问题到
+              底是怎么回事；谢谢你
+
+            好的，我来看看 👩‍👩‍👧 这个问题，它应该不是很
+            难解决的那一种问题
+        "#]],
+    );
+}
+
+#[test]
+fn nothing_hostile_reaches_the_screen() {
+    let script = "say a\u{1b}[2Jb; reply x\u{1b}]0t\u{7} calls bash ls\u{1b}[1A; result \u{1b}[31mred\u{1b}[2J; note t\u{1b}c y; bash e\u{1b}[2J";
+    let drawn = plain(&lines(script, Look { width: 60, open: true, ..Look::default() }));
+    assert!(!drawn.contains('\u{1b}') && !drawn.contains('\u{7}'), "{drawn:?}");
+}

@@ -1,0 +1,268 @@
+//! The one function that changes the state: something happened, so this is to be done. It reads no clock and no file.
+
+mod events;
+mod keys;
+
+use osier_agent::{Command, Reply};
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::editor::{History, Pastes};
+use crate::key::Input;
+use crate::msg::{Action, Forest, Joined, Msg, Path, Purpose};
+use crate::overlay::{Approve, Fork, News, Outcome, Overlay, Room, Tree};
+use crate::state::State;
+use crate::text::{Line, clean, wrap};
+use crate::theme::Role;
+use crate::transcript::{Script, block};
+
+/// See the module.
+pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
+    match msg {
+        Msg::Input(input) => match input {
+            Input::Key(key) => keys::key(state, key),
+            Input::Paste(text) => paste(state, &text),
+            Input::Resize(columns, rows) => {
+                (state.columns, state.rows) = (usize::from(columns).max(1), usize::from(rows).max(1));
+                Vec::new()
+            }
+        },
+        Msg::Event(event) => events::event(state, event),
+        Msg::Joined(joined) => join(state, *joined),
+        Msg::Path(path) => show_path(state, &path),
+        Msg::Facts(facts) => {
+            state.facts = *facts;
+            Vec::new()
+        }
+        Msg::Tree(forest) => show_tree(state, &forest),
+        Msg::Sessions(cards) => {
+            let news = News::Sessions(&cards);
+            hear(state, &news)
+        }
+        Msg::Files(files) => {
+            state.files = Some(files);
+            keys::complete(state);
+            Vec::new()
+        }
+        Msg::Replied(purpose, reply) => replied(state, &purpose, *reply),
+        Msg::Told(lines) => vec![Action::Print(block(lines))],
+        Msg::Text(text) => {
+            state.editor.set(text.trim_end_matches('\n'));
+            Vec::new()
+        }
+        Msg::Failed(error) => {
+            complain(state, &error);
+            Vec::new()
+        }
+        Msg::Tick => Vec::new(),
+    }
+}
+
+pub(crate) fn room(state: &State) -> Room {
+    Room { columns: state.columns, rows: state.rows.saturating_sub(2).max(3) }
+}
+
+/// A word for the user, until the next key.
+pub(crate) fn tell(state: &mut State, text: &str) {
+    state.notice = Some(Line::of(Role::Dim, text));
+}
+
+pub(crate) fn complain(state: &mut State, text: &str) {
+    state.notice = Some(Line::of(Role::Bad, text));
+}
+
+fn paste(state: &mut State, text: &str) -> Vec<Action> {
+    match state.overlays.last_mut() {
+        Some(overlay) => overlay.paste(text),
+        None => state.editor.paste(&clean_paste(text)),
+    }
+    Vec::new()
+}
+
+/// A paste may hold what a terminal would obey; line ends and tabs are meant.
+fn clean_paste(text: &str) -> String {
+    osier_tree::projection::preview::inert(text).into_owned()
+}
+
+fn join(state: &mut State, joined: Joined) -> Vec<Action> {
+    let Joined { running, drafts, asked, queue, returned, pastes, said } = joined;
+    state.work.turn = running;
+    state.work.since = state.now;
+    state.editor.pastes = Pastes::new(pastes);
+    state.editor.history = History::new(said);
+    let texts = |line: Vec<osier_agent::Said>| line.into_iter().map(|said| said.text).collect();
+    (state.steering, state.follow_up) = (texts(queue.steering), texts(queue.follow_up));
+    let mut draft = drafts.last().map(|open| Draft::new(open.id.clone())).unwrap_or_default();
+    let pieces = drafts.last().into_iter().flat_map(|open| &open.deltas);
+    let certain: Vec<Line> = pieces.flat_map(|delta| draft.push(delta, state.look())).collect();
+    state.draft = draft;
+    give_back(state, returned.into_iter().map(|said| said.text).collect());
+    for (id, question) in asked {
+        state.overlays.push(Box::new(Approve::new(id, question)));
+    }
+    if certain.is_empty() { Vec::new() } else { vec![Action::Print(certain)] }
+}
+
+/// Texts that were never said return to the editor, before what is written there.
+pub(crate) fn give_back(state: &mut State, mut texts: Vec<String>) {
+    if texts.is_empty() {
+        return;
+    }
+    let now = state.editor.text().to_owned();
+    texts.extend(Some(now).filter(|now| !now.trim().is_empty()));
+    state.editor.set(&texts.join("\n\n"));
+}
+
+/// The screen shows this path and nothing else.
+fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
+    state.context = 0;
+    state.shown_to = path.entries;
+    state.draft.unprint();
+    let mut lines = Vec::new();
+    match path.earlier {
+        0 if path.lines.is_empty() => {
+            lines.extend(state.setting.welcome.iter().flat_map(|line| wrap(&Line::of(Role::Dim, line), state.columns)));
+        }
+        0 => {}
+        1 => lines.push(Line::of(Role::Dim, "… one entry before this; /tree shows it")),
+        earlier => lines.push(Line::of(Role::Dim, &format!("… {earlier} entries before this; /tree shows them"))),
+    }
+    let mut script = Script::default();
+    for line in &path.lines {
+        lines.extend(script.line(line, state.look()));
+        note_usage(state, line);
+    }
+    // While a turn runs its calls may still get their results.
+    if !state.work.turn {
+        lines.extend(script.settle(state.look()));
+    }
+    state.script = script;
+    if let Some(remark) = &path.remark {
+        lines.extend(block(wrap(&Line::of(Role::Dim, remark), state.columns)));
+    }
+    vec![Action::Clear, Action::Print(lines)]
+}
+
+/// How full the context was, by a reply that says so.
+pub(crate) fn note_usage(state: &mut State, line: &[u8]) {
+    if let Ok(entry) = serde_json::from_slice::<Value>(line)
+        && let Some(tokens) = entry["message"]["usage"]["totalTokens"].as_u64().filter(|tokens| *tokens > 0)
+    {
+        state.context = tokens;
+    }
+}
+
+/// What a tree was read for.
+fn show_tree(state: &mut State, forest: &Forest) -> Vec<Action> {
+    if !state.overlays.is_empty() {
+        return hear(state, &News::Forest(forest));
+    }
+    if std::mem::take(&mut state.wants_fork) {
+        let fork = Fork::new(forest.clone());
+        match fork.is_empty() {
+            true => tell(state, "No messages to fork from"),
+            false => state.overlays.push(Box::new(fork)),
+        }
+        return Vec::new();
+    }
+    let tree = Tree::new(forest.clone(), &state.setting.keys, !state.setting.never_summarize);
+    match tree.is_empty() {
+        true => tell(state, "the tree is empty; say something first"),
+        false => state.overlays.push(Box::new(tree)),
+    }
+    Vec::new()
+}
+
+/// Tells all components; those that have enough are closed.
+pub(crate) fn hear(state: &mut State, news: &News<'_>) -> Vec<Action> {
+    let mut actions = Vec::new();
+    state.overlays.retain_mut(|overlay| match overlay.hear(news) {
+        Outcome::Close => false,
+        Outcome::Do(more) => {
+            actions.extend(more);
+            true
+        }
+        Outcome::End(more) => {
+            actions.extend(more);
+            false
+        }
+        Outcome::Stay | Outcome::Pass | Outcome::Open(_) | Outcome::OpenAnd(..) => true,
+    });
+    actions
+}
+
+/// Carries out what the top component wants.
+pub(crate) fn obey(state: &mut State, outcome: Outcome) -> Vec<Action> {
+    let mut open = |overlay: Box<dyn Overlay>| state.overlays.push(overlay);
+    match outcome {
+        Outcome::Stay | Outcome::Pass => Vec::new(),
+        Outcome::Close => {
+            state.overlays.pop();
+            Vec::new()
+        }
+        Outcome::Open(overlay) => {
+            open(overlay);
+            Vec::new()
+        }
+        Outcome::OpenAnd(overlay, actions) => {
+            open(overlay);
+            actions
+        }
+        Outcome::Do(actions) => actions,
+        Outcome::End(actions) => {
+            state.overlays.pop();
+            actions
+        }
+    }
+}
+
+fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -> Vec<Action> {
+    state.work.summary = state.work.summary.take().filter(|_| !matches!(purpose, Purpose::Navigate | Purpose::Compact));
+    let actions = hear(state, &News::Replied(purpose, &reply));
+    match (purpose, reply) {
+        (Purpose::Say(text), Err(error)) => {
+            if state.editor.is_empty() {
+                state.editor.set(text);
+            }
+            complain(state, &error);
+        }
+        (Purpose::Bash, reply) => {
+            state.work.bash = None;
+            if let Err(error) = reply {
+                complain(state, &error);
+            }
+        }
+        (Purpose::Cancel | Purpose::Unqueue, Ok(Reply::Returned(said))) => {
+            state.work.stopping = false;
+            give_back(state, said.into_iter().map(|said| said.text).collect());
+        }
+        (Purpose::Navigate, Ok(Reply::Navigated(moved))) => {
+            if moved.cancelled {
+                let word = if moved.aborted { "stopped; nothing has changed" } else { "the move was refused" };
+                tell(state, word);
+            } else {
+                state.overlays.clear();
+                if let Some(editor) = moved.editor.filter(|_| state.editor.text().trim().is_empty()) {
+                    state.editor.set(editor.typed.as_deref().unwrap_or(&editor.text));
+                }
+            }
+        }
+        (Purpose::Undo, Ok(Reply::Done)) => tell(state, "there is no move to undo"),
+        (Purpose::Redo, Ok(Reply::Done)) => tell(state, "there is no move to redo"),
+        (Purpose::Change(told), Ok(_)) => tell(state, &told.clone()),
+        (_, Err(error)) => {
+            state.work.stopping = false;
+            complain(state, &error);
+        }
+        _ => {}
+    }
+    actions
+}
+
+/// Sends a command and remembers why.
+pub(crate) fn send(command: Command, purpose: Purpose) -> Vec<Action> {
+    vec![Action::Send(command, purpose)]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! What the session and the agent tell.
+
+use osier_agent::{Event, Finished, Live};
+use osier_session::{CursorId, Event as SessionEvent};
+use osier_tree::Kind;
+use osier_tree::entry::read_entry;
+use osier_tree::projection::preview::one_line;
+
+use super::{complain, hear, note_usage, tell};
+use crate::draft::Draft;
+use crate::msg::Action;
+use crate::overlay::{Approve, News};
+use crate::state::State;
+use crate::text::{Line, wrap};
+use crate::theme::Role;
+use crate::transcript::block;
+
+/// How much of a tool's output is kept to be shown while it runs.
+const KEPT: usize = 16 << 10;
+
+pub(super) fn event(state: &mut State, event: Event) -> Vec<Action> {
+    match event {
+        Event::Session(event) => session(state, event),
+        Event::Live(live) => self::live(state, live),
+    }
+}
+
+fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
+    match event {
+        SessionEvent::Committed { seq, line, draft_id, cursor: Some(CursorId::MAIN), .. } => {
+            let is_draft = draft_id.is_some() && draft_id == state.draft.id;
+            if seq.index() < state.shown_to {
+                if is_draft {
+                    state.draft = Draft::default();
+                }
+                return Vec::new();
+            }
+            committed(state, &line, is_draft)
+        }
+        SessionEvent::DraftBegun { id, cursor: CursorId::MAIN } => {
+            state.draft = Draft::new(id);
+            Vec::new()
+        }
+        SessionEvent::Draft { id, delta, .. } if state.draft.id.as_ref() == Some(&id) => {
+            state.work.retrying = None;
+            let mut draft = std::mem::take(&mut state.draft);
+            let certain = draft.push(&delta, state.look());
+            state.draft = draft;
+            print(certain)
+        }
+        SessionEvent::DraftDropped { id } if state.draft.id.as_ref() == Some(&id) => {
+            let lines = state.draft.live(state.look());
+            state.draft = Draft::default();
+            print(lines)
+        }
+        SessionEvent::CursorMoved { cursor: CursorId::MAIN, .. } => vec![Action::ShowPath { remark: None }],
+        SessionEvent::ContinuedElsewhere { .. } => {
+            tell(state, "another program goes on from here; what you say next makes a branch");
+            Vec::new()
+        }
+        SessionEvent::Reset { .. } => vec![Action::ShowPath { remark: None }],
+        _ => Vec::new(),
+    }
+}
+
+fn print(lines: Vec<Line>) -> Vec<Action> {
+    if lines.is_empty() { Vec::new() } else { vec![Action::Print(lines)] }
+}
+
+fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
+    let Ok(entry) = read_entry(line) else { return Vec::new() };
+    match entry.kind {
+        // The leaf jumped: the screen shows where one is now.
+        Kind::Leaf => return vec![Action::ShowPath { remark: Some(moved(state, line)) }],
+        Kind::BranchSummary | Kind::Backtrack => {
+            state.draft = Draft::default();
+            return vec![Action::ShowPath { remark: None }];
+        }
+        _ => {}
+    }
+    let mut script = std::mem::take(&mut state.script);
+    let mut lines = script.line(line, state.look());
+    state.script = script;
+    note_usage(state, line);
+    if is_draft {
+        lines = std::mem::take(&mut state.draft).rest(lines);
+    }
+    print(lines)
+}
+
+/// One line about a move.
+fn moved(state: &State, line: &[u8]) -> String {
+    let entry: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
+    let why = entry["data"]["why"].as_str().unwrap_or("move");
+    let name = |id: &serde_json::Value| id.as_str().unwrap_or("the beginning").to_owned();
+    let (from, to) = (name(&entry["data"]["fromId"]), name(&entry["parentId"]));
+    let words = match why {
+        "undo" => "undone: back",
+        "redo" => "redone: forth",
+        _ => "moved",
+    };
+    let keys = if state.columns < 60 { "" } else { " (alt+u undoes it)" };
+    format!("{words} from {from} to {to}{keys}")
+}
+
+fn live(state: &mut State, live: Live) -> Vec<Action> {
+    match live {
+        Live::TurnStarted => {
+            state.work.turn = true;
+            state.work.since = state.now;
+        }
+        Live::TurnEnded { finished, error } => return ended(state, finished, error),
+        Live::Retrying { attempt, seconds, message, .. } => {
+            let message = one_line(&message, 120);
+            state.work.retrying = Some(format!("{message}; try {attempt} failed, the next in {} s", seconds.ceil()));
+        }
+        Live::ToolStarted { call, .. } => state.work.tools.push((call, String::new())),
+        Live::ToolOutput { call, text, .. } => {
+            if let Some((_, printed)) = state.work.tools.iter_mut().find(|(id, _)| *id == call) {
+                keep(printed, &text);
+            }
+        }
+        Live::ToolEnded { call, .. } => state.work.tools.retain(|(id, _)| *id != call),
+        Live::Asked { id, question } => state.overlays.push(Box::new(Approve::new(id, *question))),
+        Live::Answered { id, .. } => return hear(state, &News::Answered(id)),
+        Live::Queue { steering, follow_up } => (state.steering, state.follow_up) = (steering, follow_up),
+        Live::BashOutput { text, .. } => {
+            if let Some((_, printed)) = &mut state.work.bash {
+                keep(printed, &text);
+            }
+        }
+        Live::SummaryStarted { of } => {
+            if !state.work.is_going_on() {
+                state.work.since = state.now;
+            }
+            state.work.summary = Some((of, String::new()));
+        }
+        Live::SummaryText { text } => {
+            if let Some((_, written)) = &mut state.work.summary {
+                keep(written, &text);
+            }
+            return hear(state, &News::Summary(&text));
+        }
+        Live::Notice { text } => tell(state, &one_line(&text, 400)),
+        #[allow(unreachable_patterns, reason = "news that is not known yet is no reason to stop")]
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// The end of what was printed is enough.
+fn keep(printed: &mut String, more: &str) {
+    printed.push_str(more);
+    if printed.len() > 2 * KEPT {
+        let from = printed.len() - KEPT;
+        let from = (from..printed.len()).find(|at| printed.is_char_boundary(*at)).unwrap_or(0);
+        printed.drain(..from);
+    }
+}
+
+fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -> Vec<Action> {
+    state.work.turn = false;
+    state.work.stopping = false;
+    state.work.retrying = None;
+    state.work.summary = None;
+    state.work.tools.clear();
+    let mut script = std::mem::take(&mut state.script);
+    let mut lines = script.settle(state.look());
+    state.script = script;
+    // What the model said about its failure stands in its reply; what the program could not do does not.
+    if let (None, Some(error)) = (finished, error) {
+        let line = Line::of(Role::Bad, &format!("✗ {error}"));
+        lines.extend(block(wrap(&line, state.columns)));
+        complain(state, "it could not go on; /retry tries again");
+    }
+    print(lines)
+}

@@ -1,0 +1,200 @@
+//! What keys mean when nothing lies over the editor.
+
+use osier_agent::{Command, When};
+use osier_model::ThinkingLevel;
+use osier_tools::user_bash::UserCommand;
+
+use super::{complain, obey, room, send, tell};
+use crate::commands;
+use crate::complete::{Completion, Fit};
+use crate::key::{Code, Key};
+use crate::msg::{Action, Purpose};
+use crate::overlay::Outcome;
+use crate::state::{DoubleEscape, State};
+
+/// Milliseconds within which a second Escape counts.
+const TWICE: u64 = 500;
+
+pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
+    state.notice = None;
+    let warned = std::mem::take(&mut state.warned);
+    let escaped = state.escaped.take();
+    let room = room(state);
+    if let Some(overlay) = state.overlays.last_mut() {
+        return match overlay.key(key, room) {
+            Outcome::Pass => stop(state, warned),
+            outcome => obey(state, outcome),
+        };
+    }
+    if let Some(actions) = completing(state, key) {
+        return actions;
+    }
+    match (key.code, key.ctrl, key.alt) {
+        (Code::Escape, ..) => escape(state, escaped),
+        (Code::Char('c'), true, _) => stop(state, warned),
+        (Code::Char('d'), true, _) if state.editor.is_empty() => vec![Action::Quit],
+        (Code::Char('l'), true, _) => vec![Action::ShowPath { remark: None }],
+        (Code::Char('o'), true, _) => {
+            state.open = !state.open;
+            vec![Action::ShowPath { remark: None }]
+        }
+        (Code::Char('g'), true, _) => vec![Action::Edit(state.editor.pastes.expanded(state.editor.text()))],
+        (Code::Char('u'), false, true) => send(Command::Undo, Purpose::Undo),
+        (Code::Char('r'), false, true) => send(Command::Redo, Purpose::Redo),
+        (Code::Char('t'), false, true) => vec![Action::ReadTree],
+        (Code::Up, _, true) => send(Command::Unqueue, Purpose::Unqueue),
+        (Code::Tab, ..) if key.shift => next_thinking(state),
+        (Code::Enter, _, true) if state.work.turn => submit(state, When::FollowUp),
+        (Code::Enter, false, false) if !key.shift => enter(state),
+        _ => {
+            let width = state.columns.saturating_sub(3);
+            state.editor.key(key, width);
+            asked_for_files(state)
+        }
+    }
+}
+
+/// A backslash before Enter makes a line; for terminals that cannot tell Shift+Enter.
+fn enter(state: &mut State) -> Vec<Action> {
+    if state.editor.text().ends_with('\\') && state.editor.cursor() == state.editor.text().len() {
+        state.editor.complete(state.editor.cursor() - 1, "\n");
+        return Vec::new();
+    }
+    submit(state, When::Steer)
+}
+
+fn submit(state: &mut State, while_it_works: When) -> Vec<Action> {
+    state.completion = None;
+    let typed = state.editor.text().trim().to_owned();
+    if typed.is_empty() {
+        return Vec::new();
+    }
+    if let Some(actions) = commands::run(state, &typed) {
+        return actions;
+    }
+    let pastes: Vec<(String, String)> =
+        state.editor.pastes.used(&typed).map(|(marker, text)| (marker.clone(), text.clone())).collect();
+    let mut actions = if pastes.is_empty() { Vec::new() } else { vec![Action::KeepPastes(pastes)] };
+    let text = state.editor.take();
+    if let Some(command) = UserCommand::parse(text.trim()) {
+        if state.work.bash.is_some() {
+            state.editor.set(&text);
+            complain(state, "a command of yours is still running; escape stops it");
+            return Vec::new();
+        }
+        if !state.work.is_going_on() {
+            state.work.since = state.now;
+        }
+        state.work.bash = Some((command.command.clone(), String::new()));
+        actions.extend(send(Command::Bash(command), Purpose::Bash));
+        return actions;
+    }
+    let when = if state.work.turn { while_it_works } else { When::Now };
+    let prompt = Command::Prompt { text: text.trim().to_owned(), images: Vec::new(), when };
+    actions.extend(send(prompt, Purpose::Say(typed)));
+    actions
+}
+
+fn escape(state: &mut State, escaped: Option<u64>) -> Vec<Action> {
+    if state.work.is_going_on() {
+        return cancel(state);
+    }
+    if !state.editor.is_empty() {
+        return Vec::new();
+    }
+    if escaped.is_none_or(|at| state.now.saturating_sub(at) > TWICE) {
+        state.escaped = Some(state.now);
+        return Vec::new();
+    }
+    match state.setting.double_escape {
+        DoubleEscape::Tree => vec![Action::ReadTree],
+        DoubleEscape::Fork => {
+            state.wants_fork = true;
+            vec![Action::ReadTree]
+        }
+        DoubleEscape::Nothing => Vec::new(),
+    }
+}
+
+/// Ctrl-C: stops what goes on, empties the editor, and the second time leaves.
+fn stop(state: &mut State, warned: bool) -> Vec<Action> {
+    if state.work.is_going_on() && !state.work.stopping {
+        return cancel(state);
+    }
+    if !state.editor.is_empty() && !warned {
+        state.editor.set("");
+        return Vec::new();
+    }
+    if warned {
+        return vec![Action::Quit];
+    }
+    state.warned = true;
+    tell(state, "ctrl+c again, or ctrl+d, leaves");
+    Vec::new()
+}
+
+fn cancel(state: &mut State) -> Vec<Action> {
+    state.work.stopping = true;
+    send(Command::Cancel, Purpose::Cancel)
+}
+
+fn next_thinking(state: &mut State) -> Vec<Action> {
+    let all = ThinkingLevel::ALL;
+    let at = all.iter().position(|level| *level == state.facts.thinking).unwrap_or(0);
+    let next = all[(at + 1) % all.len()];
+    send(Command::SetThinking(next), Purpose::Change(format!("thinking: {}", next.name())))
+}
+
+/// Keys of an open completion.
+fn completing(state: &mut State, key: Key) -> Option<Vec<Action>> {
+    let completion = state.completion.as_mut()?;
+    match (key.code, key.ctrl || key.alt) {
+        (Code::Escape, _) => state.completion = None,
+        (Code::Up, false) => completion.step(false),
+        (Code::Down, false) => completion.step(true),
+        (Code::Tab, false) if !key.shift => {
+            let (from, text) = (completion.from, completion.chosen()?.text.clone());
+            state.editor.complete(from, &format!("{text} "));
+            state.completion = None;
+        }
+        (Code::Enter, false) if !key.shift => {
+            let (from, text) = (completion.from, completion.chosen()?.text.clone());
+            let whole = state.editor.text()[from..state.editor.cursor()] == *text;
+            let is_command = from == 0 && text.starts_with('/');
+            state.completion = None;
+            if whole {
+                return None;
+            }
+            state.editor.complete(from, &if is_command { text } else { format!("{text} ") });
+            return if is_command { None } else { Some(Vec::new()) };
+        }
+        _ => return None,
+    }
+    Some(Vec::new())
+}
+
+/// Looks what could be completed, and asks for the files if they are needed.
+fn asked_for_files(state: &mut State) -> Vec<Action> {
+    let wants_files = complete(state) && state.files.is_none();
+    if wants_files { vec![Action::ListFiles] } else { Vec::new() }
+}
+
+/// Brings the completion up to date. True if a file is being named.
+pub(super) fn complete(state: &mut State) -> bool {
+    let text = state.editor.text().to_owned();
+    let Some((from, word)) = Completion::word(&text, state.editor.cursor()) else {
+        state.completion = None;
+        return false;
+    };
+    let is_file = word.starts_with('@');
+    state.completion = if is_file {
+        let files = state.files.clone().unwrap_or_default();
+        let fit = |file: &String| Fit { text: format!("@{file}"), told: String::new() };
+        Completion::new(from, word, files.iter().map(fit))
+    } else {
+        let own = commands::all().map(|command| Fit { text: format!("/{}", command.name), told: command.help.to_owned() });
+        let theirs = state.setting.templates.iter().map(|name| Fit { text: format!("/{name}"), told: "template".to_owned() });
+        Completion::new(from, word, own.chain(theirs))
+    };
+    is_file
+}

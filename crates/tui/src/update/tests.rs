@@ -1,0 +1,1 @@
+//! Messages in, screens out.

@@ -1,0 +1,103 @@
+//! The live part of the screen as a function of the state. It is never higher than the terminal: what is still being said
+//! gives way first.
+
+use crate::overlay::Room;
+use crate::screen::Frame;
+use crate::state::State;
+use crate::status::{spinner, status};
+use crate::text::Line;
+use crate::theme::Role;
+use crate::transcript::{block, header, tail};
+
+/// Lines of output shown below a tool that runs.
+const OUTPUT: usize = 6;
+/// Rows of the editor.
+const EDITOR: usize = 10;
+
+pub fn view(state: &State) -> Frame {
+    let mut below: Vec<Line> = Vec::new();
+    below.extend(spinner(state));
+    below.extend(state.notice.clone().map(|line| line.cut(state.columns)));
+    below.push(status(state));
+    let room = Room { columns: state.columns, rows: state.rows.saturating_sub(below.len() + 1).max(3) };
+    let mut middle = match state.overlays.last() {
+        Some(overlay) => overlay.view(room),
+        None => editor(state),
+    };
+    let height = state.rows.saturating_sub(below.len());
+    trim(&mut middle, height);
+    let left = height.saturating_sub(middle.lines.len());
+    let mut above = working(state);
+    above.extend(queued(state));
+    above.push(Line::new());
+    let skip = above.len().saturating_sub(left);
+    let mut lines: Vec<Line> = above.into_iter().skip(skip).collect();
+    let cursor = middle.cursor.map(|(row, column)| (row + lines.len(), column));
+    lines.extend(middle.lines);
+    lines.extend(below);
+    Frame { lines, cursor }
+}
+
+/// What does not fit is left out at the top, but for the cursor's row.
+fn trim(frame: &mut Frame, height: usize) {
+    let over = frame.lines.len().saturating_sub(height);
+    if over > 0 {
+        let row = frame.cursor.map_or(frame.lines.len(), |(row, _)| row);
+        let front = over.min(row);
+        frame.lines.drain(..front);
+        frame.lines.truncate(height);
+        frame.cursor = frame.cursor.map(|(row, column)| (row - front, column));
+    }
+}
+
+fn editor(state: &State) -> Frame {
+    let role = if state.work.turn { Role::Dim } else { Role::Accent };
+    let height = EDITOR.min(state.rows.saturating_sub(3)).max(1);
+    let (mut lines, mut cursor) = state.editor.view(state.columns, height, role);
+    cursor.1 = cursor.1.min(state.columns.saturating_sub(1));
+    if let Some(completion) = &state.completion {
+        let list = completion.view(state.columns);
+        let room = state.rows.saturating_sub(lines.len() + 3);
+        lines.extend(list.into_iter().take(room));
+    } else if state.editor.is_empty() && !state.work.is_going_on() && state.facts.depth == 0 {
+        let hint = "say something, or /help";
+        lines[0].push(Role::Dim, hint);
+    }
+    Frame { lines, cursor: Some(cursor) }
+}
+
+/// The reply as it comes, tools that run, a command of the user's.
+fn working(state: &State) -> Vec<Line> {
+    let look = state.look();
+    let mut lines = state.draft.live(look);
+    if state.work.turn {
+        for call in state.script.waiting() {
+            let mut card = header(call, Role::Accent, look);
+            let printed = state.work.tools.iter().find(|(id, _)| *id == call.id);
+            card.extend(printed.into_iter().flat_map(|(_, text)| tail(text, OUTPUT, look)));
+            lines.extend(block(card));
+        }
+    }
+    if let Some((command, printed)) = &state.work.bash {
+        let mut card = vec![Line::of(Role::User, "! ").with(Role::Text, command).cut(look.width)];
+        card.extend(tail(printed, OUTPUT, look));
+        lines.extend(block(card));
+    }
+    if let Some((of, text)) = state.work.summary.as_ref().filter(|_| state.overlays.is_empty()) {
+        let mut card = vec![Line::of(Role::Accent, &format!("◆ {of}"))];
+        card.extend(tail(text, OUTPUT, look));
+        lines.extend(block(card));
+    }
+    lines
+}
+
+fn queued(state: &State) -> Vec<Line> {
+    let line = |mark: &str, text: &String| Line::of(Role::Accent, mark).with(Role::Dim, text).cut(state.columns);
+    let mut lines: Vec<Line> = state.steering.iter().map(|text| line("next: ", text)).collect();
+    lines.extend(state.follow_up.iter().map(|text| line("then: ", text)));
+    if !lines.is_empty() {
+        lines.push(Line::of(Role::Dim, "alt+up takes them back").cut(state.columns));
+        lines.insert(0, Line::new());
+    }
+    lines
+}

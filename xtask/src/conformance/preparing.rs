@@ -1,0 +1,126 @@
+//! What a summary would be made of: pi's exported functions and Osier's must choose the same entries, cut at the same
+//! places, name the same files and count the same tokens, where `docs/differences.md` does not say otherwise.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Value, json};
+
+use super::reading::sessions;
+use super::{Report, World};
+use crate::{json, peer, place};
+
+pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
+    let files = sessions(&world.dir.join("from-pi"))?;
+    println!("== pi and osier prepare summaries in {} sessions", files.len());
+    let dir = world.dir.join("preparing");
+    std::fs::create_dir_all(&dir)?;
+    let pi = world.peer.tell("prepare", &json!({ "dir": dir, "seed": world.seed, "files": files }))?;
+    let asked: Value = files
+        .iter()
+        .zip(list(&pi["files"]))
+        .map(|(file, cases)| json!({ "file": file, "cases": cases }))
+        .collect();
+    let questions = json!({ "files": asked, "limits": pi["limits"] });
+    let osier = peer::piped(&mut example()?, &questions).context("the example `prepare` failed")?;
+    let osier = json::parse(&osier)?;
+    let mut skipped = 0;
+    for ((file, cases), answers) in files.iter().zip(list(&pi["files"])).zip(list(&osier["files"])) {
+        for (case, answer) in list(cases).iter().zip(list(answers)) {
+            skipped += usize::from(!compare(report, file, case, answer)?);
+        }
+    }
+    let limits: Value = list(&pi["limits"]).iter().map(|case| case["answer"].clone()).collect();
+    report.same(&dir, "shouldCompact", &limits, &osier["limits"]);
+    println!("   {skipped} cases were left out, because pi failed at them");
+    Ok(())
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Whether there was anything to compare.
+fn compare(report: &mut Report, file: &Path, case: &Value, osier: &Value) -> Result<bool> {
+    let what = case["what"].as_str().context("a case without a name")?;
+    let name = match what {
+        "leave" => format!("leave {} for {} within {}: ", case["from"], case["to"], case["budget"]),
+        "cut" => format!("cut at {} keeping {}: ", case["at"], case["keep"]),
+        _ => format!("messages at {}: ", case["at"]),
+    };
+    let osier = unpacked(osier)?;
+    if case["skipped"].is_string() {
+        return Ok(false);
+    }
+    match case.get("among") {
+        Some(allowed) => {
+            let holds = osier.get("firstKept").is_none_or(|kept| list(allowed).contains(kept));
+            let result = holds.then_some(()).with_context(|| format!("keeps from {}", osier["firstKept"]));
+            report.holds(file, &name, result);
+        }
+        None if what == "messages" => {
+            let (mut pi, mut osier) = (case["seen"].clone(), osier);
+            put_aside(&mut pi, &mut osier);
+            report.same(file, &name, &pi, &osier);
+        }
+        None => report.same(file, &name, &case["answer"], &in_question(&case["answer"], osier)),
+    }
+    Ok(true)
+}
+
+/// Messages come as texts.
+fn unpacked(answer: &Value) -> Result<Value> {
+    let mut answer = answer.clone();
+    if let Some(told) = answer.get_mut("told") {
+        *told = list(told)
+            .iter()
+            .map(|text| json::parse(text.as_str().unwrap_or_default().as_bytes()))
+            .collect::<Result<Vec<_>>>()?
+            .into();
+    }
+    Ok(answer)
+}
+
+/// What pi has no comparable answer to.
+fn put_aside(pi: &mut Value, osier: &mut Value) {
+    let (Some(pi), Some(osier)) = (pi.as_array_mut(), osier.as_array_mut()) else { return };
+    for (pi, osier) in pi.iter().zip(osier) {
+        for key in ["tokens", "text"] {
+            if pi[key].is_null() {
+                osier[key] = Value::Null;
+            }
+        }
+    }
+}
+
+/// Only the fields that pi's answer has. Where nothing fits into the budget, pi tells nothing and Osier a beginning.
+fn in_question(pi: &Value, mut osier: Value) -> Value {
+    let tells_beginning = pi.get("told").is_some_and(|told| list(told).is_empty()) && list(&osier["told"]).len() == 1;
+    if let Some(fields) = osier.as_object_mut() {
+        fields.retain(|key, _| pi.get(key).is_some());
+        if tells_beginning {
+            fields.insert("told".to_owned(), pi["told"].clone());
+            fields.insert("tokens".to_owned(), pi["tokens"].clone());
+        }
+        if let Some(files) = fields.get_mut("files").and_then(Value::as_object_mut) {
+            files.values_mut().for_each(sort);
+        }
+    }
+    osier
+}
+
+/// JavaScript sorts by UTF-16 units and Rust by characters.
+fn sort(paths: &mut Value) {
+    if let Some(paths) = paths.as_array_mut() {
+        paths.sort_by_key(|path| path.as_str().map(|path| path.encode_utf16().collect::<Vec<_>>()));
+    }
+}
+
+fn example() -> Result<Command> {
+    println!("== cargo build -p osier-tree --example prepare");
+    let mut cargo = place::cargo()?;
+    cargo.args(["build", "--quiet", "-p", "osier-tree", "--example", "prepare"]);
+    ensure!(cargo.stderr(Stdio::inherit()).status()?.success(), "the example does not build");
+    Ok(Command::new(place::target()?.join("debug/examples/prepare")))
+}
