@@ -123,13 +123,13 @@ function leave(pi, sm, from, to, budget) {
 	const { messages, fileOps, totalTokens } = pi.prepareBranchEntries(scope, budget);
 	for (const compaction of scope.filter((entry) => entry.type === "compaction")) addDetails(fileOps, compaction);
 	return {
-		answer: { ancestor: commonAncestorId, entries: entries.map((entry) => entry.id), told: messages, tokens: totalTokens, files: fileLists(fileOps) },
+		answer: { ancestor: commonAncestorId, entries: entries.map((entry) => entry.id), told: messages.filter((message) => message.summary !== ""), tokens: totalTokens, files: fileLists(fileOps) },
 	};
 }
 
 /** Of what is left, what the model saw: the last compaction, what it kept, and what came after it. */
 function inContext(entries, path) {
-	const said = (entry) => entry.type !== "compaction" && !(entry.type === "branch_summary" && !entry.summary);
+	const said = (entry) => entry.type !== "compaction";
 	const at = entries.findLastIndex((entry) => entry.type === "compaction");
 	if (at < 0) return entries.filter(said);
 	const kept = path.findIndex((entry) => entry.id === entries[at].firstKeptEntryId);
@@ -167,6 +167,7 @@ function judged(branch, prepared) {
 	const isBarrier = (entry) => entry.type === "compaction" || roleOf(entry) === "system";
 	const firstKept = path[path.slice(first, cut).findLastIndex(isBarrier) + 1 + first].id;
 	const told = [...prepared.messagesToSummarize, ...prepared.turnPrefixMessages].filter(isTold);
+	for (const entry of path.slice(0, first)) if (entry.type === "branch_summary") addDetails(prepared.fileOps, entry);
 	if (told.length === 0) return { answer: { nothing: "TooSmall" } }; // roles that nobody knows are no conversation
 	return {
 		answer: {

@@ -131,7 +131,7 @@ function label(sm, r) {
 
 function summary(sm, r) {
 	const target = r.chance(0.15) ? null : (anyId(sm, r) ?? null);
-	sm.branchWithSummary(target, r.chance(0.1) ? "" : text(r), r.chance(0.4) ? { readFiles: [], modifiedFiles: [] } : undefined, r.chance(0.2) || undefined);
+	sm.branchWithSummary(target, r.chance(0.1) ? "" : text(r), r.chance(0.4) ? { readFiles: [text(r, 1)], modifiedFiles: ["b"] } : undefined, r.chance(0.2) || undefined);
 }
 
 function goTo(sm, r) {

@@ -45,6 +45,10 @@ struct Files {
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let quick = args.flag("--quick");
     let with_peer = args.flag("--peer");
+    if args.flag("--mysql") {
+        args.finish()?;
+        return crate::mysql::bench(quick);
+    }
     let dir = args.value("--dir")?;
     let given = args.value("--osier")?;
     args.finish()?;

@@ -7,6 +7,7 @@ mod conformance;
 mod json;
 mod licences;
 mod live;
+mod mysql;
 mod osier;
 mod peer;
 mod place;
@@ -32,6 +33,7 @@ usage: cargo xtask CHORE [OPTIONS]
   bench              measures CPU and memory of osier on generated sessions
                      --peer         pi on the same files, with ratios (needs npm)
                      --quick        a tenth of the size, fewer rounds
+                     --mysql        the store in a database instead, beside the bare driver
                      --dir DIR      where the files go (target/bench)
                      --osier BIN    use this binary instead of building one
   live               the agent against llama.cpp with a small real model (needs Python)

@@ -102,10 +102,14 @@ impl Osier {
         succeed(&mut self.sessions("rename", file, &[name])).map(drop)
     }
 
-    /// Goes to an entry, or to `root`: as a person chooses it, or `exact`ly there.
-    pub(crate) fn go(&self, file: &Path, entry: &str, exact: bool) -> Result<()> {
-        let rest: &[&str] = if exact { &[entry, "--exact"] } else { &[entry] };
-        succeed(&mut self.sessions("move", file, rest)).map(drop)
+    /// Goes to an entry, or to `root`, as a person chooses it. One cannot go on from everywhere.
+    pub(crate) fn go(&self, file: &Path, entry: &str) -> Result<Done> {
+        attempt(&mut self.sessions("move", file, &[entry]))
+    }
+
+    /// Goes to exactly this entry.
+    pub(crate) fn go_exactly(&self, file: &Path, entry: &str) -> Result<()> {
+        succeed(&mut self.sessions("move", file, &[entry, "--exact"])).map(drop)
     }
 
     pub(crate) fn undo(&self, file: &Path) -> Result<Done> {

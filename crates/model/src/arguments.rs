@@ -26,7 +26,7 @@ pub(crate) fn whole(json: &str) -> Option<Map<String, Value>> {
 }
 
 /// The arguments as far as they came: good for showing and for storing, never for running.
-pub fn mended(json: &str) -> Map<String, Value> {
+pub(crate) fn mended(json: &str) -> Map<String, Value> {
     if let Some(arguments) = whole(json) {
         return arguments;
     }

@@ -7,13 +7,15 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
+use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 
 use crate::surroundings::Surroundings;
 
 /// A command that asks somebody for a password must not hold up a turn for ever.
 const PATIENCE: Duration = Duration::from_secs(20);
-const LONGEST_FILE: u64 = 64 << 10;
+/// Of a key file, and of what a command prints.
+const LONGEST: u64 = 64 << 10;
 
 /// Where to look for a key.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -81,7 +83,7 @@ fn check(path: &Path) -> Result<(), String> {
     let shown = path.display();
     let about =
         std::fs::metadata(path).map_err(|error| format!("cannot read the key file {shown}: {error}"))?;
-    if !about.is_file() || about.len() > LONGEST_FILE {
+    if !about.is_file() || about.len() > LONGEST {
         return Err(format!("{shown} is not a key file"));
     }
     #[cfg(unix)]
@@ -109,16 +111,21 @@ async fn run(command: &str, patience: Duration) -> Result<SecretString, String> 
         .kill_on_drop(true);
     #[cfg(unix)]
     shell.process_group(0);
-    let child = shell.spawn().map_err(|error| format!("cannot run the key command: {error}"))?;
+    let mut child = shell.spawn().map_err(|error| format!("cannot run the key command: {error}"))?;
     let _group = Group(child.id());
-    match tokio::time::timeout(patience, child.wait_with_output()).await {
+    let mut printed = Vec::new();
+    let running = async {
+        if let Some(stdout) = child.stdout.take() {
+            stdout.take(LONGEST).read_to_end(&mut printed).await?;
+        }
+        child.wait().await
+    };
+    match tokio::time::timeout(patience, running).await {
         Err(_) => Err(format!("the key command took longer than {} s", patience.as_secs_f64())),
         Ok(Err(error)) => Err(format!("cannot run the key command: {error}")),
-        Ok(Ok(output)) if !output.status.success() => {
-            Err(format!("the key command failed ({})", output.status))
-        }
-        Ok(Ok(output)) => {
-            let text = String::from_utf8_lossy(&output.stdout);
+        Ok(Ok(status)) if !status.success() => Err(format!("the key command failed ({status})")),
+        Ok(Ok(_)) => {
+            let text = String::from_utf8_lossy(&printed);
             let key = secret(text.trim().lines().next().unwrap_or_default().to_owned());
             if key.expose_secret().is_empty() {
                 Err("the key command printed nothing".to_owned())
@@ -190,6 +197,7 @@ mod tests {
             async move { shown(source.fetch_within(&Surroundings::none(), Duration::from_millis(millis)).await) }
         };
         assert_eq!(fetch("echo key-1; echo more", 5_000).await, Ok("key-1".to_owned()));
+        assert!(fetch("yes", 30_000).await.unwrap_err().contains("failed"), "it is not listened to for ever");
         assert_eq!(fetch("true", 5_000).await, Err("the key command printed nothing".to_owned()));
         assert!(fetch("echo secret; exit 3", 5_000).await.unwrap_err().contains("failed"));
         assert_eq!(

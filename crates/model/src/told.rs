@@ -12,8 +12,7 @@ const SHORTEST_PART: usize = 8;
 
 /// See the module.
 pub(crate) fn presentable(text: &str, secrets: &[&SecretString]) -> String {
-    let text: String = text.chars().take(LONGEST).collect::<String>() + "…";
-    let words = scrubbed(&text, secrets);
+    let words = scrubbed(text, secrets);
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &words[..at]),

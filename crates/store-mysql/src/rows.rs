@@ -224,11 +224,21 @@ pub(crate) async fn write_heads(
     changed: &[Seq],
     heads: &Heads,
 ) -> Result<(), Failure> {
-    for seq in changed {
-        let query =
-            sqlx::query("UPDATE osier_entries SET head = ? WHERE session = ? AND generation = ? AND seq = ?");
-        let query = query.bind(record::encode(heads.get(*seq)).to_vec());
-        let query = query.bind(place.session).bind(place.generation).bind(seq.index() as u32);
+    for group in changed.chunks(MOST_ROWS) {
+        let cases = vec!["WHEN ? THEN ?"; group.len()].join(" ");
+        let marks = vec!["?"; group.len()].join(",");
+        let sql = format!(
+            "UPDATE osier_entries SET head = CASE seq {cases} END
+             WHERE session = ? AND generation = ? AND seq IN ({marks})"
+        );
+        let mut query = sqlx::query(AssertSqlSafe(sql));
+        for seq in group {
+            query = query.bind(seq.index() as u32).bind(record::encode(heads.get(*seq)).to_vec());
+        }
+        query = query.bind(place.session).bind(place.generation);
+        for seq in group {
+            query = query.bind(seq.index() as u32);
+        }
         query.execute(&mut *connection).await?;
     }
     Ok(())

@@ -194,7 +194,10 @@ fn other(script: &mut Script, word: &str, rest: &str) {
         "omit" => (planned(tree.plan_context_edit(at, script.id(rest), None)), format!("omit {rest}")),
         "edit" => {
             let (target, said) = pair();
-            (planned(tree.plan_context_edit(at, script.id(target), Some(&json!(sized(said))))), said.to_owned())
+            (
+                planned(tree.plan_context_edit(at, script.id(target), Some(&json!(sized(said))))),
+                said.to_owned(),
+            )
         }
         "compact" => {
             let keep = rest.strip_prefix("keep ").expect("compact keep X TEXT");

@@ -25,7 +25,7 @@ impl Seal {
 
 /// Refuses a file that is another one, or has another content, than the one shown. Without a seal nothing was shown.
 pub(crate) fn check_old(ctx: &ToolContext, place: &Place, old: Option<&[u8]>) -> Result<()> {
-    let Some(seal) = ctx.seal.as_ref().filter(|_| false) else { return Ok(()) };
+    let Some(seal) = &ctx.seal else { return Ok(()) };
     let what = match () {
         () if seal.real != place.real => "leads to another place than",
         () if seal.old.is_some() && old.is_none() => "is no longer there as",

@@ -30,7 +30,7 @@ fn a_message_is_guessed_by_its_characters() {
         r#"{"role":"odd","content":"12345"}"#,
     ];
     let guesses: Vec<String> =
-        messages.iter().map(|message| format!("{:5} {message}\n", guess(message))).collect();
+        messages.iter().map(|message| format!("{:<5} {message}\n", guess(message))).collect();
     expect![[r#"
             2 {"role":"user","content":"12345"}
             2 {"role":"user","content":[{"type":"text","text":"12"},{"type":"text","text":"345"}]}

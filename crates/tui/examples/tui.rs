@@ -14,7 +14,7 @@ use osier_tree::Header;
 use osier_tree::projection::card::short_id;
 use osier_tui::msg::Which;
 use osier_tui::state::Setting;
-use osier_tui::theme::{Depth, Theme};
+use osier_tui::theme::{Theme, depth, is_light};
 use osier_tui::{Host, Setup, run};
 
 type Failure = Box<dyn std::error::Error>;
@@ -32,7 +32,11 @@ impl Folder {
         let registry = Arc::new(Registry::built_in());
         let model = registry.find("offline")?;
         let models = Models::new(registry.clone(), Surroundings::none());
-        let tools = ToolContext::new(&self.cwd, self.folder.join("output"), osier_tools::Env::new(std::env::vars_os()));
+        let tools = ToolContext::new(
+            &self.cwd,
+            self.folder.join("output"),
+            osier_tools::Env::new(std::env::vars_os()),
+        );
         let mut parts = Parts::new(Arc::new(models), registry, model, Arc::new(Tools::standard()), tools);
         parts.attended = true;
         parts.briefing = Arc::new(Facts { cwd: self.cwd.clone(), ..facts() });
@@ -100,8 +104,10 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
 }
 
 fn setup(cwd: &Path) -> Setup {
-    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    let depth = if colours { Depth::Many } else { Depth::None };
+    let variable = |name: &str| std::env::var(name).ok();
+    let [none, term, many, ground] = ["NO_COLOR", "TERM", "COLORTERM", "COLORFGBG"].map(variable);
+    let depth = depth(none.as_deref(), term.as_deref(), many.as_deref());
+    let theme = if is_light(ground.as_deref()) { Theme::light() } else { Theme::dark() };
     let name = cwd.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let setting = Setting {
         directory: name,
@@ -114,5 +120,5 @@ fn setup(cwd: &Path) -> Setup {
         ],
         ..Setting::default()
     };
-    Setup { setting, theme: Theme::dark().with_depth(depth), first: None }
+    Setup { setting, theme: theme.with_depth(depth), first: None }
 }

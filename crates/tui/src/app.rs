@@ -3,6 +3,7 @@
 
 mod doing;
 mod editing;
+mod images;
 mod reading;
 
 use std::io::{BufWriter, Stdout};
@@ -67,7 +68,11 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         worker,
         host,
         state: State::new(setup.setting, columns.into(), rows.into()),
-        screen: Screen::new(BufWriter::with_capacity(1 << 16, std::io::stdout()), setup.theme, columns.into()),
+        screen: Screen::new(
+            BufWriter::with_capacity(1 << 16, std::io::stdout()),
+            setup.theme,
+            columns.into(),
+        ),
         events,
         answers,
         began,

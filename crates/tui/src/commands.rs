@@ -75,9 +75,10 @@ pub(crate) fn run(state: &mut State, typed: &str) -> Option<Vec<Action>> {
     if name.starts_with("skill:") || state.setting.templates.iter().any(|template| template == name) {
         return None;
     }
-    let near = ALL.iter().map(|spec| spec.name).max_by(|a, b| {
-        strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name))
-    });
+    let near = ALL
+        .iter()
+        .map(|spec| spec.name)
+        .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
     complain(state, &format!("there is no command /{name}; did you mean /{}?", near.unwrap_or("help")));
     Some(Vec::new())
 }

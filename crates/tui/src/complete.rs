@@ -32,7 +32,9 @@ impl Completion {
         if before.starts_with('/') && !before.contains(char::is_whitespace) {
             return Some((0, before));
         }
-        let from = before.rfind(char::is_whitespace).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        let from = before
+            .rfind(char::is_whitespace)
+            .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
         before[from..].starts_with('@').then_some((from, &before[from..]))
     }
 
@@ -45,11 +47,14 @@ impl Completion {
         let mut fits: Vec<(u32, Fit)> = all
             .into_iter()
             .filter_map(|fit| {
-                let word = nucleo_matcher::Utf32Str::new(fit.text.trim_start_matches(['/', '@']), &mut letters);
+                let word =
+                    nucleo_matcher::Utf32Str::new(fit.text.trim_start_matches(['/', '@']), &mut letters);
                 pattern.score(word, &mut matcher).map(|score| (score, fit))
             })
             .collect();
-        fits.sort_by(|(a, one), (b, other)| b.cmp(a).then(one.text.len().cmp(&other.text.len())).then(one.text.cmp(&other.text)));
+        fits.sort_by(|(a, one), (b, other)| {
+            b.cmp(a).then(one.text.len().cmp(&other.text.len())).then(one.text.cmp(&other.text))
+        });
         let fits: Vec<Fit> = fits.into_iter().map(|(_, fit)| fit).take(50).collect();
         (!fits.is_empty()).then_some(Completion { from, fits, at: 0 })
     }
@@ -65,7 +70,8 @@ impl Completion {
 
     pub fn view(&self, columns: usize) -> Vec<Line> {
         let from = (self.at + 1).saturating_sub(MOST);
-        let wide = self.fits.iter().map(|fit| crate::text::width(&fit.text)).max().unwrap_or(0).min(columns / 2);
+        let wide =
+            self.fits.iter().map(|fit| crate::text::width(&fit.text)).max().unwrap_or(0).min(columns / 2);
         let shown = self.fits.iter().enumerate().skip(from).take(MOST).map(|(at, fit)| {
             let pad = " ".repeat(wide.saturating_sub(crate::text::width(&fit.text)));
             let selected = at == self.at;
@@ -94,7 +100,8 @@ mod tests {
 
     #[test]
     fn the_best_fit_comes_first() {
-        let all = ["@src/main.rs", "@src/map.rs", "@README.md"].map(|text| Fit { text: text.into(), told: String::new() });
+        let all = ["@src/main.rs", "@src/map.rs", "@README.md"]
+            .map(|text| Fit { text: text.into(), told: String::new() });
         let found = Completion::new(0, "@main", all.clone()).unwrap();
         assert_eq!(found.chosen().unwrap().text, "@src/main.rs");
         assert_eq!(found.fits.len(), 1);

@@ -11,7 +11,7 @@ use crate::transcript::{Look, assistant, block};
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
-pub struct Draft {
+pub(crate) struct Draft {
     pub id: Option<Arc<str>>,
     blocks: Vec<Block>,
     /// How many lines of it are printed.
@@ -28,12 +28,12 @@ enum Block {
 }
 
 impl Draft {
-    pub fn new(id: Arc<str>) -> Draft {
+    pub(crate) fn new(id: Arc<str>) -> Draft {
         Draft { id: Some(id), ..Draft::default() }
     }
 
     /// Takes a piece in; gives the lines that are certain now.
-    pub fn push(&mut self, delta: &str, look: Look<'_>) -> Vec<Line> {
+    pub(crate) fn push(&mut self, delta: &str, look: Look<'_>) -> Vec<Line> {
         let Ok(delta) = serde_json::from_str::<Value>(delta) else { return Vec::new() };
         let piece = delta["delta"].as_str().unwrap_or_default();
         match (delta["type"].as_str().unwrap_or_default(), self.blocks.last_mut()) {
@@ -52,12 +52,12 @@ impl Draft {
     }
 
     /// The screen was cleared: nothing of it is printed.
-    pub fn unprint(&mut self) {
+    pub(crate) fn unprint(&mut self) {
         (self.printed, self.stable) = (0, 0);
     }
 
     /// The number of letters so far, for the one who waits.
-    pub fn written(&self) -> usize {
+    pub(crate) fn written(&self) -> usize {
         let count = |block: &Block| match block {
             Block::Text(text) | Block::Thinking(text) => text.chars().count(),
             Block::Call { written, .. } => *written,
@@ -66,7 +66,7 @@ impl Draft {
     }
 
     /// What it does at this moment.
-    pub fn doing(&self) -> &'static str {
+    pub(crate) fn doing(&self) -> &'static str {
         match self.blocks.last() {
             None => "waiting",
             Some(Block::Thinking(_)) => "thinking",
@@ -76,7 +76,7 @@ impl Draft {
     }
 
     /// The lines that are not printed yet.
-    pub fn live(&self, look: Look<'_>) -> Vec<Line> {
+    pub(crate) fn live(&self, look: Look<'_>) -> Vec<Line> {
         let mut lines = self.drawn(None, look);
         lines.drain(..self.printed.min(lines.len()));
         if let Some(Block::Call { name, written }) = self.blocks.last() {
@@ -87,7 +87,7 @@ impl Draft {
     }
 
     /// What is left to print of the stored reply.
-    pub fn rest(&self, mut stored: Vec<Line>) -> Vec<Line> {
+    pub(crate) fn rest(&self, mut stored: Vec<Line>) -> Vec<Line> {
         stored.drain(..self.printed.min(stored.len()));
         stored
     }
@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn a_streamed_reply_ends_up_as_the_stored_one() {
         let look = Look { width: 24, ..Look::default() };
-        let content = json!([{ "type": "thinking", "thinking": "hm\nlong" }, { "type": "text", "text": TEXT }]);
+        let content =
+            json!([{ "type": "thinking", "thinking": "hm\nlong" }, { "type": "text", "text": TEXT }]);
         let stored = block(assistant(&json!({ "content": content }), look));
         for size in [1, 2, 3, 7, 20, 1000] {
             let mut draft = Draft::default();

@@ -101,7 +101,8 @@ impl Editor {
             (_, _, Code::Home) | (true, false, Code::Char('a')) => self.at = self.line_start(self.at),
             (_, _, Code::End) | (true, false, Code::Char('e')) => self.at = self.line_end(self.at),
             (false, false, Code::Backspace) | (true, false, Code::Char('h')) => {
-                let from = self.pastes.marker_before(&self.text, self.at).unwrap_or_else(|| self.before(self.at));
+                let from =
+                    self.pastes.marker_before(&self.text, self.at).unwrap_or_else(|| self.before(self.at));
                 self.erase(from, self.at, false);
             }
             (_, _, Code::Backspace) | (true, false, Code::Char('w')) => {

@@ -32,3 +32,4 @@ pub use app::run;
 pub use error::Error;
 pub use host::{Host, Setup};
 pub use screen::Frame;
+pub use terminal::Terminal;

@@ -7,14 +7,14 @@ mod table;
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-pub use highlight::highlight;
+pub(crate) use highlight::highlight;
 
 use crate::text::{Line, Style, hard_wrap, width, wrap};
 use crate::theme::Role;
 use table::Table;
 
 /// Draws Markdown. Words that have no style of their own get this one.
-pub fn markdown(text: &str, role: Role, most: usize) -> Vec<Line> {
+pub(crate) fn markdown(text: &str, role: Role, most: usize) -> Vec<Line> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut page = Page::new(role, most.max(8));
     for event in Parser::new_ext(text, options) {

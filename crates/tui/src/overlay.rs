@@ -31,6 +31,8 @@ use crate::screen::Frame;
 pub(crate) struct Room {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
+    /// Milliseconds since the start.
+    pub(crate) now: u64,
 }
 
 /// What a component wants.

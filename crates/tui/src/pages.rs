@@ -17,7 +17,11 @@ pub(crate) fn usage(report: &UsageReport, columns: usize) -> Vec<Line> {
             usage.requests,
             format_cost(usage.cost)
         );
-        lines.push(Line::of(Role::Text, &format!("  {:<28}", one_line(name, 28))).with(Role::Dim, &told).cut(columns));
+        lines.push(
+            Line::of(Role::Text, &format!("  {:<28}", one_line(name, 28)))
+                .with(Role::Dim, &told)
+                .cut(columns),
+        );
     };
     row("the session", &report.session);
     row("this path", &report.path);
@@ -34,7 +38,10 @@ pub(crate) fn usage(report: &UsageReport, columns: usize) -> Vec<Line> {
 /// The models there are.
 pub(crate) fn models(names: &[String], now: &str) -> Vec<Line> {
     let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), "Models")];
-    let row = |name: &String| Line::of(Role::Text, &format!("  {name}")).with(Role::Active, if name == now { "  ← now" } else { "" });
+    let row = |name: &String| {
+        Line::of(Role::Text, &format!("  {name}"))
+            .with(Role::Active, if name == now { "  ← now" } else { "" })
+    };
     lines.extend(names.iter().map(row));
     lines.push(Line::of(Role::Dim, "/model NAME chooses one"));
     lines
@@ -44,7 +51,8 @@ pub(crate) fn models(names: &[String], now: &str) -> Vec<Line> {
 pub(crate) fn comparison(comparison: &Comparison, columns: usize) -> Vec<Line> {
     let common = comparison.common_id.as_deref().unwrap_or("the beginning");
     let mut lines = vec![
-        Line::of(Style::from(Role::Accent).bold(), "Two branches").with(Role::Dim, &format!(" that part at {common}")),
+        Line::of(Style::from(Role::Accent).bold(), "Two branches")
+            .with(Role::Dim, &format!(" that part at {common}")),
     ];
     if columns < 72 {
         lines.extend(side(&comparison.left, columns));
@@ -87,8 +95,7 @@ fn side(side: &Side, columns: usize) -> Vec<Line> {
     }
     for said in &side.said {
         let role = if said.role == "user" { Role::User } else { Role::Text };
-        let who = if said.role.is_empty() { said.kind } else { said.role };
-        lines.push(Line::of(role, &format!("{who}: {}", one_line(&said.text, 300))));
+        lines.push(Line::of(role, &one_line(&said.text, 300)));
     }
     if side.left_out > 0 {
         lines.push(Line::of(Role::Dim, &format!("… {} more", side.left_out)));

@@ -21,7 +21,7 @@ pub struct Frame {
 
 /// See the module.
 #[derive(Debug)]
-pub struct Screen<W> {
+pub(crate) struct Screen<W> {
     out: W,
     theme: Theme,
     columns: usize,
@@ -32,20 +32,16 @@ pub struct Screen<W> {
 }
 
 impl<W: Write> Screen<W> {
-    pub fn new(out: W, theme: Theme, columns: usize) -> Screen<W> {
+    pub(crate) fn new(out: W, theme: Theme, columns: usize) -> Screen<W> {
         Screen { out, theme, columns, shown: Vec::new(), row: 0 }
     }
 
-    pub fn out(&mut self) -> &mut W {
+    pub(crate) fn out(&mut self) -> &mut W {
         &mut self.out
     }
 
-    pub fn set_theme(&mut self, theme: Theme) {
-        self.theme = theme;
-    }
-
     /// The terminal has another width now. What was live is cleared away; the next frame draws it anew.
-    pub fn resize(&mut self, columns: usize) -> io::Result<()> {
+    pub(crate) fn resize(&mut self, columns: usize) -> io::Result<()> {
         let columns = columns.max(1);
         let rows = |width: &usize| width.saturating_sub(1) / columns;
         let broken: usize = self.shown.iter().take(self.row + 1).map(|(_, width)| rows(width)).sum();
@@ -58,13 +54,13 @@ impl<W: Write> Screen<W> {
     }
 
     /// Begins with an empty screen. What was there stays in the terminal's memory as far as it keeps it.
-    pub fn clear(&mut self) -> io::Result<()> {
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
         self.forget();
         self.out.write_all(b"\x1b[2J\x1b[H")
     }
 
     /// Puts finished lines above the live ones, and draws those.
-    pub fn draw(&mut self, finished: &[Line], frame: &Frame) -> io::Result<()> {
+    pub(crate) fn draw(&mut self, finished: &[Line], frame: &Frame) -> io::Result<()> {
         let lines: Vec<(String, usize)> =
             frame.lines.iter().map(|line| (self.painted(line), line.width())).collect();
         let mut bytes = String::from("\x1b[?2026h\x1b[?25l");
@@ -99,7 +95,7 @@ impl<W: Write> Screen<W> {
     }
 
     /// Leaves the live part behind as the last thing on the screen, and the cursor below it.
-    pub fn leave(&mut self, finished: &[Line]) -> io::Result<()> {
+    pub(crate) fn leave(&mut self, finished: &[Line]) -> io::Result<()> {
         self.draw(finished, &Frame::default())?;
         self.forget();
         self.out.write_all(b"\x1b[J\x1b[?25h")?;
@@ -190,7 +186,8 @@ mod tests {
 
         #[track_caller]
         fn check(&self, expected: Expect) {
-            let rows: Vec<String> = self.parser.screen().rows(0, 12).map(|row| row.trim_end().to_owned()).collect();
+            let rows: Vec<String> =
+                self.parser.screen().rows(0, 12).map(|row| row.trim_end().to_owned()).collect();
             expected.assert_eq(&(rows.join("\n").trim_end().to_owned() + "\n"));
         }
     }

@@ -22,7 +22,11 @@ pub(crate) fn status(state: &State) -> Line {
         ThinkingLevel::Off => facts.model.clone(),
         level => format!("{} · {}", facts.model, level.name()),
     };
-    let tips = if facts.tips > 1 { format!("#{} of {} branches", facts.depth, facts.tips) } else { format!("#{}", facts.depth) };
+    let tips = if facts.tips > 1 {
+        format!("#{} of {} branches", facts.depth, facts.tips)
+    } else {
+        format!("#{}", facts.depth)
+    };
     let cost = if facts.cost > 0.0 { format_cost(facts.cost) } else { String::new() };
     let name = facts.name.clone().unwrap_or_else(|| facts.session.clone());
     // By how much each is missed.

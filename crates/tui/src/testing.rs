@@ -5,7 +5,7 @@ use std::sync::Arc;
 use expect_test::Expect;
 use osier_agent::{Event, Live, Navigated, Question, Reply};
 use osier_session::{CursorId, Event as SessionEvent};
-use osier_store::{MemoryStore, Store, Texts, Version};
+use osier_store::{MemoryStore, Store, Texts};
 use osier_testkit::Script;
 use osier_tools::approvals::Why;
 use osier_tools::{Allowance, Change, ToolCall};
@@ -24,8 +24,8 @@ pub(crate) fn forest(script: &Script) -> Forest {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let texts: Texts = runtime.block_on(async {
         let store = MemoryStore::default();
-        store.create(&Header::new("s", 0, "/x"), &script.lines).await.unwrap();
-        store.previews("s", Version { generation: 0, entries: script.lines.len() }).await.unwrap()
+        let made = store.create(&Header::new("s", 0, "/x"), &script.lines).await.unwrap();
+        store.previews("s", made.version).await.unwrap()
     });
     Forest { tree: Arc::new(script.tree.clone()), leaf: script.tree.leaf(), texts: Arc::new(texts) }
 }
@@ -44,7 +44,8 @@ impl Desk {
     pub(crate) fn new(columns: u16, rows: u16) -> Desk {
         let setting = Setting { directory: "work".to_owned(), cwd: "/work".to_owned(), ..Setting::default() };
         let mut state = State::new(setting, columns.into(), rows.into());
-        state.facts = Facts { model: "a/model".to_owned(), session: "5e551011".to_owned(), ..Facts::default() };
+        state.facts =
+            Facts { model: "a/model".to_owned(), session: "5e551011".to_owned(), ..Facts::default() };
         let mut desk = Desk {
             state,
             screen: Screen::new(Vec::new(), Theme::dark(), columns.into()),
@@ -177,7 +178,11 @@ impl Desk {
 
 pub(crate) fn question(command: &str, offers: &[&str]) -> Question {
     Question {
-        call: ToolCall { id: "c1".into(), name: "bash".into(), arguments: serde_json::json!({ "command": command }) },
+        call: ToolCall {
+            id: "c1".into(),
+            name: "bash".into(),
+            arguments: serde_json::json!({ "command": command }),
+        },
         what: Change::Command { command: command.to_owned() },
         why: Why::Runs,
         offers: offers.iter().map(|offer| Allowance::parse(offer)).collect(),

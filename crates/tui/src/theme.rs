@@ -2,8 +2,10 @@
 //! falls back to the built-in dark theme.
 
 mod colour;
+mod detect;
 
 pub use colour::{Colour, Depth};
+pub use detect::{depth, is_light};
 
 use crate::text::Style;
 
@@ -128,7 +130,10 @@ mod tests {
         let (theme, problems) = Theme::parse("acent = \"red\"\nbad = \"reddish\"\nlabel = \"#ff0000\"\n");
         assert_eq!(problems[0], "line 1: there is no colour acent; did you mean accent?");
         assert!(problems[1].starts_with("line 2: reddish is no colour"), "{problems:?}");
-        assert!(problems[2].starts_with("not named, so the dark theme's are used: text, dim"), "{problems:?}");
+        assert!(
+            problems[2].starts_with("not named, so the dark theme's are used: text, dim"),
+            "{problems:?}"
+        );
         assert_eq!(theme.begin(Role::Bad.into()), Theme::dark().begin(Role::Bad.into()));
         assert_eq!(theme.with_depth(Depth::True).begin(Role::Label.into()), "\x1b[38;2;255;0;0m");
     }

@@ -13,7 +13,7 @@ use osier_tree::projection::json::entry_json;
 use osier_tree::{Kind, Role as Speaker};
 use serde_json::Value;
 
-pub use card::Call;
+pub(crate) use card::Call;
 pub(crate) use card::{header, tail};
 
 use crate::markdown::markdown;
@@ -23,7 +23,7 @@ use folded::fold;
 
 /// How things are to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Look<'a> {
+pub(crate) struct Look<'a> {
     pub width: usize,
     /// The user's home folder, which is written `~`.
     pub home: Option<&'a str>,
@@ -33,26 +33,26 @@ pub struct Look<'a> {
 
 /// Draws one entry after the other. Keeps the calls that wait for a result, and nothing else.
 #[derive(Debug, Clone, Default)]
-pub struct Script {
+pub(crate) struct Script {
     waiting: Vec<Call>,
 }
 
 impl Script {
     /// What a stored line adds.
-    pub fn line(&mut self, line: &[u8], look: Look<'_>) -> Vec<Line> {
+    pub(crate) fn line(&mut self, line: &[u8], look: Look<'_>) -> Vec<Line> {
         let Ok(entry) = read_entry(line) else { return Vec::new() };
         let Ok(body) = serde_json::from_slice::<Value>(&entry_json(&entry)) else { return Vec::new() };
         self.entry(entry.kind, entry.role, &body, look)
     }
 
     /// Calls that got no result.
-    pub fn settle(&mut self, look: Look<'_>) -> Vec<Line> {
+    pub(crate) fn settle(&mut self, look: Look<'_>) -> Vec<Line> {
         let waiting = std::mem::take(&mut self.waiting);
         waiting.iter().flat_map(|call| block(card::interrupted(call, look))).collect()
     }
 
     /// The calls that wait for a result.
-    pub fn waiting(&self) -> &[Call] {
+    pub(crate) fn waiting(&self) -> &[Call] {
         &self.waiting
     }
 
@@ -70,7 +70,9 @@ impl Script {
             (Kind::Message, _) => markdown(&text_of(&message["content"]), Role::Dim, look.width),
             (Kind::CustomMessage, _) => custom(body, look),
             (Kind::Compaction, _) => {
-                let tokens = body["tokensBefore"].as_u64().map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
+                let tokens = body["tokensBefore"]
+                    .as_u64()
+                    .map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
                 summary(&format!("compaction{}", tokens.unwrap_or_default()), body, look)
             }
             (Kind::BranchSummary, _) => summary("summary of the branch that was left", body, look),
@@ -90,7 +92,9 @@ impl Script {
         let id = message["toolCallId"].as_str().unwrap_or_default();
         let call = match self.waiting.iter().position(|call| call.id == id) {
             Some(at) => self.waiting.remove(at),
-            None => Call { id: id.to_owned(), name: word(message, "toolName").to_owned(), arguments: Value::Null },
+            None => {
+                Call { id: id.to_owned(), name: word(message, "toolName").to_owned(), arguments: Value::Null }
+            }
         };
         card::draw(&call, message, look)
     }

@@ -12,7 +12,7 @@ use crate::key::Input;
 use crate::msg::{Action, Forest, Joined, Msg, Path, Purpose};
 use crate::overlay::{Approve, Fork, News, Outcome, Overlay, Room, Tree};
 use crate::state::State;
-use crate::text::{Line, clean, wrap};
+use crate::text::{Line, wrap};
 use crate::theme::Role;
 use crate::transcript::{Script, block};
 
@@ -59,7 +59,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
 }
 
 pub(crate) fn room(state: &State) -> Room {
-    Room { columns: state.columns, rows: state.rows.saturating_sub(2).max(3) }
+    Room { columns: state.columns, rows: state.rows.saturating_sub(2).max(3), now: state.now }
 }
 
 /// A word for the user, until the next key.
@@ -98,7 +98,7 @@ fn join(state: &mut State, joined: Joined) -> Vec<Action> {
     state.draft = draft;
     give_back(state, returned.into_iter().map(|said| said.text).collect());
     for (id, question) in asked {
-        state.overlays.push(Box::new(Approve::new(id, question)));
+        state.overlays.push(Box::new(Approve::new(id, question, state.now)));
     }
     if certain.is_empty() { Vec::new() } else { vec![Action::Print(certain)] }
 }
@@ -121,11 +121,15 @@ fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
     let mut lines = Vec::new();
     match path.earlier {
         0 if path.lines.is_empty() => {
-            lines.extend(state.setting.welcome.iter().flat_map(|line| wrap(&Line::of(Role::Dim, line), state.columns)));
+            lines.extend(
+                state.setting.welcome.iter().flat_map(|line| wrap(&Line::of(Role::Dim, line), state.columns)),
+            );
         }
         0 => {}
         1 => lines.push(Line::of(Role::Dim, "… one entry before this; /tree shows it")),
-        earlier => lines.push(Line::of(Role::Dim, &format!("… {earlier} entries before this; /tree shows them"))),
+        earlier => {
+            lines.push(Line::of(Role::Dim, &format!("… {earlier} entries before this; /tree shows them")));
+        }
     }
     let mut script = Script::default();
     for line in &path.lines {
@@ -217,7 +221,10 @@ pub(crate) fn obey(state: &mut State, outcome: Outcome) -> Vec<Action> {
 }
 
 fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -> Vec<Action> {
-    state.work.summary = state.work.summary.take().filter(|_| !matches!(purpose, Purpose::Navigate | Purpose::Compact));
+    // Whoever asked for a summary has heard of its end; one that a turn writes goes on.
+    if !state.work.turn {
+        state.work.summary = None;
+    }
     let actions = hear(state, &News::Replied(purpose, &reply));
     match (purpose, reply) {
         (Purpose::Say(text), Err(error)) => {
@@ -238,7 +245,8 @@ fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -
         }
         (Purpose::Navigate, Ok(Reply::Navigated(moved))) => {
             if moved.cancelled {
-                let word = if moved.aborted { "stopped; nothing has changed" } else { "the move was refused" };
+                let word =
+                    if moved.aborted { "stopped; nothing has changed" } else { "the move was refused" };
                 tell(state, word);
             } else {
                 state.overlays.clear();

@@ -19,7 +19,11 @@ pub fn view(state: &State) -> Frame {
     below.extend(spinner(state));
     below.extend(state.notice.clone().map(|line| line.cut(state.columns)));
     below.push(status(state));
-    let room = Room { columns: state.columns, rows: state.rows.saturating_sub(below.len() + 1).max(3) };
+    let room = Room {
+        columns: state.columns,
+        rows: state.rows.saturating_sub(below.len() + 1).max(3),
+        now: state.now,
+    };
     let mut middle = match state.overlays.last() {
         Some(overlay) => overlay.view(room),
         None => editor(state),
@@ -92,7 +96,8 @@ fn working(state: &State) -> Vec<Line> {
 }
 
 fn queued(state: &State) -> Vec<Line> {
-    let line = |mark: &str, text: &String| Line::of(Role::Accent, mark).with(Role::Dim, text).cut(state.columns);
+    let line =
+        |mark: &str, text: &String| Line::of(Role::Accent, mark).with(Role::Dim, text).cut(state.columns);
     let mut lines: Vec<Line> = state.steering.iter().map(|text| line("next: ", text)).collect();
     lines.extend(state.follow_up.iter().map(|text| line("then: ", text)));
     if !lines.is_empty() {

@@ -96,7 +96,8 @@ fn put_aside(pi: &mut Value, osier: &mut Value) {
 
 /// Only the fields that pi's answer has. Where nothing fits into the budget, pi tells nothing and Osier a beginning.
 fn in_question(pi: &Value, mut osier: Value) -> Value {
-    let tells_beginning = pi.get("told").is_some_and(|told| list(told).is_empty()) && list(&osier["told"]).len() == 1;
+    let tells_beginning =
+        pi.get("told").is_some_and(|told| list(told).is_empty()) && list(&osier["told"]).len() == 1;
     if let Some(fields) = osier.as_object_mut() {
         fields.retain(|key, _| pi.get(key).is_some());
         if tells_beginning {

@@ -129,12 +129,12 @@ impl<'a> Script<'a> {
 
     fn go(&mut self, target: &str) -> Result<()> {
         let target = if self.rng.chance(10) { "root" } else { target };
-        self.osier.go(&self.file, target, false)
+        self.unless_refused(|osier, file| osier.go(file, target))
     }
 
     /// After going somewhere the context is what it is there.
     fn go_exactly(&mut self, target: &str) -> Result<()> {
-        self.osier.go(&self.file, target, true)?;
+        self.osier.go_exactly(&self.file, target)?;
         let (_, here) = seen::context_at(self.osier, &self.file, None)?;
         let (_, there) = seen::context_at(self.osier, &self.file, Some(target))?;
         match difference(&there, &here) {

@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+mod anything;
 mod approvals;
 mod backtracks;
+mod billing;
 mod cancel;
 mod choice;
 mod compactions;
@@ -16,12 +18,15 @@ mod events;
 mod fullness;
 mod gated;
 mod grafts;
+mod legal;
 mod moves;
 mod next_step;
 mod picture;
+mod player;
 mod prefix;
 mod prompts;
 mod queue;
+mod reloads;
 mod restoring;
 mod side;
 mod spending;

@@ -43,7 +43,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-fn model(api: Api) -> Arc<ModelInfo> {
+pub(crate) fn model(api: Api) -> Arc<ModelInfo> {
     match api {
         Api::OpenaiCompletions => Registry::built_in().find("openrouter/some/model").unwrap(),
         _ => Registry::built_in().models().iter().find(|model| model.api == api).unwrap().clone(),

@@ -49,7 +49,8 @@ impl Ids for Counted {
     }
 }
 
-fn env() -> Env {
+/// A process with a time and ids of its own, which waits for no disk.
+pub(crate) fn env() -> Env {
     let (clock, ids) = (Arc::new(Ticks::default()), Arc::new(Counted::default()));
     Env { clock, ids, gate: None, durability: Durability::Os, watch: true }
 }
@@ -110,7 +111,7 @@ impl Props {
     }
 
     pub(crate) fn put_in(&self, parts: &mut Parts) {
-        let other = ModelInfo { id: "other".to_owned(), ..Scripted::info() };
+        let other = ModelInfo { id: "other".to_owned(), ..(*self.model).clone() };
         let known: Vec<Arc<ModelInfo>> = vec![self.model.clone(), Arc::new(other)];
         parts.default_model = self.model.clone();
         parts.lookup = Arc::new(known);
@@ -226,7 +227,10 @@ impl Stage {
                 };
                 Command::Graft { tip: self.id(tip).await, summarize, instructions: None }
             }
-            "model" => Command::SetModel(format!("scripted/{rest}")),
+            "model" => {
+                let provider = self.desk.worker.choice().await.unwrap().model.provider.clone();
+                Command::SetModel(format!("{provider}/{rest}"))
+            }
             "thinking" => Command::SetThinking(ThinkingLevel::parse(rest).unwrap()),
             "bash" => Command::Bash(UserCommand { command: rest.to_owned(), exclude_from_context: false }),
             _ => {

@@ -102,7 +102,11 @@ fn label(line: &str) -> Option<(&str, &str)> {
 
 fn events(who: &str, body: &str) -> Vec<Event> {
     match who {
-        "user" => vec![Event::User(body.to_owned())],
+        // A summary of another part of the conversation is told as if the user had said it, and asks for nothing.
+        "user" => match between(body, "summary").filter(|_| body.ends_with("</summary>")) {
+            Some((summary, _)) => vec![Event::Assistant(summary)],
+            None => vec![Event::User(body.to_owned())],
+        },
         "assistant tool calls" | "tool calls" | "tool call" => calls(body),
         "tool result" | "result" => vec![Event::Result { text: body.to_owned(), failed: looks_failed(body) }],
         who if who.contains("thinking") => Vec::new(),
@@ -175,6 +179,9 @@ mod tests {
         let events = written(
             "[User]: Fix it\nplease\n\n[Assistant thinking]: hm\n\n[Assistant]: I look.\n\n[Assistant tool calls]: read(path=\"a (1).rs\"); bash(command=\"echo \\\"hi\\\"\")\n\n[Tool result]: error[E0308]: mismatched",
         );
+        let told = "[User]: A branch was left:\n\n<summary>\nIt was slow.\n</summary>\n\n[User]: go on";
+        let asked = [Event::Assistant("It was slow.".to_owned()), Event::User("go on".to_owned())];
+        assert_eq!(written(told), asked);
         assert_eq!(
             events,
             [

@@ -230,7 +230,7 @@ thinking = { style = "effort", levels = ["low"] }
     #[test]
     fn what_nobody_knows_is_told_with_the_nearest_and_stops_nothing() {
         check(
-            "modle = 'x'\nzzz = 1\n[retry]\natempts = 3\n[providers.a]\nbase_ulr = 'x'\n[[providers.a.models]]\nid = 'm'\ncontext = 1\n[compaction]\n",
+            "modle = 'x'\nzzz = 1\n[retry]\natempts = 3\n[providers.a]\nbase_ulr = 'x'\n[[providers.a.models]]\nid = 'm'\ncontext = 1\n[sounds]\n",
             expect![[r#"
                 7: providers.a.models = [{ id = "m" }]
                 ? 1: unknown key modle; did you mean model?
@@ -238,7 +238,7 @@ thinking = { style = "effort", levels = ["low"] }
                 ? 4: unknown key retry.atempts; did you mean retry.attempts?
                 ? 6: unknown key providers.a.base_ulr; did you mean providers.a.base_url?
                 ? 9: unknown key providers.a.models.context; did you mean providers.a.models.context_window?
-                ? 10: unknown key compaction
+                ? 10: unknown key sounds
             "#]],
         );
     }

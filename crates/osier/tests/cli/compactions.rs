@@ -301,3 +301,36 @@ fn the_focus_reaches_the_model_and_ctrl_c_changes_nothing() {
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (130, "", "stopped; nothing was changed\n"));
     assert_eq!(world.read("s.jsonl"), before);
 }
+
+#[test]
+fn a_conversation_that_is_nearly_too_long_is_compacted_before_the_model_is_asked_unless_switched_off() {
+    for enabled in [true, false] {
+        let server = Server::new();
+        let world = server.world();
+        let config = world.home().join("config.toml");
+        let settings = fs::read_to_string(&config).unwrap();
+        let small = "context_window = 8192\nmax_output = 1000\n";
+        fs::write(&config, format!("compaction.enabled = {enabled}\n{settings}{small}")).unwrap();
+        world.write("long.txt", "0123456789 ".repeat(900));
+        let run = |args: &[&str]| Running::start(osier(&world, &[&["-p", "--no-tools", "--verbose"], args].concat()));
+        for args in [&["@long.txt", "read this"][..], &["-c", "@long.txt", "again"], &["-c", "@long.txt", "again"]] {
+            let running = run(args);
+            server.next().answer("I did.");
+            assert_eq!(running.end().out, "I did.\n");
+        }
+        let running = run(&["-c", "and now?"]);
+        let mut asked = server.next();
+        if enabled {
+            assert!(asked.messages().concat().contains("<conversation>"), "a summary comes first");
+            asked.answer("## Goal\nReading.");
+            asked = server.next();
+        }
+        let messages = asked.messages();
+        assert_eq!(messages[0].contains("## Goal"), enabled, "{messages:?}");
+        assert_eq!(messages.last().unwrap(), "user: and now?");
+        asked.answer("Done.");
+        let ran = running.end();
+        let told = "summarizing the older part of the conversation\ncompacted: ";
+        assert_eq!((ran.out.as_str(), ran.err.contains(told)), ("Done.\n", enabled), "{}", ran.err);
+    }
+}

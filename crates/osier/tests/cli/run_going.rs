@@ -13,12 +13,21 @@ fn chat(world: &World, args: &[&str]) -> Terminal {
     Terminal::start(osier(world, args))
 }
 
-/// Goes on with the session of a script; the server is its model.
+/// Goes on with the session of a script, as if the server had been its model all the time.
 fn with_script(server: &Server, script: &str) -> (World, Terminal) {
     let world = server.world();
-    world.write("s.jsonl", Script::run(script).file());
-    let chat = chat(&world, &["--session", "s.jsonl", "--model", "local/test"]);
+    let file = String::from_utf8(Script::run(script).file()).unwrap();
+    let ours = r#""provider":"local","model":"test""#;
+    world.write("s.jsonl", file.replace(r#""provider":"anthropic","model":"claude""#, ours));
+    let chat = chat(&world, &["--session", "s.jsonl"]);
     (world, chat)
+}
+
+/// Keeps little, so that small sessions can be compacted.
+fn keeping_little(world: &World) {
+    let config = world.home().join("config.toml");
+    let settings = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
 }
 
 fn leave(mut chat: Terminal) {
@@ -167,12 +176,10 @@ fn a_fork_goes_on_elsewhere_with_the_text_in_hand() {
 #[test]
 fn compacting_is_drawn_shown_and_taken_back() {
     let server = Server::new();
-    let world = server.world();
-    let config = world.home().join("config.toml");
-    let settings = fs::read_to_string(&config).unwrap();
-    fs::write(&config, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
-    world.write("s.jsonl", Script::run("say one; reply first; say two; reply second").file());
-    let mut chat = chat(&world, &["--session", "s.jsonl", "--model", "local/test"]);
+    let (world, chat) = with_script(&server, SCRIPT);
+    leave(chat);
+    keeping_little(&world);
+    let mut chat = self::chat(&world, &["--session", "s.jsonl"]);
     chat.say("/compact the numbers");
     let asked = server.next();
     assert!(asked.messages().concat().ends_with("Additional focus: the numbers"));

@@ -13,10 +13,11 @@ use std::process::Command;
 use page::Page;
 
 /// Every page with examples. The first two show the same ones.
-const EXAMPLES: [&str; 9] = [
+const EXAMPLES: [&str; 10] = [
     "README.md",
     "README.zh.md",
     "docs/commands.md",
+    "docs/going-places.md",
     "docs/json.md",
     "docs/library.md",
     "docs/models.md",

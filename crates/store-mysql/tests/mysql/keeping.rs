@@ -3,7 +3,8 @@
 use osier_store::{PagedHeads, Store, StoreError, Version};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
-use osier_tree::Seq;
+use osier_tree::entry::read_entry;
+use osier_tree::{Head, Heads, Seq};
 use sqlx::{AssertSqlSafe, Executor, Row};
 
 use crate::support::{add, admin, database, header, lines, message, session, sql, store_at};
@@ -102,17 +103,40 @@ async fn what_a_process_left_when_it_died_is_not_seen_and_goes_with_the_next_del
 }
 
 #[tokio::test]
+async fn a_parent_that_comes_late_changes_all_heads_below_it() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await);
+    let store = store_at(&url, Limits::default());
+    let chain: Vec<Vec<u8>> = (1..=300).map(below).collect();
+    let version = store.create(&header("one"), &chain).await.unwrap().version;
+    let version = store.append("one", version, &[below(0)]).await.unwrap();
+    let mut fold = Heads::default();
+    for line in chain.iter().chain([&below(0)]) {
+        fold.append(&read_entry(line).unwrap(), 0, line.len() as u32);
+    }
+    fold.settle();
+    let expected: Vec<Head> = fold.iter().map(|(_, head)| *head).collect();
+    assert_eq!(expected[299].depth, 300);
+    for store in [store, store_at(&url, Limits::default())] {
+        assert_eq!(store.heads("one", version.generation, 0, 1000).await.unwrap(), expected);
+    }
+}
+
+/// The `at`th message of a chain.
+fn below(at: usize) -> Vec<u8> {
+    let parent = at.checked_sub(1).map_or("null".to_owned(), |at| format!("\"{at:08}\""));
+    format!(
+        r#"{{"type":"message","id":"{at:08}","parentId":{parent},"message":{{"role":"user","content":"x"}}}}"#
+    )
+    .into_bytes()
+}
+
+#[tokio::test]
 async fn a_path_may_be_fifty_thousand_entries_deep() {
     const DEEP: usize = 50_000;
     let server = Server::shared();
     let store = store_at(&server.url(&database(server).await), Limits::default());
-    let line = |at: usize| {
-        let parent = at.checked_sub(1).map_or("null".to_owned(), |at| format!("\"{at:08}\""));
-        format!(
-            r#"{{"type":"message","id":"{at:08}","parentId":{parent},"message":{{"role":"user","content":"x"}}}}"#
-        )
-    };
-    let lines: Vec<Vec<u8>> = (0..DEEP).map(|at| line(at).into_bytes()).collect();
+    let lines: Vec<Vec<u8>> = (0..DEEP).map(below).collect();
     let version: Version = store.create(&header("one"), &lines).await.unwrap().version;
     let mut heads = PagedHeads::new(&store, "one", version);
     let leaf = heads.leaf().await.unwrap();

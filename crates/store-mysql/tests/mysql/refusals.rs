@@ -139,3 +139,38 @@ async fn lines_that_were_written_in_larger_packets_can_still_be_read() {
     sql(&server, "SET GLOBAL max_allowed_packet = 1048576").await;
     assert!(lines(&store_at(&url, hasty())).await[1] == huge, "5 MB changed on their way");
 }
+
+#[tokio::test]
+async fn a_full_disk_is_told_and_the_session_goes_on_when_there_is_room() {
+    // All tables lie in one file that may not grow further: the server's own way of having no room.
+    let file = "--innodb-data-file-path=ibdata1:12M:autoextend:max:24M";
+    let server = Server::start(&[file, "--innodb-file-per-table=0"]).unwrap();
+    let store = store_at(&server.url(&database(&server).await), hasty());
+    let large = message("large", &"x".repeat(2 << 20));
+    let other = store.create(&crate::support::header("other"), &[large]).await.unwrap().version;
+    assert_eq!(other.entries, 1);
+    let (mut version, mut acked) = (session(&store, 1).await, 1);
+    let error = loop {
+        let line = message(&format!("{acked:08}"), &"y".repeat(500_000));
+        match store.append("one", version, &[line]).await {
+            Ok(now) => (version, acked) = (now, acked + 1),
+            Err(error) => break error,
+        }
+    };
+    check(
+        &error,
+        expect![[r#"
+        store team refuses: its disk is full; make room on the server; nothing was written
+        caused by: 1114 (HY000): The table 'osier_sessions' is full"#]],
+    );
+    assert_eq!(lines(&store).await.len(), acked);
+    store.delete("other").await.unwrap();
+    let mut tries = 0;
+    // The server gives the room free a little later.
+    while let Err(error) = add(&store, version, "later").await {
+        assert!(matches!(error, StoreError::Refused { .. }) && tries < 100, "{error:?}");
+        tries += 1;
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert_eq!(lines(&store).await.len(), acked + 1);
+}

@@ -29,7 +29,7 @@ fn play(script: &mut Script, n: usize, what: u8, size: u8) {
         6..9 => {
             script.play(&format!("reply c{n} ~{size} calls read f{n}, edit g{n}"));
             script.play(&format!("result r{n} ~{size}"));
-            if size % 3 == 0 {
+            if size.is_multiple_of(3) {
                 script.play(&format!("note t between{n} ~{size}"));
             }
             script.play(&format!("result s{n} ~{size}"));

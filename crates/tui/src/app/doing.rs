@@ -3,7 +3,7 @@
 use std::path::Path as FilePath;
 
 use base64::Engine;
-use osier_agent::{Client, Error, Reply, Worker};
+use osier_agent::{Client, Command, Error, Reply, Worker};
 use osier_session::Session;
 use osier_store::Filter;
 use osier_tree::projection::compare::compare;
@@ -11,7 +11,7 @@ use osier_tree::projection::transcript::{markdown, transcript, transcript_entrie
 use osier_tree::{PlanError, Seq};
 use serde_json::{Map, Value, json};
 
-use super::{App, Heard, reading};
+use super::{App, Heard, images, reading};
 use crate::msg::{Action, Msg, Purpose, Which};
 use crate::pages;
 use crate::text::Line;
@@ -35,10 +35,7 @@ impl App {
                 Box::pin(self.take(msg)).await;
                 self.read_facts();
             }
-            Action::Send(command, purpose) => self.task(|worker| async move {
-                let reply = worker.send(command).await.map_err(|error| told(&error));
-                Ok(Msg::Replied(purpose, Box::new(reply)))
-            }),
+            Action::Send(command, purpose) => self.send(command, purpose).await,
             Action::Open(which) => self.open(which),
             Action::Edit(text) => self.edit = Some(text),
             Action::Copy(text) => self.copy(&text),
@@ -55,16 +52,40 @@ impl App {
         }
     }
 
+    /// Commands reach the agent in the order in which they were given; answers come when they come.
+    async fn send(&mut self, command: Command, purpose: Purpose) {
+        let command = with_images(command, &self.state.setting.cwd).await;
+        let (worker, answers) = (self.worker.clone(), self.answers.clone());
+        let mut sent = Box::pin(async move {
+            let reply = worker.send(command).await.map_err(|error| told(&error));
+            // Nobody listens any more once the interface has ended.
+            let _ = answers.send(Heard::Msg(Msg::Replied(purpose, Box::new(reply))));
+        });
+        tokio::select! {
+            biased;
+            () = &mut sent => {}
+            // It lies in the agent's mailbox by now.
+            () = std::future::ready(()) => drop(tokio::spawn(sent)),
+        }
+    }
+
     fn read_or_write(&mut self, action: Action) {
         let (columns, home) = (self.state.columns, self.state.setting.cwd.clone());
         self.task(move |worker| async move {
             let session = worker.session();
             match action {
                 Action::ReadTree => {}
-                Action::Label { entry: Some(entry), label } => drop(session.label(&entry, label.as_deref()).await?),
+                Action::Label { entry: Some(entry), label } => {
+                    drop(session.label(&entry, label.as_deref()).await?);
+                }
                 Action::Label { entry: None, label } => {
                     session.label(&here(&worker), label.as_deref()).await?;
-                    return Ok(done(label.map_or_else(|| "label taken away".to_owned(), |label| format!("labeled {label}"))));
+                    return Ok(done(
+                        label.map_or_else(
+                            || "label taken away".to_owned(),
+                            |label| format!("labeled {label}"),
+                        ),
+                    ));
                 }
                 Action::Rename(name) => {
                     session.rename(&name).await?;
@@ -74,8 +95,18 @@ impl App {
                 Action::RestoreBranch(entry) => drop(session.restore_branch(&entry).await?),
                 Action::KeepPastes(pastes) => {
                     let mut all: Map<String, Value> = Map::new();
-                    all.extend(reading::pastes(&worker).into_iter().chain(pastes).map(|(key, text)| (key, json!(text))));
-                    session.config([("pastedTextMap".to_owned(), Value::Object(all))].into_iter().collect(), Vec::new()).await?;
+                    all.extend(
+                        reading::pastes(&worker)
+                            .into_iter()
+                            .chain(pastes)
+                            .map(|(key, text)| (key, json!(text))),
+                    );
+                    session
+                        .config(
+                            [("pastedTextMap".to_owned(), Value::Object(all))].into_iter().collect(),
+                            Vec::new(),
+                        )
+                        .await?;
                     return Ok(Msg::Tick);
                 }
                 Action::ListSessions => return sessions(session).await,
@@ -88,7 +119,9 @@ impl App {
                     session.store().delete(&id).await?;
                     return sessions(session).await;
                 }
-                Action::TellUsage => return Ok(Msg::Told(pages::usage(&reading::usage(&worker).await?, columns))),
+                Action::TellUsage => {
+                    return Ok(Msg::Told(pages::usage(&reading::usage(&worker).await?, columns)));
+                }
                 Action::Compare(left, right) => return compared(&worker, &left, &right, columns).await,
                 Action::Export(path) => return export(&worker, path, &home).await,
                 _ => return Ok(Msg::Tick),
@@ -134,6 +167,17 @@ impl App {
         // A terminal that cannot copy ignores it.
         let _ = write!(self.screen.out(), "\x1b]52;c;{text}\x07");
         crate::update::tell(&mut self.state, "copied");
+    }
+}
+
+/// What is said, with the images it names.
+async fn with_images(command: Command, cwd: &str) -> Command {
+    match command {
+        Command::Prompt { text, mut images, when } => {
+            images.extend(images::named_in(&text, cwd).await);
+            Command::Prompt { text, images, when }
+        }
+        command => command,
     }
 }
 
@@ -183,7 +227,10 @@ async fn export(worker: &Worker, path: Option<String>, folder: &str) -> Result<M
     let text = if path.extension().is_some_and(|end| end == "jsonl") {
         let path = tree.path(at);
         let lines = reading::lines(worker, &path).await?;
-        path.iter().filter_map(|seq| lines.get(seq)).map(|line| String::from_utf8_lossy(line) + "\n").collect()
+        path.iter()
+            .filter_map(|seq| lines.get(seq))
+            .map(|line| String::from_utf8_lossy(line) + "\n")
+            .collect()
     } else {
         let lines = reading::lines(worker, &transcript_entries(&tree, at)).await?;
         markdown(&transcript(&tree, at, &lines), tree.marks().name().unwrap_or_default())
@@ -208,7 +255,8 @@ async fn files(folder: String) -> Vec<String> {
         let root = FilePath::new(&folder);
         let found = ignore::WalkBuilder::new(root).require_git(false).build().filter_map(Result::ok);
         let files = found.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-        let names = files.filter_map(|entry| entry.path().strip_prefix(root).ok().map(|path| path.display().to_string()));
+        let names = files
+            .filter_map(|entry| entry.path().strip_prefix(root).ok().map(|path| path.display().to_string()));
         names.take(FILES).collect()
     };
     tokio::task::spawn_blocking(walk).await.unwrap_or_default()

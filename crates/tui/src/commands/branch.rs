@@ -4,7 +4,13 @@ use super::Spec;
 use crate::msg::{Action, Which};
 use crate::state::State;
 
-pub(super) const COMMAND: Spec = Spec { name: "branch", aliases: &["clone"], arguments: "", help: "copy this path into a new session and go there", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "branch",
+    aliases: &["clone"],
+    arguments: "",
+    help: "copy this path into a new session and go there",
+    run,
+};
 
 fn run(_state: &mut State, _words: &str) -> Vec<Action> {
     vec![Action::Open(Which::Fork { before: None })]

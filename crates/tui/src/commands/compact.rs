@@ -1,12 +1,18 @@
 //! `/compact`: a summary stands for the older part.`
 
 use super::Spec;
-use osier_agent::Command;
 use crate::msg::{Action, Purpose};
 use crate::state::State;
 use crate::update::send;
+use osier_agent::Command;
 
-pub(super) const COMMAND: Spec = Spec { name: "compact", aliases: &[], arguments: "[focus]", help: "let a summary stand for the older part", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "compact",
+    aliases: &[],
+    arguments: "[focus]",
+    help: "let a summary stand for the older part",
+    run,
+};
 
 fn run(_state: &mut State, words: &str) -> Vec<Action> {
     let focus = Some(words.to_owned()).filter(|focus| !focus.is_empty());

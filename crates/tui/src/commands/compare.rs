@@ -5,7 +5,13 @@ use crate::msg::Action;
 use crate::state::State;
 use crate::update::tell;
 
-pub(super) const COMMAND: Spec = Spec { name: "compare", aliases: &[], arguments: "<entry> <entry>", help: "compare two branches; in /tree mark them with alt+c", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "compare",
+    aliases: &[],
+    arguments: "<entry> <entry>",
+    help: "compare two branches; in /tree mark them with alt+c",
+    run,
+};
 
 fn run(state: &mut State, words: &str) -> Vec<Action> {
     match words.split_once(' ') {

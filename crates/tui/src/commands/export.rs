@@ -4,7 +4,13 @@ use super::Spec;
 use crate::msg::Action;
 use crate::state::State;
 
-pub(super) const COMMAND: Spec = Spec { name: "export", aliases: &[], arguments: "[path]", help: "write the path as Markdown, or as JSONL if the name ends so", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "export",
+    aliases: &[],
+    arguments: "[path]",
+    help: "write the path as Markdown, or as JSONL if the name ends so",
+    run,
+};
 
 fn run(_state: &mut State, words: &str) -> Vec<Action> {
     vec![Action::Export(Some(words.to_owned()).filter(|path| !path.is_empty()))]

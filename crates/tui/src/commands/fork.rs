@@ -4,7 +4,13 @@ use super::Spec;
 use crate::msg::Action;
 use crate::state::State;
 
-pub(super) const COMMAND: Spec = Spec { name: "fork", aliases: &[], arguments: "", help: "go on before a message, here or in a new session", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "fork",
+    aliases: &[],
+    arguments: "",
+    help: "go on before a message, here or in a new session",
+    run,
+};
 
 fn run(state: &mut State, _words: &str) -> Vec<Action> {
     state.wants_fork = true;

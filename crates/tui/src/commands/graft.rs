@@ -1,12 +1,18 @@
 //! `/graft`: the conclusion of another branch, here.`
 
 use super::Spec;
-use osier_agent::Command;
 use crate::msg::{Action, Purpose};
 use crate::state::State;
 use crate::update::{complain, send};
+use osier_agent::Command;
 
-pub(super) const COMMAND: Spec = Spec { name: "graft", aliases: &[], arguments: "<entry>", help: "bring the conclusion of another branch here", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "graft",
+    aliases: &[],
+    arguments: "<entry>",
+    help: "bring the conclusion of another branch here",
+    run,
+};
 
 fn run(state: &mut State, words: &str) -> Vec<Action> {
     if words.is_empty() {

@@ -7,7 +7,8 @@ use crate::state::State;
 use crate::text::{Line, Style};
 use crate::theme::Role;
 
-pub(super) const COMMAND: Spec = Spec { name: "help", aliases: &[], arguments: "", help: "commands and keys", run };
+pub(super) const COMMAND: Spec =
+    Spec { name: "help", aliases: &[], arguments: "", help: "commands and keys", run };
 
 const KEYS: &[(&str, &str)] = &[
     ("enter", "say it; while it works, before the model is asked next"),
@@ -30,7 +31,8 @@ const KEYS: &[(&str, &str)] = &[
 fn run(state: &mut State, _words: &str) -> Vec<Action> {
     let mut lines: Vec<Line> = Vec::new();
     let mut row = |name: &str, told: &str| {
-        let line = Line::of(Style::from(Role::Accent).bold(), &format!("  {name:<22}")).with(Role::Text, told);
+        let line =
+            Line::of(Style::from(Role::Accent).bold(), &format!("  {name:<22}")).with(Role::Text, told);
         lines.push(line);
     };
     for spec in all() {

@@ -4,7 +4,13 @@ use super::Spec;
 use crate::msg::Action;
 use crate::state::State;
 
-pub(super) const COMMAND: Spec = Spec { name: "label", aliases: &[], arguments: "[text]", help: "name the entry where you are; without text takes the name away", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "label",
+    aliases: &[],
+    arguments: "[text]",
+    help: "name the entry where you are; without text takes the name away",
+    run,
+};
 
 fn run(_state: &mut State, words: &str) -> Vec<Action> {
     let label = Some(words.to_owned()).filter(|label| !label.is_empty());

@@ -1,12 +1,13 @@
 //! `/model`: who answers.`
 
 use super::Spec;
-use osier_agent::Command;
 use crate::msg::{Action, Purpose};
 use crate::state::State;
 use crate::update::send;
+use osier_agent::Command;
 
-pub(super) const COMMAND: Spec = Spec { name: "model", aliases: &[], arguments: "[name]", help: "show the models, or choose one", run };
+pub(super) const COMMAND: Spec =
+    Spec { name: "model", aliases: &[], arguments: "[name]", help: "show the models, or choose one", run };
 
 fn run(_state: &mut State, words: &str) -> Vec<Action> {
     match words {

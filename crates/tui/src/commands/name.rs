@@ -5,7 +5,13 @@ use crate::msg::Action;
 use crate::state::State;
 use crate::update::tell;
 
-pub(super) const COMMAND: Spec = Spec { name: "name", aliases: &[], arguments: "[text]", help: "show or set the name of the session", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "name",
+    aliases: &[],
+    arguments: "[text]",
+    help: "show or set the name of the session",
+    run,
+};
 
 fn run(state: &mut State, words: &str) -> Vec<Action> {
     if words.is_empty() {

@@ -1,12 +1,13 @@
 //! `/redo`: walk forth through moves.`
 
 use super::Spec;
-use osier_agent::Command;
 use crate::msg::{Action, Purpose};
 use crate::state::State;
 use crate::update::send;
+use osier_agent::Command;
 
-pub(super) const COMMAND: Spec = Spec { name: "redo", aliases: &[], arguments: "", help: "make the undone move again", run };
+pub(super) const COMMAND: Spec =
+    Spec { name: "redo", aliases: &[], arguments: "", help: "make the undone move again", run };
 
 fn run(_state: &mut State, _words: &str) -> Vec<Action> {
     send(Command::Redo, Purpose::Redo)

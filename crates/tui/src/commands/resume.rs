@@ -2,10 +2,11 @@
 
 use super::Spec;
 use crate::msg::{Action, Which};
-use crate::state::State;
 use crate::overlay::Sessions;
+use crate::state::State;
 
-pub(super) const COMMAND: Spec = Spec { name: "resume", aliases: &[], arguments: "[id]", help: "go to another session", run };
+pub(super) const COMMAND: Spec =
+    Spec { name: "resume", aliases: &[], arguments: "[id]", help: "go to another session", run };
 
 fn run(state: &mut State, words: &str) -> Vec<Action> {
     if words.is_empty() {

@@ -4,7 +4,13 @@ use super::Spec;
 use crate::msg::Action;
 use crate::state::State;
 
-pub(super) const COMMAND: Spec = Spec { name: "session", aliases: &[], arguments: "", help: "size, tokens and cost, by branch and model", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "session",
+    aliases: &[],
+    arguments: "",
+    help: "size, tokens and cost, by branch and model",
+    run,
+};
 
 fn run(_state: &mut State, _words: &str) -> Vec<Action> {
     vec![Action::TellUsage]

@@ -4,7 +4,13 @@ use super::Spec;
 use crate::msg::Action;
 use crate::state::State;
 
-pub(super) const COMMAND: Spec = Spec { name: "tree", aliases: &[], arguments: "", help: "the whole tree: look, search, label, move", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "tree",
+    aliases: &[],
+    arguments: "",
+    help: "the whole tree: look, search, label, move",
+    run,
+};
 
 fn run(_state: &mut State, _words: &str) -> Vec<Action> {
     vec![Action::ReadTree]

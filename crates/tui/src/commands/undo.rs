@@ -1,12 +1,13 @@
 //! `/undo`: walk back through moves.`
 
 use super::Spec;
-use osier_agent::Command;
 use crate::msg::{Action, Purpose};
 use crate::state::State;
 use crate::update::send;
+use osier_agent::Command;
 
-pub(super) const COMMAND: Spec = Spec { name: "undo", aliases: &[], arguments: "", help: "take the last move back", run };
+pub(super) const COMMAND: Spec =
+    Spec { name: "undo", aliases: &[], arguments: "", help: "take the last move back", run };
 
 fn run(_state: &mut State, _words: &str) -> Vec<Action> {
     send(Command::Undo, Purpose::Undo)

@@ -29,7 +29,11 @@ impl Pastes {
             return text;
         }
         self.last += 1;
-        let size = if lines > LINES { format!("+{lines} lines") } else { format!("{} characters", text.chars().count()) };
+        let size = if lines > LINES {
+            format!("+{lines} lines")
+        } else {
+            format!("{} characters", text.chars().count())
+        };
         let marker = format!("[paste #{} {size}]", self.last);
         self.kept.insert(marker.clone(), text);
         marker

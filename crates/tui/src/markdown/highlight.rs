@@ -5,15 +5,18 @@
 use crate::text::Line;
 use crate::theme::Role;
 
+#[rustfmt::skip]
 const KEYWORDS: &[&str] = &[
-    "abstract", "as", "assert", "async", "await", "begin", "break", "case", "catch", "class", "const", "continue", "crate",
-    "def", "default", "defer", "del", "do", "done", "elif", "else", "end", "enum", "esac", "except", "export", "extends", "false",
-    "fi", "final", "finally", "fn", "for", "foreach", "from", "func", "function", "go", "if", "impl", "implements", "import",
-    "in", "instanceof", "interface", "is", "lambda", "let", "local", "loop", "match", "mod", "mut", "namespace", "new", "nil",
-    "none", "not", "null", "of", "or", "and", "override", "package", "pass", "private", "protected", "pub", "public", "raise",
-    "readonly", "ref", "return", "self", "Self", "static", "struct", "super", "switch", "then", "this", "throw", "trait", "true",
-    "try", "type", "typeof", "undefined", "union", "unsafe", "use", "using", "var", "void", "where", "while", "with", "yield",
-    "None", "True", "False", "int", "bool", "string", "float", "char", "select", "from", "where", "SELECT", "FROM", "WHERE",
+    "abstract", "as", "assert", "async", "await", "begin", "break", "case", "catch", "class", "const",
+    "continue", "crate", "def", "default", "defer", "del", "do", "done", "elif", "else", "end", "enum",
+    "esac", "except", "export", "extends", "false", "fi", "final", "finally", "fn", "for", "foreach",
+    "from", "func", "function", "go", "if", "impl", "implements", "import", "in", "instanceof", "interface",
+    "is", "lambda", "let", "local", "loop", "match", "mod", "mut", "namespace", "new", "nil", "none", "not",
+    "null", "of", "or", "and", "override", "package", "pass", "private", "protected", "pub", "public",
+    "raise", "readonly", "ref", "return", "self", "Self", "static", "struct", "super", "switch", "then",
+    "this", "throw", "trait", "true", "try", "type", "typeof", "undefined", "union", "unsafe", "use",
+    "using", "var", "void", "where", "while", "with", "yield", "None", "True", "False", "int", "bool",
+    "string", "float", "char", "select", "SELECT", "FROM", "WHERE",
 ];
 
 /// How a language writes comments.
@@ -25,9 +28,12 @@ struct Syntax {
 
 fn syntax(language: &str) -> Syntax {
     let (line, block, plain): (&'static [&'static str], _, _) = match language.to_lowercase().as_str() {
-        "" | "text" | "txt" | "console" | "output" | "markdown" | "md" | "diff" | "patch" => (&[], None, true),
-        "py" | "python" | "sh" | "bash" | "zsh" | "fish" | "shell" | "rb" | "ruby" | "perl" | "r" | "yaml" | "yml"
-        | "toml" | "make" | "makefile" | "dockerfile" | "ini" | "conf" | "elixir" | "nix" => (&["#"], None, false),
+        "" | "text" | "txt" | "console" | "output" | "markdown" | "md" | "diff" | "patch" => {
+            (&[], None, true)
+        }
+        "py" | "python" | "sh" | "bash" | "zsh" | "fish" | "shell" | "rb" | "ruby" | "perl" | "r"
+        | "yaml" | "yml" | "toml" | "make" | "makefile" | "dockerfile" | "ini" | "conf" | "elixir"
+        | "nix" => (&["#"], None, false),
         "sql" | "lua" | "haskell" | "hs" | "elm" | "ada" => (&["--"], None, false),
         "lisp" | "clojure" | "scheme" | "asm" => (&[";"], None, false),
         "html" | "xml" | "svg" | "vue" => (&[], Some(("<!--", "-->")), false),
@@ -39,7 +45,7 @@ fn syntax(language: &str) -> Syntax {
 }
 
 /// Code as lines, coloured if the language is known to have something to colour.
-pub fn highlight(code: &str, language: &str) -> Vec<Line> {
+pub(crate) fn highlight(code: &str, language: &str) -> Vec<Line> {
     let syntax = syntax(language);
     let is_diff = matches!(language, "diff" | "patch");
     let mut in_comment = false;
@@ -107,7 +113,8 @@ fn token(rest: &str, syntax: &Syntax, in_comment: &mut bool) -> (Role, usize) {
             (role, end)
         }
         _ => {
-            let starts = |ch: char| is_word(ch) || matches!(ch, '"' | '\'' | '`' | '/' | '#' | '-' | ';' | '<');
+            let starts =
+                |ch: char| is_word(ch) || matches!(ch, '"' | '\'' | '`' | '/' | '#' | '-' | ';' | '<');
             let first = rest.chars().next().map_or(1, char::len_utf8);
             (Role::Text, rest[first..].find(starts).map_or(rest.len(), |at| at + first))
         }

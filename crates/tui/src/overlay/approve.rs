@@ -12,6 +12,9 @@ use crate::screen::Frame;
 use crate::text::{Line, Style, clean, hard_wrap};
 use crate::theme::Role;
 
+/// Whoever was typing when the question came has not answered it: keys count only after so many milliseconds.
+const UNSEEN: u64 = 400;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Approve {
@@ -20,11 +23,12 @@ pub(crate) struct Approve {
     at: usize,
     /// The first line shown of what would happen.
     from: usize,
+    since: u64,
 }
 
 impl Approve {
-    pub(crate) fn new(id: u64, question: Question) -> Approve {
-        Approve { id, question, at: 0, from: 0 }
+    pub(crate) fn new(id: u64, question: Question, now: u64) -> Approve {
+        Approve { id, question, at: 0, from: 0, since: now }
     }
 
     /// The answers: a letter, words, and what is sent. No answer means: ask why not.
@@ -98,6 +102,9 @@ fn send(question: u64, answer: Answer) -> Action {
 
 impl Overlay for Approve {
     fn key(&mut self, key: Key, room: Room) -> Outcome {
+        if room.now < self.since + UNSEEN && (key.typed().is_some() || key.code == Code::Enter) {
+            return Outcome::Stay;
+        }
         let answers = self.answers();
         let most = self.what(room.columns).len().saturating_sub(self.page(room));
         match (key.code, key.ctrl) {
@@ -127,7 +134,12 @@ impl Overlay for Approve {
         let mut lines = vec![self.title()];
         lines.extend(what.into_iter().skip(self.from).take(page));
         if hidden > 0 {
-            let seen = format!("  lines {}–{} of {}; PageUp, PageDown", self.from + 1, self.from + page, page + hidden);
+            let seen = format!(
+                "  lines {}–{} of {}; PageUp, PageDown",
+                self.from + 1,
+                self.from + page,
+                page + hidden
+            );
             lines.push(Line::of(Role::Warn, &seen));
         }
         for (at, (letter, words, _)) in self.answers().into_iter().enumerate() {

@@ -55,7 +55,8 @@ impl Fork {
         let text = text.strip_prefix("user: ").unwrap_or(&text);
         let text = one_line(text.trim_matches('"'), 80);
         let room = columns.saturating_sub(time.len() + 4);
-        Line::of(Role::Dim, &format!("{time}  ")).with(Role::Text, &Line::of(Role::Text, &text).cut(room).plain())
+        Line::of(Role::Dim, &format!("{time}  "))
+            .with(Role::Text, &Line::of(Role::Text, &text).cut(room).plain())
     }
 }
 
@@ -94,7 +95,11 @@ impl Overlay for Fork {
             let line = line.behind(Role::Accent, if at == self.at { "› " } else { "  " });
             lines.push(if at == self.at { line.on(Role::SelectedBg) } else { line });
         }
-        let place = format!("({}/{}) enter here · n new session · tab all branches · escape", self.at + 1, self.rows.len());
+        let place = format!(
+            "({}/{}) enter here · n new session · tab all branches · escape",
+            self.at + 1,
+            self.rows.len()
+        );
         lines.push(Line::of(Role::Dim, &place));
         Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
     }

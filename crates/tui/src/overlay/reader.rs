@@ -29,7 +29,9 @@ impl Overlay for Reader {
         let height = Reader::height(room);
         let most = self.lines.len().saturating_sub(height);
         self.from = match (key.code, key.ctrl) {
-            (Code::Escape | Code::Enter | Code::Char('q'), _) | (Code::Char('c'), true) => return Outcome::Close,
+            (Code::Escape | Code::Enter | Code::Char('q'), _) | (Code::Char('c'), true) => {
+                return Outcome::Close;
+            }
             (Code::Up, _) => self.from.saturating_sub(1),
             (Code::Down, _) => (self.from + 1).min(most),
             (Code::PageUp | Code::Left, _) => self.from.saturating_sub(height),

@@ -60,7 +60,8 @@ impl Sessions {
     fn sift(&mut self) {
         let cards = self.cards.as_deref().unwrap_or_default();
         let query = Query::new(&self.query);
-        let here = |card: &Card| (self.everywhere || card.cwd == self.cwd) && (!self.named || card.name.is_some());
+        let here =
+            |card: &Card| (self.everywhere || card.cwd == self.cwd) && (!self.named || card.name.is_some());
         let mut found: Vec<(u32, usize)> = cards
             .iter()
             .enumerate()
@@ -96,7 +97,8 @@ impl Sessions {
         let Some(card) = self.selected() else { return Outcome::Stay };
         if short_id(&card.id) == short_id(&self.current) {
             return Outcome::Open(Box::new(
-                Choose::new("This session is open; go to another one first.").with("all right", || Outcome::Close),
+                Choose::new("This session is open; go to another one first.")
+                    .with("all right", || Outcome::Close),
             ));
         }
         let id = card.id.clone();
@@ -110,7 +112,8 @@ impl Sessions {
     fn row(&self, at: usize, columns: usize) -> Line {
         let (card, depth) = self.shown[at];
         let Some(card) = self.cards.as_ref().and_then(|cards| cards.get(card)) else { return Line::new() };
-        let thread = if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat((depth - 1).min(5))) };
+        let thread =
+            if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat((depth - 1).min(5))) };
         let place = if self.everywhere || self.paths { format!("{}  ", card.cwd) } else { String::new() };
         let right = format!("  {place}{} · {}", card.message_count, &card.short_id);
         let room = columns.saturating_sub(width(&right) + 2);
@@ -171,7 +174,8 @@ impl Overlay for Sessions {
         };
         let named = if self.named { " · named only" } else { "" };
         let mut lines = vec![
-            Line::of(Style::from(Role::Accent).bold(), "Sessions ").with(Role::Dim, &format!("{scope} · {sort}{named}")),
+            Line::of(Style::from(Role::Accent).bold(), "Sessions ")
+                .with(Role::Dim, &format!("{scope} · {sort}{named}")),
             Line::of(Role::Accent, "/ ").with(
                 if self.query.is_empty() { Role::Dim } else { Role::Text },
                 if self.query.is_empty() { "words, \"a phrase\" or re:pattern" } else { &self.query },
@@ -182,11 +186,14 @@ impl Overlay for Sessions {
         lines.extend((from..(from + height).min(self.shown.len())).map(|at| self.row(at, room.columns)));
         match &self.cards {
             None => lines.push(Line::of(Role::Dim, "  reading …")),
-            Some(_) if self.shown.is_empty() => lines.push(Line::of(Role::Dim, "  none; tab looks everywhere")),
+            Some(_) if self.shown.is_empty() => {
+                lines.push(Line::of(Role::Dim, "  none; tab looks everywhere"));
+            }
             Some(_) => {}
         }
         let at = if self.shown.is_empty() { 0 } else { self.at + 1 };
-        let keys = "enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · ctrl+d delete · ctrl+p paths";
+        let keys =
+            "enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · ctrl+d delete · ctrl+p paths";
         lines.push(Line::of(Role::Dim, &format!("({at}/{}) {keys}", self.shown.len())));
         let cursor = Some((1, (2 + width(&self.query)).min(room.columns.saturating_sub(1))));
         Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor }

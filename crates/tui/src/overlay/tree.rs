@@ -140,8 +140,10 @@ impl Tree {
         if self.outline.rows[self.at].deleted {
             return Outcome::Do(vec![Action::RestoreBranch(id)]);
         }
-        let below = self.outline.rows.iter().filter(|row| self.forest.tree.heads().is_ancestor(seq, Some(row.seq)));
-        let title = format!("Hide this entry and what is below it ({} rows)? It can be restored.", below.count());
+        let below =
+            self.outline.rows.iter().filter(|row| self.forest.tree.heads().is_ancestor(seq, Some(row.seq)));
+        let title =
+            format!("Hide this entry and what is below it ({} rows)? It can be restored.", below.count());
         Outcome::Open(Box::new(
             Choose::new(&title)
                 .with("no", || Outcome::Close)

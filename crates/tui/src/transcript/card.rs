@@ -18,7 +18,7 @@ const COMMAND: usize = 6;
 
 /// What an assistant asked a tool to do.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Call {
+pub(crate) struct Call {
     pub id: String,
     pub name: String,
     pub arguments: Value,
@@ -137,7 +137,8 @@ pub(super) fn bash(message: &Value, look: Look<'_>) -> Vec<Line> {
     let mark = if aside { "!! " } else { "! " };
     let room = look.width.saturating_sub(3);
     let code = highlight(clean(word(message, "command")).trim_end(), "bash");
-    let mut lines = super::hung(code.iter().flat_map(|line| hard_wrap(line, room)).collect(), Role::User, mark);
+    let mut lines =
+        super::hung(code.iter().flat_map(|line| hard_wrap(line, room)).collect(), Role::User, mark);
     let printed = output(word(message, "output"), Role::Dim, look.width.saturating_sub(2));
     let printed = fold_above(printed, 2 * OUTPUT, look.open);
     lines.extend(printed.into_iter().map(|line| line.behind(Role::Border, "  ")));
@@ -162,13 +163,19 @@ pub(super) fn bash(message: &Value, look: Look<'_>) -> Vec<Line> {
 pub(super) fn subagents(body: &Value, look: Look<'_>) -> Vec<Line> {
     let content = &body["content"];
     let status = content["status"].as_str().unwrap_or("running");
-    let mut lines = vec![Line::of(Role::Accent, "● ").with(Style::default().bold(), "sub-agents").with(Role::Dim, &format!(" {status}"))];
+    let mut lines = vec![
+        Line::of(Role::Accent, "● ")
+            .with(Style::default().bold(), "sub-agents")
+            .with(Role::Dim, &format!(" {status}")),
+    ];
     for list in [&content["tasks"], &content["results"]] {
         for one in list.as_array().into_iter().flatten() {
             let told = ["description", "title", "summary", "prompt", "task", "result"];
             let told = told.iter().find_map(|key| one[*key].as_str()).unwrap_or_default();
             let state = one["status"].as_str().map(|state| format!(" ({state})")).unwrap_or_default();
-            lines.push(Line::of(Role::Dim, &format!("  • {}{state}", preview::one_line(told, 200))).cut(look.width));
+            lines.push(
+                Line::of(Role::Dim, &format!("  • {}{state}", preview::one_line(told, 200))).cut(look.width),
+            );
         }
     }
     lines

@@ -66,7 +66,10 @@ fn a_call_and_its_result_are_one_card() {
 
 #[test]
 fn a_call_without_a_result_is_told_when_it_is_clear() {
-    check("say go; reply calls read notes.txt; say again", 60, expect![[r#"
+    check(
+        "say go; reply calls read notes.txt; say again",
+        60,
+        expect![[r#"
 
         > go
 
@@ -74,7 +77,8 @@ fn a_call_without_a_result_is_told_when_it_is_clear() {
           interrupted, no result
 
         > again
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -104,7 +108,10 @@ fn a_backtrack_is_drawn_as_agreed() {
 #[test]
 fn summaries_and_messages_of_extensions_have_their_own_style() {
     let script = "say a; reply b; say c; summarize what was tried at b; note review Looks **good**; hidden secret no; compact keep b All of it";
-    check(script, 50, expect![[r#"
+    check(
+        script,
+        50,
+        expect![[r#"
 
         > a
 
@@ -118,14 +125,22 @@ fn summaries_and_messages_of_extensions_have_their_own_style() {
 
         ◆ compaction of 12k tokens
         │ All of it
-    "#]]);
-    let marked: Vec<String> = lines(script, Look { width: 50, ..Look::default() }).iter().map(Line::marked).collect();
-    assert!(marked.iter().any(|line| line == "{customMessageLabel on-customMessageBg bold|[review]}"), "{marked:#?}");
+    "#]],
+    );
+    let marked: Vec<String> =
+        lines(script, Look { width: 50, ..Look::default() }).iter().map(Line::marked).collect();
+    assert!(
+        marked.iter().any(|line| line == "{customMessageLabel on-customMessageBg bold|[review]}"),
+        "{marked:#?}"
+    );
 }
 
 #[test]
 fn commands_of_the_user() {
-    check("bash ls -l exits 1; aside pwd", 60, expect![[r#"
+    check(
+        "bash ls -l exits 1; aside pwd",
+        60,
+        expect![[r#"
 
         ! ls -l
           ok
@@ -134,7 +149,8 @@ fn commands_of_the_user() {
         !! pwd
           ok
           exit 0, and the model does not see it
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

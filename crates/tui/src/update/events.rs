@@ -69,6 +69,9 @@ fn print(lines: Vec<Line>) -> Vec<Action> {
 
 fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
     let Ok(entry) = read_entry(line) else { return Vec::new() };
+    if matches!(entry.kind, Kind::Compaction | Kind::BranchSummary) {
+        state.work.summary = None;
+    }
     match entry.kind {
         // The leaf jumped: the screen shows where one is now.
         Kind::Leaf => return vec![Action::ShowPath { remark: Some(moved(state, line)) }],
@@ -112,7 +115,8 @@ fn live(state: &mut State, live: Live) -> Vec<Action> {
         Live::TurnEnded { finished, error } => return ended(state, finished, error),
         Live::Retrying { attempt, seconds, message, .. } => {
             let message = one_line(&message, 120);
-            state.work.retrying = Some(format!("{message}; try {attempt} failed, the next in {} s", seconds.ceil()));
+            state.work.retrying =
+                Some(format!("{message}; try {attempt} failed, the next in {} s", seconds.ceil()));
         }
         Live::ToolStarted { call, .. } => state.work.tools.push((call, String::new())),
         Live::ToolOutput { call, text, .. } => {
@@ -121,7 +125,7 @@ fn live(state: &mut State, live: Live) -> Vec<Action> {
             }
         }
         Live::ToolEnded { call, .. } => state.work.tools.retain(|(id, _)| *id != call),
-        Live::Asked { id, question } => state.overlays.push(Box::new(Approve::new(id, *question))),
+        Live::Asked { id, question } => state.overlays.push(Box::new(Approve::new(id, *question, state.now))),
         Live::Answered { id, .. } => return hear(state, &News::Answered(id)),
         Live::Queue { steering, follow_up } => (state.steering, state.follow_up) = (steering, follow_up),
         Live::BashOutput { text, .. } => {

@@ -166,7 +166,7 @@ fn completing(state: &mut State, key: Key) -> Option<Vec<Action>> {
                 return None;
             }
             state.editor.complete(from, &if is_command { text } else { format!("{text} ") });
-            return if is_command { None } else { Some(Vec::new()) };
+            return (!is_command).then(Vec::new);
         }
         _ => return None,
     }
@@ -175,8 +175,11 @@ fn completing(state: &mut State, key: Key) -> Option<Vec<Action>> {
 
 /// Looks what could be completed, and asks for the files if they are needed.
 fn asked_for_files(state: &mut State) -> Vec<Action> {
-    let wants_files = complete(state) && state.files.is_none();
-    if wants_files { vec![Action::ListFiles] } else { Vec::new() }
+    if complete(state) && state.files.is_none() {
+        state.files = Some(Vec::new().into());
+        return vec![Action::ListFiles];
+    }
+    Vec::new()
 }
 
 /// Brings the completion up to date. True if a file is being named.
@@ -192,8 +195,13 @@ pub(super) fn complete(state: &mut State) -> bool {
         let fit = |file: &String| Fit { text: format!("@{file}"), told: String::new() };
         Completion::new(from, word, files.iter().map(fit))
     } else {
-        let own = commands::all().map(|command| Fit { text: format!("/{}", command.name), told: command.help.to_owned() });
-        let theirs = state.setting.templates.iter().map(|name| Fit { text: format!("/{name}"), told: "template".to_owned() });
+        let own = commands::all()
+            .map(|command| Fit { text: format!("/{}", command.name), told: command.help.to_owned() });
+        let theirs = state
+            .setting
+            .templates
+            .iter()
+            .map(|name| Fit { text: format!("/{name}"), told: "template".to_owned() });
         Completion::new(from, word, own.chain(theirs))
     };
     is_file

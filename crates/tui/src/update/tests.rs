@@ -1,1 +1,545 @@
 //! Messages in, screens out.
+
+use std::sync::Arc;
+
+use expect_test::expect;
+use osier_agent::{Finished, Live, Navigated, Reply, Said};
+use osier_session::{CursorId, Event as SessionEvent};
+use osier_tree::continuing::Editor;
+use serde_json::json;
+
+use super::*;
+use crate::testing::{Desk, question};
+
+fn stream(desk: &mut Desk, id: &str, text: &str) {
+    let id: Arc<str> = id.into();
+    desk.session(SessionEvent::DraftBegun { id: id.clone(), cursor: CursorId::MAIN });
+    let mut say = |delta: serde_json::Value| {
+        desk.session(SessionEvent::Draft { id: id.clone(), index: 0, delta: delta.to_string().into() });
+    };
+    say(json!({ "type": "text_start" }));
+    for piece in text.split_inclusive(' ') {
+        say(json!({ "type": "text_delta", "delta": piece }));
+    }
+}
+
+#[test]
+fn a_first_look() {
+    let mut desk = Desk::new(60, 12);
+    let mut setting = crate::state::Setting::clone(&desk.state.setting);
+    setting.welcome = vec!["Welcome. The built-in model needs no key.".to_owned()];
+    desk.state.setting = setting.into();
+    desk.hear(Msg::Path(Path::default()));
+    desk.check(expect![[r#"
+        Welcome. The built-in model needs no key.
+
+        > say something, or /help
+        work │ a/model │ #0 │ 5e551011
+    "#]]);
+}
+
+#[test]
+fn what_is_said_is_sent_and_shown_once_it_is_stored() {
+    let mut desk = Desk::on(60, 16, "say a; reply b");
+    desk.say("and now?");
+    expect![[r#"
+        Send(Prompt { text: "and now?", images: [], when: Now }, Say("and now?"))
+    "#]]
+    .assert_eq(&desk.asked());
+    desk.live(Live::TurnStarted);
+    desk.play("say and now?");
+    stream(&mut desk, "00000004", "Some words\n\nand more");
+    desk.check(expect![[r#"
+
+        > a
+
+        b
+
+        > and now?
+
+        Some words
+
+        and more
+
+        >
+        ⣾ writing · 0 s · ↓ 5 tokens · escape stops
+        work │ a/model │ #2 │ 5e551011
+    "#]]);
+    let content = json!([{ "type": "text", "text": "Some words\n\nand more" }]);
+    desk.play(&format!(
+        "entry {}",
+        json!({ "type": "message", "message": { "role": "assistant", "content": content } })
+    ));
+    desk.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
+    desk.check(expect![[r#"
+
+        > a
+
+        b
+
+        > and now?
+
+        Some words
+
+        and more
+
+        >
+        work │ a/model │ #2 │ 5e551011
+    "#]]);
+}
+
+#[test]
+fn live_and_replayed_screens_are_alike() {
+    let script = "say go; reply I look calls read notes.txt, bash make; result one; error no details {\"exitCode\":1}; reply **done**; say thanks; reply You are welcome.";
+    let mut live = Desk::new(60, 40);
+    live.state.facts.depth = 7;
+    for step in script.split("; ") {
+        live.play(step);
+    }
+    let replayed = Desk::on(60, 40, script);
+    assert_eq!(live.text().trim(), replayed.text().trim());
+}
+
+#[test]
+fn a_tool_that_runs_shows_the_end_of_what_it_prints() {
+    let mut desk = Desk::on(60, 20, "say go");
+    desk.live(Live::TurnStarted);
+    desk.play("reply calls bash make test");
+    desk.live(Live::ToolStarted { call: "call1".into(), name: "bash".into(), arguments: json!({}) });
+    let call = desk.state.script.waiting()[0].id.clone();
+    desk.state.work.tools[0].0.clone_from(&call);
+    let printed: String = (1..=9).map(|number| format!("line {number}\n")).collect();
+    desk.live(Live::ToolOutput { call, text: printed, skipped: 0 });
+    desk.state.now += 65_000;
+    desk.hear(Msg::Tick);
+    desk.check(expect![[r#"
+
+        > go
+
+        ● bash make test
+          line 4
+          line 5
+          line 6
+          line 7
+          line 8
+          line 9
+
+        >
+        ⣟ running tools · 1:05 min · escape stops
+        work │ a/model │ #1 │ 5e551011
+    "#]]);
+}
+
+#[test]
+fn an_approval_shows_all_of_what_would_run() {
+    let mut desk = Desk::on(60, 20, "say go");
+    desk.live(Live::TurnStarted);
+    desk.live(Live::Asked {
+        id: 7,
+        question: Box::new(question("git push\n--force\u{1b}[2J", &["bash:git push", "bash"])),
+    });
+    desk.check(expect![[r#"
+
+        > go
+
+        May it do this? bash (it runs a command)
+          git push
+          --force[2J
+        › y  yes, once
+          p  yes, always `git push`
+          a  yes, always bash
+          n  no, and tell it why
+        ⣾ waiting · 0 s · escape stops
+        work │ a/model │ #1 │ 5e551011
+    "#]]);
+    desk.press("p enter y");
+    assert_eq!(desk.asked(), "", "whoever was typing has not answered");
+    desk.state.now += 1000;
+    desk.press("p");
+    expect![[r#"
+        Send(Answer { question: 7, answer: Always(Command(["git", "push"])) }, Answer)
+    "#]]
+    .assert_eq(&desk.asked());
+}
+
+#[test]
+fn a_refusal_takes_a_reason_and_an_answer_elsewhere_closes_the_question() {
+    let mut desk = Desk::on(60, 20, "say go");
+    let ask = |desk: &mut Desk, id| desk.live(Live::Asked { id, question: Box::new(question("rm x", &[])) });
+    ask(&mut desk, 1);
+    desk.state.now += 1000;
+    desk.press("n 'not' space 'now' enter");
+    expect![[r#"
+        Send(Answer { question: 1, answer: No("not now") }, Answer)
+    "#]]
+    .assert_eq(&desk.asked());
+    desk.live(Live::Answered { id: 1, allowed: false });
+    assert!(desk.state.overlays.is_empty());
+    ask(&mut desk, 2);
+    desk.state.now += 1000;
+    desk.press("n");
+    desk.live(Live::Answered { id: 2, allowed: true });
+    desk.press("escape");
+    assert!(desk.state.overlays.is_empty());
+}
+
+#[test]
+fn a_long_diff_can_be_paged_before_one_answers() {
+    let mut desk = Desk::on(40, 14, "say go");
+    let mut asked = question("", &[]);
+    let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
+    asked.what = osier_tools::Change::Diff { path: "src/main.rs".to_owned(), diff, created: false };
+    desk.live(Live::Asked { id: 1, question: Box::new(asked) });
+    desk.press("pageDown");
+    desk.check(expect![[r#"
+        > go
+
+        May it do this? bash changes src/main.r…
+          +line 8
+          +line 9
+          +line 10
+          +line 11
+          +line 12
+          +line 13
+          +line 14
+          lines 8–14 of 30; PageUp, PageDown
+        › y  yes, once
+          n  no, and tell it why
+        work │ a/model │ #1 │ 5e551011
+    "#]]);
+}
+
+#[test]
+fn what_is_said_while_it_works_waits_and_can_be_taken_back() {
+    let mut desk = Desk::on(60, 14, "say go");
+    desk.live(Live::TurnStarted);
+    desk.press("'stop' enter 'later' alt+enter");
+    expect![[r#"
+        Send(Prompt { text: "stop", images: [], when: Steer }, Say("stop"))
+        Send(Prompt { text: "later", images: [], when: FollowUp }, Say("later"))
+    "#]]
+    .assert_eq(&desk.asked());
+    desk.live(Live::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });
+    desk.check(expect![[r#"
+
+        > go
+
+        next: stop
+        then: later
+        alt+up takes them back
+
+        >
+        ⢿ waiting · 0 s · escape stops
+        work │ a/model │ #1 │ 5e551011
+    "#]]);
+    desk.press("alt+up");
+    let said = |text: &str| Said { text: text.to_owned(), images: Vec::new() };
+    let back = Reply::Returned(vec![said("stop"), said("later")]);
+    desk.asked();
+    desk.hear(Msg::Replied(Purpose::Unqueue, Box::new(Ok(back))));
+    assert_eq!(desk.state.editor.text(), "stop\n\nlater");
+}
+
+#[test]
+fn escape_stops_and_twice_opens_the_tree() {
+    let mut desk = Desk::on(60, 14, "say go");
+    desk.live(Live::TurnStarted);
+    desk.press("escape");
+    assert_eq!(desk.asked(), "Send(Cancel, Cancel)\n");
+    desk.live(Live::TurnEnded { finished: Some(Finished::Cancelled), error: None });
+    desk.press("escape");
+    assert_eq!(desk.asked(), "");
+    desk.press("escape");
+    assert_eq!(desk.asked(), "ReadTree\n");
+    desk.press("escape");
+    desk.state.now += 600;
+    desk.press("escape");
+    assert_eq!(desk.asked(), "", "too slow");
+    desk.press("'x' escape escape");
+    assert_eq!(desk.asked(), "", "not while something is written");
+}
+
+#[test]
+fn ctrl_c_empties_the_editor_then_warns_then_leaves() {
+    let mut desk = Desk::new(60, 10);
+    desk.press("'x' ctrl+c");
+    assert!(desk.state.editor.is_empty());
+    desk.press("ctrl+c");
+    assert_eq!(desk.asked(), "");
+    assert!(desk.text().contains("ctrl+c again"), "{}", desk.text());
+    desk.press("ctrl+c");
+    assert_eq!(desk.asked(), "Quit\n");
+    desk.press("ctrl+d");
+    assert_eq!(desk.asked(), "Quit\n");
+}
+
+#[test]
+fn commands_are_completed_and_an_unknown_one_names_the_nearest() {
+    let mut desk = Desk::new(60, 14);
+    desk.press("'/co'");
+    desk.check(expect![[r#"
+
+        > /co
+        › /compact  let a summary stand for the older part
+          /compare  compare two branches; in /tree mark them with a…
+        work │ a/model │ #0 │ 5e551011
+    "#]]);
+    desk.press("down tab");
+    assert_eq!(desk.state.editor.text(), "/compare ");
+    desk.press("ctrl+c '/tre' enter");
+    assert_eq!(desk.asked(), "ReadTree\n", "what is chosen is run");
+    desk.press("'/trxe' enter");
+    assert!(desk.text().contains("there is no command /trxe; did you mean /tree?"), "{}", desk.text());
+    assert_eq!(desk.state.editor.text(), "/trxe", "nothing typed is lost");
+    desk.press("ctrl+u '/usr/bin' space 'is' enter");
+    assert!(desk.asked().starts_with("Send(Prompt { text: \"/usr/bin is\""), "a path is something to say");
+}
+
+#[test]
+fn files_are_asked_for_once_and_completed_anywhere() {
+    let mut desk = Desk::new(60, 14);
+    desk.press("'see' space '@ma'");
+    assert_eq!(desk.asked(), "ListFiles\n");
+    let files = ["src/main.rs", "README.md", "src/map.rs"].map(str::to_owned).to_vec();
+    desk.hear(Msg::Files(Arc::new(files)));
+    desk.check(expect![[r#"
+
+        > see @ma
+        › @src/map.rs
+          @src/main.rs
+        work │ a/model │ #0 │ 5e551011
+    "#]]);
+    desk.press("enter 'x'");
+    assert_eq!(desk.state.editor.text(), "see @src/map.rs x");
+    assert_eq!(desk.asked(), "");
+}
+
+#[test]
+fn a_move_fills_the_editor_only_if_it_is_empty() {
+    let editor = Some(Editor { text: "say it again".to_owned(), ..Editor::default() });
+    let mut desk = Desk::on(60, 14, "say a; reply b");
+    desk.moved(Navigated { editor: editor.clone(), ..Navigated::default() });
+    assert_eq!(desk.state.editor.text(), "say it again");
+    desk.press("ctrl+c 'mine'");
+    desk.moved(Navigated { editor, ..Navigated::default() });
+    assert_eq!(desk.state.editor.text(), "mine");
+}
+
+#[test]
+fn after_a_move_the_screen_shows_the_new_path_only_and_says_what_moved() {
+    let mut desk = Desk::on(60, 14, "say a; reply b; say c; reply d");
+    desk.play("move b");
+    expect![[r#"
+        ShowPath { remark: Some("moved from 00000004 to 00000002 (alt+u undoes it)") }
+    "#]]
+    .assert_eq(&desk.asked());
+    desk.show_path();
+    desk.check(expect![[r#"
+
+        > a
+
+        b
+
+        >
+        work │ a/model │ #2 │ 5e551011
+    "#]]);
+}
+
+#[test]
+fn keys_undo_and_redo_moves() {
+    let mut desk = Desk::on(60, 14, "say a");
+    desk.press("alt+u alt+r");
+    assert_eq!(desk.asked(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
+    desk.hear(Msg::Replied(Purpose::Undo, Box::new(Ok(Reply::Done))));
+    assert!(desk.text().contains("there is no move to undo"));
+}
+
+#[test]
+fn a_long_paste_is_kept_with_the_session_and_sent_whole() {
+    let mut desk = Desk::new(60, 14);
+    desk.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
+    assert_eq!(desk.state.editor.text(), "[paste #1 +20 lines]");
+    desk.press("enter");
+    let asked = desk.asked();
+    assert!(asked.starts_with("KeepPastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{asked}");
+    assert!(asked.contains("Send(Prompt { text: \"line\\nline"), "{asked}");
+}
+
+#[test]
+fn commands_of_the_user_run_beside_a_turn() {
+    let mut desk = Desk::on(60, 14, "say a");
+    desk.say("!ls -l");
+    expect![[r#"
+        Send(Bash(UserCommand { command: "ls -l", exclude_from_context: false }), Bash)
+    "#]]
+    .assert_eq(&desk.asked());
+    desk.live(Live::BashOutput { text: "one\n".into(), skipped: 0 });
+    desk.check(expect![[r#"
+
+        > a
+
+        ! ls -l
+          one
+
+        >
+        ⣾ running your command · 0 s · escape stops
+        work │ a/model │ #1 │ 5e551011
+    "#]]);
+    desk.say("!pwd");
+    assert_eq!(desk.asked(), "");
+    assert!(desk.text().contains("still running"), "{}", desk.text());
+}
+
+#[test]
+fn the_help_fits_any_screen() {
+    let mut desk = Desk::new(40, 12);
+    desk.say("/help");
+    desk.check(expect![[r#"
+
+        Help
+          /tree                 the whole tree:…
+          /fork                 go on before a …
+          /branch               copy this path …
+          /resume [id]          go to another s…
+          /new                  begin a new ses…
+          /name [text]          show or set the…
+          /label [text]         name the entry …
+          /session              size, tokens an…
+        ↑↓ · 28 more lines · escape closes
+        work │ a/model │ #0 │ 5e551011
+    "#]]);
+    desk.press("end escape");
+    assert!(desk.state.overlays.is_empty());
+}
+
+#[test]
+fn a_resize_at_any_moment() {
+    let mut desk = Desk::on(80, 24, "say a question; reply an answer");
+    desk.open_tree();
+    desk.resize(40, 12);
+    assert!(desk.text().contains("Session tree"), "{}", desk.text());
+    desk.resize(200, 60);
+    desk.press("escape");
+    desk.resize(1, 1);
+    desk.resize(80, 24);
+    assert!(desk.text().contains("work │ a/model"), "{}", desk.text());
+}
+
+#[test]
+fn the_status_line_leaves_out_what_matters_least() {
+    let mut desk = Desk::on(100, 8, "say a");
+    desk.state.facts.git_branch = Some("main".into());
+    desk.state.facts.window = 200_000;
+    desk.state.facts.cost = 0.42;
+    desk.state.facts.tips = 3;
+    desk.state.context = 150_000;
+    let line = |desk: &mut Desk, columns| {
+        desk.state.columns = columns;
+        crate::status::status(&desk.state).plain()
+    };
+    expect![[r#"
+        work (main) │ a/model │ ██████░░ 150k/200k │ $0.420 │ #1 of 3 branches │ 5e551011
+        a/model │ ██████░░ 150k/200k │ $0.420 │ #1 of 3 branches
+        a/model │ ██████░░ 150k/200k
+        a/model
+    "#]]
+    .assert_eq(
+        &(line(&mut desk, 100)
+            + "\n"
+            + &line(&mut desk, 60)
+            + "\n"
+            + &line(&mut desk, 40)
+            + "\n"
+            + &line(&mut desk, 8)
+            + "\n"),
+    );
+}
+
+#[test]
+fn what_a_former_process_never_said_is_in_the_editor() {
+    let mut desk = Desk::new(60, 12);
+    let returned = vec![Said { text: "lost?".to_owned(), images: Vec::new() }];
+    desk.hear(Msg::Joined(Box::new(Joined { returned, ..Joined::default() })));
+    assert_eq!(desk.state.editor.text(), "lost?");
+}
+
+#[test]
+fn a_prompt_that_was_refused_returns_to_the_editor() {
+    let mut desk = Desk::new(60, 12);
+    desk.say("hello");
+    desk.hear(Msg::Replied(Purpose::Say("hello".into()), Box::new(Err("no key is set".into()))));
+    assert_eq!(desk.state.editor.text(), "hello");
+    assert!(desk.text().contains("no key is set"));
+}
+
+#[test]
+fn the_fork_dialog_goes_on_here_or_in_a_new_session() {
+    let mut desk = Desk::on(60, 20, "say one; reply a; say two; reply b; move a; say three; reply c");
+    desk.say("/fork");
+    assert_eq!(desk.asked(), "ReadTree\n");
+    desk.open_tree();
+    desk.check(expect![[r#"
+
+        > one
+
+        a
+
+        > three
+
+        c
+
+        Go on before a message of this path
+        › 2026-01-01 00:00  three
+          2026-01-01 00:00  one
+        (1/2) enter here · n new session · tab all branches · escape
+        work │ a/model │ #4 │ 5e551011
+    "#]]);
+    desk.press("up down down down enter");
+    expect![[r#"
+        Send(Navigate(Navigation { target: Some("00000001"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
+    "#]].assert_eq(&desk.asked());
+    desk.press("tab up n");
+    expect![[r#"
+        Open(Fork { before: Some("00000006") })
+    "#]]
+    .assert_eq(&desk.asked());
+}
+
+#[test]
+fn a_summary_that_a_turn_writes_is_shown_until_its_card_is() {
+    let mut desk = Desk::on(60, 20, "say a; reply b");
+    desk.live(Live::TurnStarted);
+    desk.live(Live::SummaryStarted { of: "compaction" });
+    desk.live(Live::SummaryText { text: "## Goal".to_owned() });
+    assert!(desk.text().contains("◆ compaction\n  ## Goal"), "{}", desk.text());
+    desk.play("compact keep a It was short");
+    assert!(desk.text().contains("│ It was short") && !desk.text().contains("## Goal"), "{}", desk.text());
+    assert!(desk.state.work.turn && desk.state.work.summary.is_none());
+}
+
+#[test]
+fn the_models_return_to_a_checkpoint_shows_the_path_it_is_on_now() {
+    let mut desk = Desk::on(60, 24, "say find it; reply looking; say more; reply no");
+    desk.play("return 0 It is in *b*");
+    assert_eq!(desk.asked(), "ShowPath { remark: None }\n");
+    desk.show_path();
+    desk.check(expect![[r#"
+
+        > find it
+
+        =============== Backtracked to Checkpoint 0 ================
+
+          Discarded 3 messages
+          Returned to:
+            ┌─────────┐
+            │ find it │
+            └─────────┘
+          Note from future:
+            ┌────────────┐
+            │ It is in b │
+            └────────────┘
+
+        >
+        work │ a/model │ #2 │ 5e551011
+    "#]]);
+}

@@ -93,7 +93,7 @@ pub(super) fn lines(heading: &str, transcript: &Transcript) -> Vec<String> {
         "done" | "early progress" | "progress so far" | "progress" => checked(done(transcript), "- [x] "),
         "in progress" => checked(in_progress(transcript), "- [ ] "),
         "blocked" => bullets(blocked(transcript)),
-        "key decisions" => bullets(with_words(assistants(transcript), DECISIONS)),
+        "key decisions" => bullets(decisions(transcript)),
         "next steps" => numbered(next_steps(transcript)),
         _ => bullets(context(transcript)),
     };
@@ -178,6 +178,17 @@ fn with_words(texts: Vec<String>, words: &[&str]) -> Vec<String> {
         })
         .collect();
     most_telling(&telling, MOST)
+}
+
+/// What the assistant gave reasons for or, without any, what it said last: that is where a conversation has led.
+fn decisions(transcript: &Transcript) -> Vec<String> {
+    let reasoned = with_words(assistants(transcript), DECISIONS);
+    if !reasoned.is_empty() {
+        return reasoned;
+    }
+    let last = assistants(transcript).pop().map(|text| first_sentences(&text, 3));
+    let done = done(transcript);
+    last.into_iter().filter(|last| !last.is_empty() && !done.iter().any(|done| last.contains(done.as_str()))).collect()
 }
 
 /// Changes that the tools made, and what the assistant said was done.
@@ -271,7 +282,7 @@ fn context(transcript: &Transcript) -> Vec<String> {
     let told: Vec<String> = [
         goal(transcript),
         with_words(users(transcript), RULES),
-        with_words(assistants(transcript), DECISIONS),
+        decisions(transcript),
         done(transcript),
         next_steps(transcript),
     ]

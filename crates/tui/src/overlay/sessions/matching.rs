@@ -11,7 +11,10 @@ pub(super) enum Query {
     Everything,
     /// None if the pattern is wrong: then nothing fits.
     Pattern(Option<Regex>),
-    Words { phrases: Vec<String>, words: Pattern },
+    Words {
+        phrases: Vec<String>,
+        words: Pattern,
+    },
 }
 
 impl Query {
@@ -38,7 +41,14 @@ impl Query {
     /// How well a session fits; none if it does not.
     pub(super) fn score(&self, card: &Card) -> Option<u32> {
         let name = card.name.as_deref().unwrap_or_default();
-        let text = [card.id.as_str(), name, &card.first_message, card.summary.as_deref().unwrap_or_default(), &card.cwd].join(" ");
+        let text = [
+            card.id.as_str(),
+            name,
+            &card.first_message,
+            card.summary.as_deref().unwrap_or_default(),
+            &card.cwd,
+        ]
+        .join(" ");
         match self {
             Query::Everything => Some(0),
             Query::Pattern(pattern) => pattern.as_ref()?.is_match(&text).then_some(0),

@@ -34,12 +34,16 @@ impl Tree {
             lines.push(self.row(at, room.columns));
         }
         if count == 0 {
-            lines.push(Line::of(Role::Dim, "  nothing is shown; escape clears the search, ctrl+d the filter"));
+            lines
+                .push(Line::of(Role::Dim, "  nothing is shown; escape clears the search, ctrl+d the filter"));
         }
         lines.push(self.foot());
         lines.extend(self.preview(room));
         let lines = lines.into_iter().map(|line| line.cut(room.columns)).collect();
-        Frame { lines, cursor: Some((2, (2 + width(&self.options.search)).min(room.columns.saturating_sub(1)))) }
+        Frame {
+            lines,
+            cursor: Some((2, (2 + width(&self.options.search)).min(room.columns.saturating_sub(1)))),
+        }
     }
 
     fn title(&self) -> Line {
@@ -60,7 +64,8 @@ impl Tree {
 
     fn foot(&self) -> Line {
         let count = self.outline.rows.len();
-        let mut line = Line::of(Role::Dim, &format!("({}/{count})", if count == 0 { 0 } else { self.at + 1 }));
+        let mut line =
+            Line::of(Role::Dim, &format!("({}/{count})", if count == 0 { 0 } else { self.at + 1 }));
         if self.options.filter != Filter::Default {
             line.push(Role::Accent, &format!(" [{}]", self.options.filter.name()));
         }

@@ -106,7 +106,8 @@ impl Keys {
             ("tree.labelTimes", "times"),
             ("tree.copy", "copy"),
         ];
-        let pieces: Vec<String> = told.iter().map(|(name, word)| format!("{} {word}", self.word(name))).collect();
+        let pieces: Vec<String> =
+            told.iter().map(|(name, word)| format!("{} {word}", self.word(name))).collect();
         format!("↑↓ {}", pieces.join(" · "))
     }
 }

@@ -36,35 +36,180 @@ fn check(keys: &str, expected: Expect) {
 #[test]
 fn the_tree_over_half_the_terminal() {
     let desk = tree(64, 24, TALK);
-    desk.check(expect![[""]]);
+    desk.check(expect![[r#"
+        > a
+
+        b
+
+        > e
+
+        f
+
+        ● read notes.txt
+          1 line
+
+        g
+
+        Session tree
+        ↑↓ enter go · escape leave · L label · ctrl+u user · ctrl+o fil…
+        / type to search
+          │  assistant: "d"
+          └⊟ • [here] user: "e"
+             • assistant: "f"
+             • [read: notes.txt]
+        ›    • assistant: "g"  ← active
+        (8/8)
+        00000009 2026-01-01 00:00  assistant: "g"
+        work │ a/model │ #8 │ 5e551011
+    "#]]);
 }
 
 #[test]
 fn at_forty_columns_and_twelve_rows_it_can_be_used() {
-    let mut desk = tree(40, 12, "say 一二三四五六七八九十一二三四五六七八九十; reply b; label 名字; say c; move b; say 👩‍👩‍👧 d");
+    let mut desk = tree(
+        40,
+        12,
+        "say 一二三四五六七八九十一二三四五六七八九十; reply b; label 名字; say c; move b; say 👩‍👩‍👧 d",
+    );
     desk.press("up");
-    desk.check(expect![[""]]);
+    desk.check(expect![[r#"
+
+        > 👩‍👩‍👧 d
+
+        Session tree
+        ↑↓ enter go · escape leave · L label · …
+        / type to search
+          • user: "一二三四五六七八九十一二三四…
+          • [名字] assistant: "b"
+        › ├─ user: "c"
+          └─ • user: "👩‍👩‍👧 d"  ← active
+        (3/4)
+        work │ a/model │ #3 │ 5e551011
+    "#]]);
 }
 
 #[test]
 fn up_and_down_go_round() {
-    check("down", expect![[""]]);
-    check("down up up", expect![[""]]);
+    check(
+        "down",
+        expect![[r#"
+        / type to search
+        › • user: "a"
+          • [good] assistant: "b"
+          ├⊟ user: "c"
+          │  assistant: "d"
+          └⊟ • [here] user: "e"
+             • assistant: "f"
+             • [read: notes.txt]
+             • assistant: "g"  ← active
+        (1/8)
+    "#]],
+    );
+    check(
+        "down up up",
+        expect![[r#"
+        / type to search
+          • user: "a"
+          • [good] assistant: "b"
+          ├⊟ user: "c"
+          │  assistant: "d"
+          └⊟ • [here] user: "e"
+             • assistant: "f"
+        ›    • [read: notes.txt]
+             • assistant: "g"  ← active
+        (7/8)
+    "#]],
+    );
 }
 
 #[test]
 fn pages_do_not_go_round() {
-    check("pageUp left", expect![[""]]);
-    check("right pageDown", expect![[""]]);
+    check(
+        "pageUp left",
+        expect![[r#"
+        / type to search
+        › • user: "a"
+          • [good] assistant: "b"
+          ├⊟ user: "c"
+          │  assistant: "d"
+          └⊟ • [here] user: "e"
+             • assistant: "f"
+             • [read: notes.txt]
+             • assistant: "g"  ← active
+        (1/8)
+    "#]],
+    );
+    check(
+        "right pageDown",
+        expect![[r#"
+        / type to search
+          • user: "a"
+          • [good] assistant: "b"
+          ├⊟ user: "c"
+          │  assistant: "d"
+          └⊟ • [here] user: "e"
+             • assistant: "f"
+             • [read: notes.txt]
+        ›    • assistant: "g"  ← active
+        (8/8)
+    "#]],
+    );
     assert_eq!(rows("home"), rows("pageUp left"));
 }
 
 #[test]
 fn each_filter_by_its_key_and_back_by_the_same() {
-    check("ctrl+u", expect![[""]]);
-    check("ctrl+t", expect![[""]]);
-    check("ctrl+l", expect![[""]]);
-    check("ctrl+a", expect![[""]]);
+    check(
+        "ctrl+u",
+        expect![[r#"
+        / type to search
+          • user: "a"
+          ├─ user: "c"
+        › └─ • [here] user: "e"  ← active
+        (3/3) [user-only]
+    "#]],
+    );
+    check(
+        "ctrl+t",
+        expect![[r#"
+        / type to search
+          • user: "a"
+          • [good] assistant: "b"
+          ├⊟ user: "c"
+          │  assistant: "d"
+          └⊟ • [here] user: "e"
+             • assistant: "f"
+        ›    • assistant: "g"  ← active
+        (7/7) [no-tools]
+    "#]],
+    );
+    check(
+        "ctrl+l",
+        expect![[r#"
+        / type to search
+          • [good] assistant: "b"
+        › • [here] user: "e"  ← active
+        (2/2) [labeled-only]
+    "#]],
+    );
+    check(
+        "ctrl+a",
+        expect![[r#"
+        / type to search
+          • user: "a"
+          • [good] assistant: "b"
+          ├⊟ user: "c"
+          │  assistant: "d"
+          ├─ [moved]
+          └⊟ • [here] user: "e"
+             • assistant: "f"
+             • [read: notes.txt]
+             • assistant: "g"
+             • [label: good]
+        ›    • [label: here]  ← active
+        (11/11) [all]
+    "#]],
+    );
     for key in ["ctrl+u", "ctrl+t", "ctrl+l", "ctrl+a"] {
         assert_eq!(rows(&format!("{key} {key}")), rows(""), "{key}");
         assert_eq!(rows(&format!("{key} ctrl+d")), rows(""), "{key}");
@@ -81,8 +226,22 @@ fn filters_go_round_both_ways() {
 
 #[test]
 fn words_are_searched_and_escape_clears_them_first() {
-    check("'user' space 'C'", expect![[""]]);
-    check("'zzz'", expect![[""]]);
+    check(
+        "'user' space 'C'",
+        expect![[r#"
+        / user C
+        › user: "c"
+        (1/1)
+    "#]],
+    );
+    check(
+        "'zzz'",
+        expect![[r#"
+        / zzz
+          nothing is shown; escape clears the search, ctrl+d the fi…
+        (0/0)
+    "#]],
+    );
     assert_eq!(rows("'zzz' backspace backspace backspace"), rows(""));
     let mut desk = tree(60, 40, TALK);
     desk.press("'c' escape");
@@ -94,18 +253,66 @@ fn words_are_searched_and_escape_clears_them_first() {
 #[test]
 fn the_cursor_stays_with_its_entry_or_the_nearest_above() {
     // On the result; user messages only leave its question.
-    check("up ctrl+u", expect![[""]]);
+    check(
+        "up ctrl+u",
+        expect![[r#"
+        / type to search
+          • user: "a"
+          ├─ user: "c"
+        › └─ • [here] user: "e"  ← active
+        (3/3) [user-only]
+    "#]],
+    );
     assert_eq!(rows("up ctrl+u ctrl+u"), rows("up"));
     assert_eq!(rows("up 'zzz' escape"), rows("up"));
 }
 
 #[test]
 fn branches_fold_and_unfold() {
-    check("ctrl+left", expect![[""]]);
-    check("ctrl+left ctrl+left", expect![[""]]);
+    check(
+        "ctrl+left",
+        expect![[r#"
+        / type to search
+          • user: "a"
+          • [good] assistant: "b"
+          ├⊟ user: "c"
+          │  assistant: "d"
+        › └⊟ • [here] user: "e"
+             • assistant: "f"
+             • [read: notes.txt]
+             • assistant: "g"  ← active
+        (5/8)
+    "#]],
+    );
+    check(
+        "ctrl+left ctrl+left",
+        expect![[r#"
+        / type to search
+          • user: "a"
+          • [good] assistant: "b"
+          ├⊟ user: "c"
+          │  assistant: "d"
+        › └⊞ • [here] user: "e"  ← active
+        (5/5)
+    "#]],
+    );
     assert_eq!(rows("ctrl+left ctrl+left ctrl+right"), rows("ctrl+left"));
     assert_eq!(rows("alt+left"), rows("ctrl+left"));
-    check("home ctrl+right", expect![[""]]);
+    check(
+        "home ctrl+right",
+        expect![[r#"
+        / type to search
+          • user: "a"
+          • [good] assistant: "b"
+        › ├⊟ user: "c"
+          │  assistant: "d"
+          └⊟ • [here] user: "e"
+             • assistant: "f"
+             • [read: notes.txt]
+             • assistant: "g"  ← active
+        (3/8)
+    "#]],
+    );
     // A filter opens what was folded.
     assert_eq!(rows("alt+left alt+left ctrl+t ctrl+t"), rows("alt+left"));
 }
@@ -114,7 +321,25 @@ fn branches_fold_and_unfold() {
 fn a_label_is_edited_in_place_and_the_cursor_stays() {
     let mut desk = tree(60, 24, TALK);
     desk.press("home down L");
-    desk.check(expect![[""]]);
+    desk.check(expect![[r#"
+        > a
+
+        b
+
+        > e
+
+        f
+
+        ● read notes.txt
+          1 line
+
+        g
+
+        Label (empty takes it away)
+        > good
+        enter takes it, escape goes back
+        work │ a/model │ #8 │ 5e551011
+    "#]]);
     desk.press("ctrl+u 'better' enter");
     assert_eq!(desk.asked(), "Label { entry: Some(\"00000002\"), label: Some(\"better\") }\n");
     desk.script.play("label better on b");
@@ -138,27 +363,70 @@ fn choosing_asks_about_a_summary_and_escape_goes_back_to_the_row() {
     let before = desk.text();
     desk.press("enter");
     assert_eq!(desk.asked(), "");
-    desk.check(expect![[""]]);
+    desk.check(expect![[r#"
+        > a
+
+        b
+
+        > e
+
+        f
+
+        ● read notes.txt
+          1 line
+
+        g
+
+        What of the branch you leave?
+        › 1. no summary
+          2. summarize
+          3. summarize with own instructions
+        ↑↓ and enter, or a number; escape goes back
+        work │ a/model │ #8 │ 5e551011
+    "#]]);
     desk.press("escape");
     assert_eq!(desk.text(), before);
     desk.press("enter enter");
-    expect![[""]].assert_eq(&desk.asked());
+    expect![[r#"
+        Send(Navigate(Navigation { target: Some("00000003"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
+    "#]].assert_eq(&desk.asked());
 }
 
 #[test]
 fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
     let mut desk = tree(60, 24, TALK);
     desk.press("home down down");
-    let before = listed(&desk);
     desk.press("enter 3 'only' space 'files' enter");
-    expect![[""]].assert_eq(&desk.asked());
+    expect![[r#"
+        Send(Navigate(Navigation { target: Some("00000003"), exact: false, summarize: true, instructions: Some("only files"), replace_instructions: false, label: None, stop_turn: true }), Navigate)
+    "#]].assert_eq(&desk.asked());
     desk.live(osier_agent::Live::SummaryStarted { of: "branch" });
     desk.live(osier_agent::Live::SummaryText { text: "## Goal\nto see".to_owned() });
-    desk.check(expect![[""]]);
+    desk.check(expect![[r#"
+        > a
+
+        b
+
+        > e
+
+        f
+
+        ● read notes.txt
+          1 line
+
+        g
+
+        moving, and summarizing what is left …
+          ## Goal
+          to see
+        escape stops it; then nothing has changed
+        ⣾ summarizing · 0 s · escape stops
+        work │ a/model │ #8 │ 5e551011
+    "#]]);
     desk.press("escape");
     assert_eq!(desk.asked(), "Send(Cancel, Cancel)\n");
     desk.moved(Navigated { cancelled: true, aborted: true, ..Navigated::default() });
-    assert_eq!(listed(&desk), before);
+    assert!(desk.text().contains("› ├⊟ user: \"c\""), "{}", desk.text());
     assert!(desk.text().contains("stopped; nothing has changed"), "{}", desk.text());
 }
 
@@ -166,7 +434,9 @@ fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
 fn where_one_stands_needs_no_question() {
     let mut desk = tree(60, 24, TALK);
     desk.press("enter");
-    expect![[""]].assert_eq(&desk.asked());
+    expect![[r#"
+        Send(Navigate(Navigation { target: Some("00000009"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
+    "#]].assert_eq(&desk.asked());
 }
 
 #[test]
@@ -175,7 +445,7 @@ fn two_marked_entries_are_compared() {
     desk.press("alt+c");
     assert!(desk.text().contains("mark a second entry to compare"));
     desk.press("home down down alt+c");
-    assert_eq!(desk.asked(), "Compare(\"0000000a\", \"00000003\")\n");
+    assert_eq!(desk.asked(), "Compare(\"00000009\", \"00000003\")\n");
 }
 
 #[test]

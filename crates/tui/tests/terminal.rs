@@ -1,0 +1,190 @@
+//! The interface on a real terminal, with a real session and the built-in model.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+
+/// Seconds after which a program that shows nothing hangs.
+const PATIENCE: i64 = 60;
+
+struct Terminal {
+    master: File,
+    slave: File,
+    parser: vt100::Parser,
+    bytes: Vec<u8>,
+    child: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Terminal {
+    fn start(columns: u16, rows: u16) -> Terminal {
+        Terminal::run("tui", columns, rows)
+    }
+
+    fn run(name: &str, columns: u16, rows: u16) -> Terminal {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let slave = File::options().read(true).write(true).open(device).unwrap();
+        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&master, size).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join("work");
+        std::fs::create_dir(&work).unwrap();
+        std::fs::write(work.join("notes.txt"), "buy milk\n").unwrap();
+        let mut command = Command::new(example(name));
+        command.arg(folder.path().join("home")).current_dir(&work).env("NO_COLOR", "1").env_remove("TMUX");
+        let copy = || slave.try_clone().unwrap();
+        let child = command.stdin(copy()).stdout(copy()).stderr(copy()).spawn().unwrap();
+        let parser = vt100::Parser::new(rows, columns, 1000);
+        Terminal { master: File::from(master), slave, parser, bytes: Vec::new(), child, folder }
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Reads until the screen shows this.
+    #[track_caller]
+    fn wait_for(&mut self, wanted: &str) {
+        while !self.text().contains(wanted) {
+            assert!(self.read(), "{wanted:?} does not come:\n{}", self.text());
+        }
+    }
+
+    /// More of what the program wrote; false if it is silent or gone.
+    fn read(&mut self) -> bool {
+        let patience = Timespec { tv_sec: PATIENCE, tv_nsec: 0 };
+        let mut waiting = [PollFd::new(&self.master, PollFlags::IN)];
+        if poll(&mut waiting, Some(&patience)).unwrap() == 0 {
+            return false;
+        }
+        let mut buffer = [0; 4096];
+        let Ok(count @ 1..) = self.master.read(&mut buffer) else { return false };
+        self.parser.process(&buffer[..count]);
+        self.bytes.extend_from_slice(&buffer[..count]);
+        true
+    }
+
+    fn text(&self) -> String {
+        self.parser.screen().contents()
+    }
+
+    fn resize(&mut self, columns: u16, rows: u16) {
+        tcsetwinsize(&self.master, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })
+            .unwrap();
+        self.parser.screen_mut().set_size(rows, columns);
+        self.signal(Signal::WINCH);
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for the end; the terminal must be as it was.
+    #[track_caller]
+    fn end(mut self) -> Option<i32> {
+        let code = self.child.wait().unwrap().code();
+        let modes = tcgetattr(&self.slave).unwrap().local_modes;
+        assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "raw mode was left on");
+        drop(std::mem::replace(&mut self.slave, File::open("/dev/null").unwrap()));
+        while self.read() {}
+        let text = String::from_utf8_lossy(&self.bytes).into_owned();
+        for (on, off) in
+            [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[>1u", "\x1b[<1u")]
+        {
+            assert!(text.rfind(on) < text.rfind(off), "{on:?} was left on");
+        }
+        code
+    }
+}
+
+/// `cargo test` builds it beside the tests.
+fn example(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let path = tests.parent().unwrap().parent().unwrap().join("examples").join(name);
+    assert!(path.exists(), "build the examples first: cargo build -p osier-tui --examples");
+    path
+}
+
+#[test]
+fn one_talks_looks_at_the_tree_moves_and_leaves() {
+    let mut terminal = Terminal::start(80, 24);
+    terminal.wait_for("say something, or /help");
+    terminal.press("read notes.txt\r");
+    terminal.wait_for("returned 1 line");
+    terminal.press("/tree\r");
+    terminal.wait_for("← active");
+    assert!(terminal.text().contains("[read: notes.txt]"), "{}", terminal.text());
+    terminal.press("\x1b[H\r");
+    terminal.wait_for("What of the branch you leave?");
+    terminal.press("1");
+    terminal.wait_for("moved from");
+    terminal.wait_for("> read notes.txt");
+    terminal.press("\x1bu");
+    terminal.wait_for("undone: back");
+    terminal.wait_for("returned 1 line");
+    terminal.press("\x03");
+    terminal.press("/quit\r");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn nothing_is_changed_before_one_says_yes() {
+    let mut terminal = Terminal::start(60, 20);
+    terminal.wait_for("say something");
+    terminal.press("write hello to new.txt\r");
+    terminal.wait_for("May it do this? write creates new.txt");
+    let path = terminal.folder.path().join("work").join("new.txt");
+    assert!(!path.exists());
+    // What is typed at once is not an answer; after a while it is.
+    while !path.exists() {
+        terminal.press("y");
+        assert!(terminal.read(), "it does not go on");
+    }
+    terminal.wait_for("Done: write new.txt");
+    assert!(path.exists());
+    terminal.press("\x03\x04");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn a_resize_draws_anew_and_forty_columns_will_do() {
+    let mut terminal = Terminal::start(100, 30);
+    terminal.wait_for("say something");
+    terminal.press("\u{4f60}\u{597d} \u{1f600}");
+    terminal.wait_for("> 你好 😀");
+    terminal.resize(40, 12);
+    terminal.press("!");
+    terminal.wait_for("> 你好 😀!");
+    terminal.wait_for("work │ offline/offline │ #0 │");
+    assert_eq!(terminal.text().matches("work │").count(), 1, "{}", terminal.text());
+    terminal.press("\x03\x04");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+/// The message of the panic must be readable, and what is typed afterwards seen.
+#[test]
+fn a_panic_gives_the_terminal_back_before_it_is_told() {
+    let mut terminal = Terminal::run("panic", 80, 24);
+    terminal.wait_for("on purpose");
+    let text = String::from_utf8_lossy(&terminal.bytes).into_owned();
+    assert!(text.find("\x1b[?2004l") < text.find("on purpose"), "{text:?}");
+    assert_eq!(terminal.end(), Some(101));
+}
+
+#[test]
+fn whoever_kills_it_gets_his_terminal_back() {
+    let mut terminal = Terminal::start(80, 24);
+    terminal.wait_for("say something");
+    terminal.signal(Signal::TERM);
+    assert_eq!(terminal.end(), Some(143));
+}
