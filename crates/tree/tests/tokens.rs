@@ -32,21 +32,21 @@ fn a_message_is_guessed_by_its_characters() {
     let guesses: Vec<String> =
         messages.iter().map(|message| format!("{:<5} {message}\n", guess(message))).collect();
     expect![[r#"
-            2 {"role":"user","content":"12345"}
-            2 {"role":"user","content":[{"type":"text","text":"12"},{"type":"text","text":"345"}]}
-         1201 {"role":"user","content":[{"type":"image","data":"aaaa"},{"type":"text","text":"1"}]}
-            2 {"role":"user","content":"🧵🧵🧵"}
-            2 {"role":"user","content":"cut \ud83d"}
-            0 {"role":"user","content":null}
-           10 {"role":"assistant","content":[{"type":"text","text":"1234"},{"type":"thinking","thinking":"12345678"},{"type":"toolCall","id":"i","name":"read","arguments":{ "path" : "ab c", "n":1}}]}
-            2 {"role":"toolResult","content":[{"type":"text","text":"12345"}],"details":{"much":"more"}}
-            2 {"role":"tool","content":"12345"}
-            3 {"role":"bashExecution","command":"1234","output":"12345"}
-            2 {"role":"custom","content":"12345"}
-            2 {"role":"branchSummary","summary":"12345"}
-            3 {"role":"compactionSummary","summary":"123456789"}
-            7 {"role":"system","content":"1234","sections":{"a":"1234","b":null},"toolsAdded":[{"name":"read"}]}
-            0 {"role":"odd","content":"12345"}
+        2     {"role":"user","content":"12345"}
+        2     {"role":"user","content":[{"type":"text","text":"12"},{"type":"text","text":"345"}]}
+        1201  {"role":"user","content":[{"type":"image","data":"aaaa"},{"type":"text","text":"1"}]}
+        2     {"role":"user","content":"🧵🧵🧵"}
+        2     {"role":"user","content":"cut \ud83d"}
+        0     {"role":"user","content":null}
+        10    {"role":"assistant","content":[{"type":"text","text":"1234"},{"type":"thinking","thinking":"12345678"},{"type":"toolCall","id":"i","name":"read","arguments":{ "path" : "ab c", "n":1}}]}
+        2     {"role":"toolResult","content":[{"type":"text","text":"12345"}],"details":{"much":"more"}}
+        2     {"role":"tool","content":"12345"}
+        3     {"role":"bashExecution","command":"1234","output":"12345"}
+        2     {"role":"custom","content":"12345"}
+        2     {"role":"branchSummary","summary":"12345"}
+        3     {"role":"compactionSummary","summary":"123456789"}
+        7     {"role":"system","content":"1234","sections":{"a":"1234","b":null},"toolsAdded":[{"name":"read"}]}
+        0     {"role":"odd","content":"12345"}
     "#]].assert_eq(&guesses.concat());
 }
 

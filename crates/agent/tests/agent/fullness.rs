@@ -21,14 +21,14 @@ async fn by_itself_before_a_prompt_is_answered() {
         say three > One was said. > third
         ",
         expect![[r#"
-            before                                      │ after                                       │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: One was said.
-            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
-            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
-                                                        │ user: "three"                               │ user: three
-                                                        │ [compaction: 9k tokens]                     │ assistant: third
-                                                        │ assistant: "third"  ← active
+            before                                                │ after                                       │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th… │ compacted: One was said.
+            user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
+            assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
+                                                                  │ user: "three"                               │ user: three
+                                                                  │ [compaction: 9k tokens]                     │ assistant: third
+                                                                  │ assistant: "third"  ← active
 
             asked for a summary
               [User]: one, which is a rather long question about nothing
@@ -48,14 +48,14 @@ async fn by_itself_in_the_middle_of_a_turn() {
         say go > looking at the first of the files [read a.txt] #9000 > One was said. > done
         ",
         expect![[r#"
-            before                                      │ after                                       │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: No prior history. --- **The tur…
-                                                        │ user: "go"                                  │ assistant: first, an answer as long as the…
-                                                        │ assistant: "looking at the first of the fi… │ user: go
-                                                        │ [read: a.txt]                               │ assistant: looking at the first of the fil…
-                                                        │ [compaction: 9k tokens]                     │ result: alpha
-                                                        │ assistant: "done"  ← active                 │ assistant: done
+            before                                                │ after                                       │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th…  ← active │ assistant: "first, an answer as long as th… │ compacted: No prior history. --- **The tur…
+                                                                  │ user: "go"                                  │ assistant: first, an answer as long as the…
+                                                                  │ assistant: "looking at the first of the fi… │ user: go
+                                                                  │ [read: a.txt]                               │ assistant: looking at the first of the fil…
+                                                                  │ [compaction: 9k tokens]                     │ result: alpha
+                                                                  │ assistant: "done"  ← active                 │ assistant: done
 
             asked for a summary
               [User]: one, which is a rather long question about nothing
@@ -76,16 +76,16 @@ async fn not_by_itself_if_the_setting_says_so() {
         say four > !overflow
         ",
         expect![[r#"
-            before                                      │ after                                       │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ user: one, which is a rather long question…
-            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
-            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ user: two, again a question that takes man…
-                                                        │ user: "three"                               │ assistant: second, with as many words in i…
-                                                        │ assistant: "third"                          │ user: three
-                                                        │ user: "four"                                │ assistant: third
-                                                        │ assistant: the conversation is too long fo… │ user: four
-                                                        │                                             │ assistant:
+            before                                                │ after                                                 │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio…           │ system
+            assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th…           │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma…           │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in …           │ user: two, again a question that takes man…
+                                                                  │ user: "three"                                         │ assistant: second, with as many words in i…
+                                                                  │ assistant: "third"                                    │ user: three
+                                                                  │ user: "four"                                          │ assistant: third
+                                                                  │ assistant: the conversation is too long fo…  ← active │ user: four
+                                                                  │                                                       │ assistant:
 
             say four: Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
         "#]],
@@ -104,16 +104,16 @@ async fn one_that_fails_by_itself_is_told_and_the_model_asked_all_the_same() {
         say three > Half !cut > looking [read a.txt] #9000 > third
         ",
         expect![[r#"
-            before                                      │ after                                       │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ user: one, which is a rather long question…
-            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
-            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ user: two, again a question that takes man…
-                                                        │ user: "three"                               │ assistant: second, with as many words in i…
-                                                        │ assistant: "looking"                        │ user: three
-                                                        │ [read: a.txt]                               │ assistant: looking [read]
-                                                        │ assistant: "third"  ← active                │ result: alpha
-                                                        │                                             │ assistant: third
+            before                                                │ after                                       │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th… │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in … │ user: two, again a question that takes man…
+                                                                  │ user: "three"                               │ assistant: second, with as many words in i…
+                                                                  │ assistant: "looking"                        │ user: three
+                                                                  │ [read: a.txt]                               │ assistant: looking [read]
+                                                                  │ assistant: "third"  ← active                │ result: alpha
+                                                                  │                                             │ assistant: third
 
             asked for a summary
               [User]: one, which is a rather long question about nothing
@@ -157,13 +157,13 @@ async fn stopped_with_the_turn_nothing_was_compacted() {
         say three > Half !hang
         ",
         expect![[r#"
-            before                                      │ after                                       │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ user: one, which is a rather long question…
-            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
-            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ user: two, again a question that takes man…
-                                                        │ user: "three"  ← active                     │ assistant: second, with as many words in i…
-                                                        │                                             │ user: three
+            before                                                │ after                                       │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th… │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in … │ user: two, again a question that takes man…
+                                                                  │ user: "three"  ← active                     │ assistant: second, with as many words in i…
+                                                                  │                                             │ user: three
 
             asked for a summary
               [User]: one, which is a rather long question about nothing
@@ -185,15 +185,15 @@ async fn what_was_too_long_is_compacted_and_asked_again_beside_the_failure() {
         say three > !overflow > One was said. > third
         ",
         expect![[r#"
-            before                                      │ after                                       │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: One was said.
-            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
-            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
-                                                        │ user: "three"                               │ user: three
-                                                        │ ├─ assistant: the conversation is too long… │ assistant: third
-                                                        │ └─ [compaction: 1k tokens]
-                                                        │    assistant: "third"  ← active
+            before                                                │ after                                       │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th… │ compacted: One was said.
+            user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
+            assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
+                                                                  │ user: "three"                               │ user: three
+                                                                  │ ├─ assistant: the conversation is too long… │ assistant: third
+                                                                  │ └─ [compaction: 1k tokens]
+                                                                  │    assistant: "third"  ← active
 
             asked for a summary
               [User]: one, which is a rather long question about nothing
@@ -213,15 +213,15 @@ async fn a_second_overflow_in_a_row_is_a_failure() {
         say three > !overflow > One was said. > !overflow
         ",
         expect![[r#"
-            before                                      │ after                                       │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: One was said.
-            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
-            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
-                                                        │ user: "three"                               │ user: three
-                                                        │ ├─ assistant: the conversation is too long… │ assistant:
-                                                        │ └─ [compaction: 1k tokens]
-                                                        │    assistant: the conversation is too long…
+            before                                                │ after                                                 │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio…           │ system
+            assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th…           │ compacted: One was said.
+            user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma…           │ user: two, again a question that takes man…
+            assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in …           │ assistant: second, with as many words in i…
+                                                                  │ user: "three"                                         │ user: three
+                                                                  │ ├─ assistant: the conversation is too long…           │ assistant:
+                                                                  │ └─ [compaction: 1k tokens]
+                                                                  │    assistant: the conversation is too long…  ← active
 
             asked for a summary
               [User]: one, which is a rather long question about nothing
@@ -243,19 +243,19 @@ async fn an_overflow_later_in_the_turn_is_recovered_from_again() {
         say three > !overflow > One was said. > looking at the first of the files [read a.txt] > !overflow > More. > third
         ",
         expect![[r#"
-            before                                      │ after                                       │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ compacted: One was said. --- **The turn th…
-            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ assistant: second, with as many words in i…
-            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ user: three
-                                                        │ user: "three"                               │ assistant: looking at the first of the fil…
-                                                        │ ├─ assistant: the conversation is too long… │ result: alpha
-                                                        │ └─ [compaction: 1k tokens]                  │ assistant: third
-                                                        │    assistant: "looking at the first of the…
-                                                        │    [read: a.txt]
-                                                        │    ├─ assistant: the conversation is too l…
-                                                        │    └─ [compaction: 1k tokens]
-                                                        │       assistant: "third"  ← active
+            before                                                │ after                                       │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th… │ compacted: One was said. --- **The turn th…
+            user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma… │ assistant: second, with as many words in i…
+            assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in … │ user: three
+                                                                  │ user: "three"                               │ assistant: looking at the first of the fil…
+                                                                  │ ├─ assistant: the conversation is too long… │ result: alpha
+                                                                  │ └─ [compaction: 1k tokens]                  │ assistant: third
+                                                                  │    assistant: "looking at the first of the…
+                                                                  │    [read: a.txt]
+                                                                  │    ├─ assistant: the conversation is too l…
+                                                                  │    └─ [compaction: 1k tokens]
+                                                                  │       assistant: "third"  ← active
 
             asked for a summary
               [User]: one, which is a rather long question about nothing
@@ -277,12 +277,12 @@ async fn an_overflow_with_nothing_to_cut_is_a_failure() {
         say two > !overflow
         ",
         expect![[r#"
-            before                       │ after                                       │ the model would see
-            user: "one"                  │ user: "one"                                 │ system
-            assistant: "first"  ← active │ assistant: "first"                          │ user: one
-                                         │ user: "two"                                 │ assistant: first
-                                         │ assistant: the conversation is too long fo… │ user: two
-                                         │                                             │ assistant:
+            before                       │ after                                                 │ the model would see
+            user: "one"                  │ user: "one"                                           │ system
+            assistant: "first"  ← active │ assistant: "first"                                    │ user: one
+                                         │ user: "two"                                           │ assistant: first
+                                         │ assistant: the conversation is too long fo…  ← active │ user: two
+                                         │                                                       │ assistant:
 
             say two: the conversation could not be compacted: nothing to compact: all of it is recent, or not answered yet; Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
         "#]],
@@ -300,14 +300,14 @@ async fn an_overflow_whose_summary_fails_is_a_failure() {
         say three > !overflow > Half !fail
         ",
         expect![[r#"
-            before                                      │ after                                       │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ user: one, which is a rather long question…
-            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
-            assistant: "second, with as many words in … │ assistant: "second, with as many words in … │ user: two, again a question that takes man…
-                                                        │ user: "three"                               │ assistant: second, with as many words in i…
-                                                        │ assistant: the conversation is too long fo… │ user: three
-                                                        │                                             │ assistant:
+            before                                                │ after                                                 │ the model would see
+            user: "one, which is a rather long questio…           │ user: "one, which is a rather long questio…           │ system
+            assistant: "first, an answer as long as th…           │ assistant: "first, an answer as long as th…           │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma…           │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in …           │ user: two, again a question that takes man…
+                                                                  │ user: "three"                                         │ assistant: second, with as many words in i…
+                                                                  │ assistant: the conversation is too long fo…  ← active │ user: three
+                                                                  │                                                       │ assistant:
 
             asked for a summary
               [User]: one, which is a rather long question about nothing

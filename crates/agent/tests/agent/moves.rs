@@ -209,7 +209,7 @@ async fn exactly_that_entry_even_if_it_is_a_message_of_the_user() {
             assistant: "first"            │ assistant: "first"                          │ user: one
             user: "two"                   │ user: "two"                                 │ assistant: first
             assistant: "second"  ← active │ ├─ assistant: "second"                      │ user: two
-                                          │ └─ assistant: "second, said anew"  ← activ… │ assistant: second, said anew
+                                          │ └─ assistant: "second, said anew"  ← active │ assistant: second, said anew
         "#]],
     )
     .await;

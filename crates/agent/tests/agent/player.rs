@@ -9,7 +9,7 @@ use osier_model::scripted::{Scripted, Turn};
 use osier_model::{CancellationToken, Deltas, Model, Request};
 use osier_store::{MemoryStore, Store, StoreError};
 use osier_testkit::Script;
-use osier_tools::Mode;
+use osier_tools::{Mode, Tools};
 use osier_tree::projection::request::Request as Seen;
 use osier_tree::{Header, Place, Seq, summary};
 
@@ -132,6 +132,8 @@ async fn open(store: Arc<dyn Store>, folder: Arc<tempfile::TempDir>, player: &Pl
     let answers = player.clone();
     let change = |parts: &mut Parts| {
         parts.model = Arc::new(answers);
+        // Few tools are quickly told.
+        parts.tools = Arc::new(Tools::standard().only(&["read", "todo"]).unwrap());
         parts.backtracking = true;
         parts.approval = Some(Mode::Yolo);
         parts.compacting = Compacting { keep_recent: Some(8), ..Compacting::default() };

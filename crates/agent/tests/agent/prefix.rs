@@ -3,7 +3,7 @@
 //!
 //! Anthropic's cache markers move along the end; they are no part of what is cached.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use osier_agent::{Client, Command, Error};
 use osier_model::scripted::{Scripted, Turn};
@@ -44,9 +44,10 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 pub(crate) fn model(api: Api) -> Arc<ModelInfo> {
+    static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::built_in);
     match api {
-        Api::OpenaiCompletions => Registry::built_in().find("openrouter/some/model").unwrap(),
-        _ => Registry::built_in().models().iter().find(|model| model.api == api).unwrap().clone(),
+        Api::OpenaiCompletions => REGISTRY.find("openrouter/some/model").unwrap(),
+        _ => REGISTRY.models().iter().find(|model| model.api == api).unwrap().clone(),
     }
 }
 

@@ -338,7 +338,7 @@ async fn a_compaction_in_the_branch_stands_for_what_it_hides() {
             assistant: "second, an answer as long as t… │ │  assistant: "second, an answer as long a…           │ branch: A compacted branch.
             user: "three, again a question that takes … │ │  user: "three, again a question that tak…
             assistant: "third, with as many words in i… │ │  assistant: "third, with as many words i…
-            [compaction: 1k tokens]                     │ │  [compaction: 1k tokens]
+            [compaction: 2k tokens]                     │ │  [compaction: 2k tokens]
             user: "four"                                │ │  user: "four"
             assistant: "fourth"  ← active               │ │  assistant: "fourth"
                                                         │ └─ [branch summary]: The user tried anothe…  ← active

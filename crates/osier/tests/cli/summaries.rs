@@ -63,7 +63,7 @@ fn a_summary_is_the_one_entry_that_moves() {
             - (none)
 
             ## Key Decisions
-            - (none)
+            - it is too slow, so I gave it up
 
             ## Next Steps
             1. Ask the user what comes next.
