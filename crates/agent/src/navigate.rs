@@ -55,7 +55,7 @@ pub struct Navigated {
 
 /// What the gate made of a wish.
 enum Gated {
-    Passed(TreePreparation, Option<OwnSummary>),
+    Passed(Box<TreePreparation>, Option<OwnSummary>),
     Refused,
     Stopped,
 }
@@ -162,7 +162,7 @@ impl Workplace {
         asked.custom_instructions = answer.custom_instructions.or(asked.custom_instructions);
         asked.replace_instructions = answer.replace_instructions.unwrap_or(asked.replace_instructions);
         asked.label = answer.label.or(asked.label);
-        Gated::Passed(asked, answer.summary)
+        Gated::Passed(Box::new(asked), answer.summary)
     }
 
     /// The summary to leave, if one is wanted and there is something to tell.

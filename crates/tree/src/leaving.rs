@@ -53,8 +53,12 @@ impl Leaving {
         let shared = self.ancestor.map_or(0, |seq| tree.head(seq).depth + 1);
         let plan = tree.context_entries(self.from);
         let pieces = plan.items.iter().rev().map(|item| Piece { item: *item, head: *tree.head(item.seq) });
-        let pieces: Vec<Piece> =
-            pieces.filter(|piece| piece.head.depth >= shared && is_told(&piece.head)).collect();
+        let tells = |piece: &Piece| match piece.head.kind {
+            // One that hides nothing but what both paths have tells nothing of what is left.
+            Kind::Compaction => piece.head.depth >= shared && hides_from(tree, piece) > shared,
+            _ => piece.head.depth >= shared && is_told(&piece.head),
+        };
+        let pieces: Vec<Piece> = pieces.filter(tells).collect();
         Preparing {
             summaries: pieces.iter().filter(|piece| is_summary(piece)).map(|piece| piece.item.seq).collect(),
             pieces,
@@ -72,6 +76,12 @@ impl Leaving {
         answer(&mut preparing, lines);
         preparing.finish()
     }
+}
+
+/// Everything above this depth is hidden by a compaction.
+fn hides_from(tree: &SessionTree, compaction: &Piece) -> u32 {
+    let kept = compaction.head.target.filter(|kept| tree.heads().is_ancestor(*kept, compaction.head.parent));
+    kept.map_or(compaction.head.depth, |kept| tree.head(kept).depth)
 }
 
 fn is_summary(piece: &Piece) -> bool {

@@ -136,7 +136,9 @@ impl Talk {
                 };
                 self.go(wish).await?;
             }
-            Op::Root(summarize) => self.go(Navigation { summarize: *summarize, ..Navigation::default() }).await?,
+            Op::Root(summarize) => {
+                self.go(Navigation { summarize: *summarize, ..Navigation::default() }).await?;
+            }
             Op::ThereAndBack(to) => self.there_and_back(*to).await?,
             Op::Undo => drop(self.send(Command::Undo).await),
             Op::Redo => drop(self.send(Command::Redo).await),
@@ -167,7 +169,9 @@ impl Talk {
     async fn go(&self, wish: Navigation) -> Result<(), TestCaseError> {
         let (before, asked) = (self.place(), self.player.requests.lock().unwrap().len());
         let entries = self.desk.session().version().entries;
-        let Ok(Reply::Navigated(moved)) = self.send(Command::Navigate(wish.clone())).await else { return Ok(()) };
+        let Ok(Reply::Navigated(moved)) = self.send(Command::Navigate(wish.clone())).await else {
+            return Ok(());
+        };
         let (script, after) = (self.script().await, self.place());
         if script.tree.same_place(before, after) {
             return Ok(());
@@ -175,7 +179,10 @@ impl Talk {
         let written = script.lines.len() - entries;
         prop_assert_eq!(written, 1 + usize::from(wish.label.is_some()), "one entry, and a label");
         self.summaries_tell_only_what_is_left(&script, before, &wish, asked)?;
-        prop_assert_eq!(moved.summary_entry.is_some(), script.tree.head(Seq::new(entries)).kind == Kind::BranchSummary);
+        prop_assert_eq!(
+            moved.summary_entry.is_some(),
+            script.tree.head(Seq::new(entries)).kind == Kind::BranchSummary
+        );
         prop_assert!(self.send(Command::Undo).await.is_ok());
         let back = self.script().await;
         prop_assert!(back.tree.same_place(before, self.place()), "undo leads back after {:?}", wish);
@@ -266,7 +273,9 @@ impl Talk {
 /// What an entry says itself. What a note quotes was said elsewhere.
 fn line(script: &Script, seq: Seq) -> String {
     match script.tree.head(seq).kind {
-        Kind::Message | Kind::CustomMessage => String::from_utf8_lossy(&script.lines[seq.index()]).into_owned(),
+        Kind::Message | Kind::CustomMessage => {
+            String::from_utf8_lossy(&script.lines[seq.index()]).into_owned()
+        }
         _ => String::new(),
     }
 }
@@ -284,7 +293,7 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens(ops in prop::collection::vec(op(), 1..20)) {

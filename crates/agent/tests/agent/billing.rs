@@ -4,8 +4,8 @@
 use std::collections::{HashMap, HashSet};
 
 use osier_agent::{Command, Navigation};
-use osier_model::{Api, Request};
 use osier_model::scripted::Turn;
+use osier_model::{Api, Request};
 use osier_tree::{Kind, Place, Role, Seq, SessionTree};
 use serde_json::{Value, json};
 
@@ -53,7 +53,8 @@ fn pieces(request: &Request) -> Vec<String> {
 
 /// Where each request was sent from: the parents of the replies, in order.
 fn sent_from(tree: &SessionTree) -> Vec<Place> {
-    let replies = tree.heads().iter().filter(|(_, head)| head.kind == Kind::Message && head.role == Role::Assistant);
+    let replies =
+        tree.heads().iter().filter(|(_, head)| head.kind == Kind::Message && head.role == Role::Assistant);
     replies.map(|(_, head)| head.parent).collect()
 }
 

@@ -92,7 +92,8 @@ async fn a_move_that_cannot_be_does_not_stop_the_turn() {
 #[tokio::test]
 async fn a_compaction_stops_the_turn_and_does_not_go_on_with_it() {
     let mut stage = Stage::set(Props::default(), SCENE).await;
-    let keep = "say three, again a question that takes many words to ask > third, in many words as well it seems";
+    let keep =
+        "say three, again a question that takes many words to ask > third, in many words as well it seems";
     stage.play(keep).await;
     let mut ear = hanging(&mut stage).await;
     let summary = stage.turn("One and two.");
@@ -144,7 +145,8 @@ async fn meanwhile_nothing_else_begins_and_a_chosen_model_waits() {
     let moving = tokio::spawn(async move { worker.send(wish).await });
     tokio::task::yield_now().await;
     let bash = UserCommand { command: "true".into(), exclude_from_context: false };
-    for command in [Command::prompt("three"), Command::Resume, Command::Undo, Command::Bash(bash), steer("x")] {
+    for command in [Command::prompt("three"), Command::Resume, Command::Undo, Command::Bash(bash), steer("x")]
+    {
         let refused = stage.desk.worker.send(command).await;
         assert!(matches!(refused, Err(Error::OnTheWay)), "{refused:?}");
     }
@@ -160,7 +162,8 @@ async fn meanwhile_nothing_else_begins_and_a_chosen_model_waits() {
 #[tokio::test]
 async fn a_gate_that_never_answers_can_be_stopped() {
     let door = Arc::new(Semaphore::new(0));
-    let scene = "say one, a question of many words that fill the line > first, with many words in its answer as well
+    let scene =
+        "say one, a question of many words that fill the line > first, with many words in its answer as well
         say two, a question of many words that fill the line > second, with many words in its answer as well";
     let stage = Stage::set(Props::gated(Slow(door)), scene).await;
     let before = stage.session().version();
@@ -242,7 +245,11 @@ async fn what_another_process_says_meanwhile_is_not_left_without_a_summary() {
     .await;
     let changed = matches!(moved, Err(Error::Session(osier_session::Error::LeafChanged { .. })));
     assert!(changed, "{moved:?}");
-    assert_eq!(stage.desk.path().await.last().unwrap(), "assistant: \"said\"", "nothing was written after it");
+    assert_eq!(
+        stage.desk.path().await.last().unwrap(),
+        "assistant: \"said\"",
+        "nothing was written after it"
+    );
     let tree = stage.session().tree();
     assert_eq!(tree.path(tree.leaf()).len(), tree.len());
 }
@@ -263,6 +270,40 @@ async fn after_a_return_steering_is_heard_before_the_model_is_asked() {
     assert!(told[3].contains("Note from your future self"), "{told:#?}");
     assert!(told[4].starts_with("user: to the left"), "{told:#?}");
     assert_eq!(told.len(), 5);
+}
+
+#[tokio::test]
+async fn what_was_steered_in_the_part_left_is_in_the_note() {
+    let mut stage = Stage::set(Props { backtracking: true, ..Props::default() }, "say one > first").await;
+    stage.desk.send(Command::SetApproval(Mode::Default)).await;
+    let turns = [stage.turn("[bash true]"), stage.turn("[back 0 nothing]"), stage.turn("turning left")];
+    turns.into_iter().for_each(|turn| stage.desk.model.push(turn));
+    let mut ear = stage.desk.begin(Command::prompt("two")).await;
+    let (question, _) = ear.until_asked().await;
+    stage.desk.send(steer("to the left")).await;
+    stage.desk.send(Command::Answer { question, answer: Answer::Once }).await;
+    assert_eq!(ear.end().await.0, Some(Finished::Done));
+    let told = stage.desk.last_request();
+    assert_eq!(told.len(), 2, "{told:#?}");
+    assert!(told[1].contains("still to be heeded:\n- two\n- to the left\n"), "{}", told[1]);
+}
+
+#[tokio::test]
+async fn programs_hear_of_a_return_in_one_event() {
+    let mut stage = Stage::set(Props::backtracking(), "").await;
+    let turns = [stage.turn("looking [read a.txt]"), stage.turn("[back 0 nothing]"), stage.turn("done")];
+    turns.into_iter().for_each(|turn| stage.desk.model.push(turn));
+    let mut ear = stage.desk.begin(Command::prompt("go")).await;
+    ear.end().await;
+    let entries =
+        ear.heard.iter().map(|event| serde_json::from_str::<serde_json::Value>(&event.json()).unwrap());
+    let returns: Vec<_> = entries.filter(|event| event["entry"]["type"] == "backtrack").collect();
+    let [event] = &returns[..] else { panic!("{returns:#?}") };
+    let entry = &event["entry"];
+    assert_eq!((&entry["checkpointId"], &entry["discarded"]), (&0.into(), &4.into()));
+    assert_eq!((&entry["note"], &entry["originalUserMessage"]), (&"nothing".into(), &"go".into()));
+    assert!(entry["addendum"].as_str().unwrap().contains("- looking"));
+    assert!(entry["fromId"].is_string());
 }
 
 #[tokio::test]

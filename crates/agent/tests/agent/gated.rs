@@ -144,7 +144,11 @@ impl Gates for OnCompactions {
 }
 
 fn on_compactions(summary: Option<&str>) -> Props {
-    let own = |summary: &str| OwnCompaction { summary: summary.into(), tokens_before: 7, ..OwnCompaction::default() };
+    let own = |summary: &str| OwnCompaction {
+        summary: summary.into(),
+        tokens_before: 7,
+        ..OwnCompaction::default()
+    };
     Props::gated(OnCompactions(BeforeCompact { cancel: summary.is_none(), compaction: summary.map(own) }))
 }
 

@@ -56,7 +56,8 @@ fn anthropic(messages: &[Value]) -> Checked {
     for message in messages {
         let blocks = list(&message["content"]);
         ensure(!blocks.is_empty(), "an empty message")?;
-        let blank = |block: &Value| block["type"] == "text" && block["text"].as_str().is_none_or(str::is_empty);
+        let blank =
+            |block: &Value| block["type"] == "text" && block["text"].as_str().is_none_or(str::is_empty);
         ensure(!blocks.iter().any(blank), "an empty text")?;
         let answered = ids(blocks, "tool_result", "tool_use_id");
         ensure(answered == open, "results that are not those of the calls right before")?;
@@ -111,7 +112,8 @@ fn responses(items: &[Value]) -> Checked {
             _ => {
                 let says = !list(&item["content"]).is_empty() || item["content"].is_string();
                 ensure(says, "an empty message")?;
-                let speaks = matches!(item["role"].as_str(), Some("user" | "assistant" | "system" | "developer"));
+                let speaks =
+                    matches!(item["role"].as_str(), Some("user" | "assistant" | "system" | "developer"));
                 ensure(speaks, "an unknown role")?;
                 ensure(open.is_empty() || item["role"] == "assistant", "a call without a result")?;
             }

@@ -111,3 +111,51 @@ fn calls_of_a_reply_that_broke_off_are_answered_and_not_run() {
         assert_eq!(step(&format!("{reply}; error not run")), Step::Finish(finished), "{reason}");
     }
 }
+
+#[test]
+fn a_note_that_the_model_left_for_itself_asks_it_and_steering_comes_first() {
+    let returned = tail("say a; reply b calls read x.txt; result ok; backtrack 0 n; model p/m");
+    assert_eq!(returned, Tail::Returned);
+    assert_eq!(next_step(&returned, Waiting::default()), Step::CallModel);
+    let steering = Waiting { steering: true, full: true, ..Waiting::default() };
+    assert_eq!(next_step(&returned, steering), Step::DeliverSteering);
+    assert_eq!(next_step(&returned, Waiting { full: true, ..Waiting::default() }), Step::Compact);
+    let cancelled = Waiting { cancelled: true, ..steering };
+    assert_eq!(next_step(&returned, cancelled), Step::Finish(Finished::Cancelled));
+}
+
+#[test]
+fn only_a_failure_is_recovered_from_and_only_before_the_model_is_asked_room_is_made() {
+    let overflowed = Waiting { overflowed: true, full: true, ..Waiting::default() };
+    assert_eq!(next_step(&tail("say a; fail too long"), overflowed), Step::Recover);
+    assert_eq!(next_step(&tail("say a; reply b"), overflowed), Step::Finish(Finished::Done));
+    assert_eq!(names(&next_step(&tail("say a; reply b calls read x.txt"), overflowed)), ["read"]);
+    assert_eq!(next_step(&tail("say a"), overflowed), Step::Compact);
+    let cancelled = Waiting { cancelled: true, ..overflowed };
+    assert_eq!(next_step(&tail("say a; fail too long"), cancelled), Step::Finish(Finished::Cancelled));
+    assert_eq!(next_step(&tail("say a"), cancelled), Step::Finish(Finished::Cancelled));
+}
+
+#[test]
+fn other_windows_wait_as_long_as_the_loop_would_do_something() {
+    let stopped = r#"{"type":"message","message":{"role":"assistant","stopReason":"aborted","content":[{"type":"toolCall","id":"c","name":"read","arguments":{}}]}}"#;
+    for (script, waits) in [
+        ("", false),
+        ("model p/m; system S", false),
+        ("say a; model p/m; thinking high; system S", true),
+        ("say a; reply b", false),
+        ("say a; reply b; model p/m; summarize S; note x hi", false),
+        ("say a; reply b calls read x.txt; model p/m", true),
+        ("say a; reply b calls read x.txt; result ok; model p/m", true),
+        ("say a; reply b calls read x.txt; result ok; compact keep b S", true),
+        ("say a; reply b calls read x.txt; result ok; backtrack 0 n; model p/m", true),
+        ("say a; fail gone; model p/m", false),
+        (&format!("say a; entry {stopped}"), true),
+        (&format!("say a; entry {stopped}; error not run"), false),
+    ] {
+        let played = Script::run(script);
+        assert_eq!(played.tree.is_waiting(played.tree.leaf()), waits, "{script}");
+        let does = !matches!(tail(script), Tail::Said(_) | Tail::Nothing);
+        assert_eq!(does, waits, "{script}");
+    }
+}

@@ -68,7 +68,8 @@ async fn after_moves() {
 
 #[tokio::test]
 async fn after_moves_with_summaries() {
-    check("say one > first\n say two > [write c.txt] > second\n move first, summarize > Two was tried.").await;
+    check("say one > first\n say two > [write c.txt] > second\n move first, summarize > Two was tried.")
+        .await;
     check("say one > first\n say two > second\n move root, summarize, label x > All.\n undo\n redo").await;
     check("say one > first\n say two > second\n move first, summarize > Half !cut\n move first").await;
 }
@@ -78,13 +79,15 @@ async fn after_compactions() {
     check(&format!("{LONG} compact > One was said.")).await;
     check(&format!("{LONG} compact > One was said.\n say three > third\n uncompact")).await;
     check(&format!("{LONG} say three > !overflow > One was said. > third")).await;
-    check(&format!("{LONG} compact > One.\n {LONG} compact > One and two.\n move first, summarize > Left.")).await;
+    check(&format!("{LONG} compact > One.\n {LONG} compact > One and two.\n move first, summarize > Left."))
+        .await;
 }
 
 #[tokio::test]
 async fn after_returns() {
     check("say go > looking [read a.txt] > nothing [back 0 it holds nothing] > done").await;
-    check("say one > first\n say go > [write c.txt] > [bash true] > [back 0 written] [read a.txt] > done").await;
+    check("say one > first\n say go > [write c.txt] > [bash true] > [back 0 written] [read a.txt] > done")
+        .await;
     check("say go > [read a.txt] > [ls .] > [back 1 nothing] > [back 0 nothing at all] > done\n undo").await;
     check("say one > first\n model other\n say two > [back 0 other now] > done").await;
     check(&format!("{LONG} compact > One.\n say three > [back 1 again] > done")).await;

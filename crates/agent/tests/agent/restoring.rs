@@ -20,7 +20,8 @@ const SCENE: &str = "
 #[tokio::test]
 async fn model_thinking_files_and_todos_follow_every_move() {
     let mut stage = Stage::set(Props::default(), SCENE).await;
-    let (here, there) = ("other, thinking high, 1 files, 1 todos", "scripted, thinking off, 0 files, 0 todos");
+    let (here, there) =
+        ("other, thinking high, 1 files, 1 todos", "scripted, thinking off, 0 files, 0 todos");
     assert_eq!(beside(&stage).await, here);
     for (step, expected) in [
         ("move first", there),

@@ -35,7 +35,8 @@ async fn summaries_count_for_the_model_that_wrote_them() {
     let mut model = ModelInfo { id: "writer".to_owned(), ..Scripted::info() };
     model.price.input = 1.0;
     let props = Props { summary_model: Some(Arc::new(model)), ..Props::default() };
-    let scene = "say one, a question of many words that fill the line > first, with many words in its answer as well
+    let scene =
+        "say one, a question of many words that fill the line > first, with many words in its answer as well
         say two, a question of many words that fill the line > second, with many words in its answer as well";
     let mut stage = Stage::set(props, scene).await;
     stage.play("compact > One was said. #1000\n move first, summarize > Two was tried. #2000").await;

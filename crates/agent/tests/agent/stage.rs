@@ -145,8 +145,7 @@ impl Stage {
     pub(crate) async fn set(props: Props, scene: &str) -> Stage {
         props.store.create(&Header::new("s", 0, "/x"), &[]).await.unwrap();
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let desk =
-            Desk::open_in(env(), props.store.clone(), folder, [], |parts| props.put_in(parts)).await;
+        let desk = Desk::open_in(env(), props.store.clone(), folder, [], |parts| props.put_in(parts)).await;
         desk.write("a.txt", "alpha\n");
         desk.write("b.txt", "beta\n");
         let (before, told, markers) = (String::new(), Vec::new(), props.backtracking);
@@ -265,7 +264,9 @@ impl Stage {
             }
             "delete" => return drop(session.delete_branch(&self.id(rest).await).await.unwrap()),
             "restore" => return drop(session.restore_branch(&self.id(rest).await).await.unwrap()),
-            "note" => json!({ "type": "custom_message", "customType": "ext", "content": rest, "display": true }),
+            "note" => {
+                json!({ "type": "custom_message", "customType": "ext", "content": rest, "display": true })
+            }
             other => panic!("what is {other:?}?"),
         };
         session.append_entry(entry.to_string().as_bytes()).await.unwrap();

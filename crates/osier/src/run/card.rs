@@ -103,20 +103,29 @@ mod tests {
 
     #[test]
     fn a_return_shows_where_to_and_the_note() {
-        check("say fix it; reply b; say c; reply d; return 0 the cause is elsewhere", expect![[r#"
+        check(
+            "say fix it; reply b; say c; reply d; return 0 the cause is elsewhere",
+            expect![[r#"
             ══ backtracked to checkpoint 0, 3 messages left behind ══
                returned to: fix it
-               note: the cause is elsewhere"#]]);
+               note: the cause is elsewhere"#]],
+        );
     }
 
     #[test]
     fn a_summary_shows_its_first_lines() {
-        check("say a; reply b; say c; compact keep c \"so far\"", expect![[r#"
+        check(
+            "say a; reply b; say c; compact keep c \"so far\"",
+            expect![[r#"
             ══ compacted: 12k tokens, kept from 00000003 ══
-               so far"#]]);
-        check("say a; reply b; move a; summarize it failed", expect![[r#"
+               so far"#]],
+        );
+        check(
+            "say a; reply b; move a; summarize it failed",
+            expect![[r#"
             ══ summary of the branch left at 00000001 ══
-               it failed"#]]);
+               it failed"#]],
+        );
         check("say a; reply b", expect!["none"]);
     }
 

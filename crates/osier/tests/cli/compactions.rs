@@ -312,8 +312,12 @@ fn a_conversation_that_is_nearly_too_long_is_compacted_before_the_model_is_asked
         let small = "context_window = 8192\nmax_output = 1000\n";
         fs::write(&config, format!("compaction.enabled = {enabled}\n{settings}{small}")).unwrap();
         world.write("long.txt", "0123456789 ".repeat(900));
-        let run = |args: &[&str]| Running::start(osier(&world, &[&["-p", "--no-tools", "--verbose"], args].concat()));
-        for args in [&["@long.txt", "read this"][..], &["-c", "@long.txt", "again"], &["-c", "@long.txt", "again"]] {
+        let run = |args: &[&str]| {
+            Running::start(osier(&world, &[&["-p", "--no-tools", "--verbose"], args].concat()))
+        };
+        for args in
+            [&["@long.txt", "read this"][..], &["-c", "@long.txt", "again"], &["-c", "@long.txt", "again"]]
+        {
             let running = run(args);
             server.next().answer("I did.");
             assert_eq!(running.end().out, "I did.\n");

@@ -188,7 +188,9 @@ fn decisions(transcript: &Transcript) -> Vec<String> {
     }
     let last = assistants(transcript).pop().map(|text| first_sentences(&text, 3));
     let done = done(transcript);
-    last.into_iter().filter(|last| !last.is_empty() && !done.iter().any(|done| last.contains(done.as_str()))).collect()
+    last.into_iter()
+        .filter(|last| !last.is_empty() && !done.iter().any(|done| last.contains(done.as_str())))
+        .collect()
 }
 
 /// Changes that the tools made, and what the assistant said was done.
