@@ -135,7 +135,10 @@ function inContext(entries, path) {
 	const kept = path.findIndex((entry) => entry.id === entries[at].firstKeptEntryId);
 	const start = path.length - entries.length;
 	const isKept = (i) => kept >= 0 && start + i >= kept;
-	return [entries[at], ...entries.filter((entry, i) => said(entry) && (i > at || isKept(i)))];
+	// One that hides only what both paths have tells nothing of what is left.
+	const hides = entries.slice(0, at).some((_, i) => !isKept(i));
+	const compaction = hides ? [entries[at]] : [];
+	return [...compaction, ...entries.filter((entry, i) => said(entry) && (i > at || isKept(i)))];
 }
 
 function addDetails(fileOps, { details, fromHook }) {

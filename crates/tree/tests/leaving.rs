@@ -168,6 +168,44 @@ fn a_compaction_of_the_common_part_is_not_told() {
 }
 
 #[test]
+fn a_compaction_that_hides_only_the_common_part_tells_nothing_of_the_branch() {
+    let script = "say a; reply b; say c; reply d; compact keep c so-far; say e; reply f";
+    check(
+        script,
+        "d",
+        expect![[r#"
+        from 4: 5 6 7
+        2 tokens in 2
+        [User]: e
+        [Assistant]: f
+    "#]],
+    );
+    check(
+        script,
+        "b",
+        expect![[r#"
+        from 2: 3 4 5 6 7
+        4 tokens in 4
+        [User]: c
+        [Assistant]: d
+        [User]: e
+        [Assistant]: f
+    "#]],
+    );
+    let nothing_kept =
+        r#"say a; reply b; entry {"type":"compaction","firstKeptEntryId":"gone","summary":"so far"}; say c"#;
+    check(
+        nothing_kept,
+        "b",
+        expect![[r#"
+        from 2: 3 4
+        1 tokens in 1
+        [User]: c
+    "#]],
+    );
+}
+
+#[test]
 fn files_of_earlier_summaries_are_carried_along() {
     check(
         r#"say a; reply b
@@ -203,9 +241,9 @@ fn files_of_earlier_summaries_are_carried_along() {
         r#"say a; reply b; say c
            entry {"type":"compaction","firstKeptEntryId":"00000003","tokensBefore":9,"summary":"so far","details":{"readFiles":["r"],"modifiedFiles":["m"]}}
            reply d calls write n; result ok"#,
-        "b",
+        "a",
         expect![[r#"
-            from 2: 3 4 5 6
+            from 1: 2 3 4 5 6
             8 tokens in 3
             [User]: The conversation up to here is told by this summary:
             <summary>

@@ -21,6 +21,7 @@ mod grafts;
 mod legal;
 mod moves;
 mod next_step;
+mod no_returns;
 mod picture;
 mod player;
 mod prefix;

@@ -380,10 +380,6 @@ async fn what_only_the_compaction_of_the_common_part_hides_is_not_told() {
                                                         │ └─ [branch summary]: The user tried anothe…  ← active
 
             asked for a summary
-              [User]: The conversation up to here is told by this summary:
-              <summary>
-              One was compacted.
-              </summary>
               [User]: three
               [Assistant]: third
         "#]],

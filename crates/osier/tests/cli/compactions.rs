@@ -315,23 +315,21 @@ fn a_conversation_that_is_nearly_too_long_is_compacted_before_the_model_is_asked
         let run = |args: &[&str]| {
             Running::start(osier(&world, &[&["-p", "--no-tools", "--verbose"], args].concat()))
         };
-        for args in
-            [&["@long.txt", "read this"][..], &["-c", "@long.txt", "again"], &["-c", "@long.txt", "again"]]
-        {
+        for args in [&["@long.txt", "read this"][..], &["-c", "@long.txt", "again"]] {
             let running = run(args);
             server.next().answer("I did.");
             assert_eq!(running.end().out, "I did.\n");
         }
-        let running = run(&["-c", "and now?"]);
+        let running = run(&["-c", "@long.txt", "and now?"]);
         let mut asked = server.next();
-        if enabled {
-            assert!(asked.messages().concat().contains("<conversation>"), "a summary comes first");
+        // A long history is told in parts.
+        while asked.messages().concat().contains("<conversation>") {
             asked.answer("## Goal\nReading.");
             asked = server.next();
         }
         let messages = asked.messages();
         assert_eq!(messages[0].contains("## Goal"), enabled, "{messages:?}");
-        assert_eq!(messages.last().unwrap(), "user: and now?");
+        assert!(messages.last().unwrap().ends_with("and now?"), "the question itself is kept: {messages:?}");
         asked.answer("Done.");
         let ran = running.end();
         let told = "summarizing the older part of the conversation\ncompacted: ";

@@ -293,6 +293,19 @@ impl Terminal {
     }
 }
 
+/// A test that fails leaves no process behind.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
 /// `osier` with arguments, and with the key in its environment.
 pub(crate) fn osier(world: &World, args: &[&str]) -> Command {
     let mut command = world.command();

@@ -1,0 +1,266 @@
+//! When the model may not return to a checkpoint, and what it is told then.
+
+use expect_test::expect;
+
+use crate::stage::{Props, check_with};
+
+#[tokio::test]
+async fn a_second_call_in_the_same_reply_is_refused() {
+    check_with(
+        Props::backtracking(),
+        "
+        ---
+        say go > [read a.txt] > [back 0 this one] [back 1 not this one] > done
+        ",
+        expect![[r#"
+            before │ after                                       │ the model would see
+                   │ user: "go"                                  │ system
+                   │ ├─ [read: a.txt]                            │ user: go ‹0›
+                   │ │  [backtrack: {"checkpoint_id":0,"note":"… │ user: <system>Note from your future self: …
+                   │ │  [backtrack: {"checkpoint_id":1,"note":"… │ assistant: done
+                   │ └─ [backtrack to checkpoint 0: this one]
+                   │    assistant: "done"  ← active
+
+            note
+              <system>Note from your future self: this one
+
+              The program adds what was done and said in the part you left. All of it stays true.
+
+              Files read:
+              - a.txt
+
+              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_number_that_is_not_there_lists_those_that_are() {
+    check_with(
+        Props::backtracking(),
+        "
+        ---
+        say go > [read a.txt] > [back 7 where] > [back -1 where] > done
+        ",
+        expect![[r#"
+            before │ after                                       │ the model would see
+                   │ user: "go"                                  │ system
+                   │ [read: a.txt]                               │ user: go ‹0›
+                   │ [backtrack: {"checkpoint_id":7,"note":"whe… │ assistant: [read]
+                   │ [backtrack: {"checkpoint_id":-1,"note":"wh… │ result: alpha ‹1›
+                   │ assistant: "done"  ← active                 │ assistant: [backtrack]
+                   │                                             │ result: Invalid checkpoint 7, available: 0…
+                   │                                             │ assistant: [backtrack]
+                   │                                             │ result: Invalid checkpoint -1, available: …
+                   │                                             │ assistant: done
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_checkpoint_that_a_compaction_hides_is_not_there() {
+    check_with(
+        Props::backtracking(),
+        "
+        say one, which is a rather long question about nothing > first, an answer as long as the question
+        say two, again a question that takes many words to ask > second, with as many words in its answer
+        compact > One was said.
+        ---
+        say three > [back 0 too far] > [back 1 near enough] > done
+        ",
+        expect![[r#"
+            before                                      │ after                                       │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio… │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th… │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in … │ ├─ assistant: "second, with as many words … │ user: two, again a question that takes man…
+            [compaction: 2k tokens]  ← active           │ │  [compaction: 2k tokens]                  │ user: <system>Note from your future self: …
+                                                        │ │  user: "three"                            │ assistant: done
+                                                        │ │  [backtrack: {"checkpoint_id":0,"note":"…
+                                                        │ │  [backtrack: {"checkpoint_id":1,"note":"…
+                                                        │ └─ [backtrack to checkpoint 1: near enough…
+                                                        │    assistant: "done"  ← active
+
+            note
+              <system>Note from your future self: near enough
+
+              The program adds what was done and said in the part you left. All of it stays true.
+
+              Said to you, and still to be heeded:
+              - three
+
+              The user was already told:
+              - second, with as many words in its answer
+
+              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn arguments_must_be_the_two_and_nothing_else() {
+    check_with(
+        Props::backtracking(),
+        r#"
+        ---
+        say go > [backtrack {"checkpoint_id":0}] > [backtrack {"checkpoint_id":0,"note":"n","files":true}] > [backtrack {"checkpoint_id":"0","note":"n"}] > [backtrack {"checkpoint_id":0,"note":" "}] > done
+        "#,
+        expect![[r#"
+            before │ after                                       │ the model would see
+                   │ user: "go"                                  │ system
+                   │ [backtrack: {"checkpoint_id":0}]            │ user: go ‹0›
+                   │ [backtrack: {"checkpoint_id":0,"note":"n",… │ assistant: [backtrack]
+                   │ [backtrack: {"checkpoint_id":"0","note":"n… │ result: Invalid arguments: missing field `…
+                   │ [backtrack: {"checkpoint_id":0,"note":" "}… │ assistant: [backtrack]
+                   │ assistant: "done"  ← active                 │ result: Invalid arguments: unknown field `…
+                   │                                             │ assistant: [backtrack]
+                   │                                             │ result: Invalid arguments: invalid type: s…
+                   │                                             │ assistant: [backtrack]
+                   │                                             │ result: Invalid arguments: the note is emp…
+                   │                                             │ assistant: done
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn no_more_than_three_returns_without_any_progress() {
+    check_with(
+        Props::backtracking(),
+        "
+        ---
+        say go > [back 0 once] > [back 0 twice] > [back 0 thrice] > [back 0 never] > I give up
+        ",
+        expect![[r#"
+            before │ after                                       │ the model would see
+                   │ user: "go"                                  │ system
+                   │ ├─ [backtrack: {"checkpoint_id":0,"note":"… │ user: go ‹0›
+                   │ ├─ [backtrack to checkpoint 0: once]        │ user: <system>Note from your future self: …
+                   │ │  [backtrack: {"checkpoint_id":0,"note":"… │ assistant: [backtrack]
+                   │ ├─ [backtrack to checkpoint 0: twice]       │ result: Returned to checkpoint 0 3 times a…
+                   │ │  [backtrack: {"checkpoint_id":0,"note":"… │ assistant: I give up
+                   │ └─ [backtrack to checkpoint 0: thrice]
+                   │    [backtrack: {"checkpoint_id":0,"note":"…
+                   │    assistant: "I give up"  ← active
+
+            note
+              <system>Note from your future self: once
+
+              Do not mention this note or the return. Go on with the task.</system>
+
+            note
+              <system>Note from your future self: twice
+
+              The program adds what was done and said in the part you left. All of it stays true.
+
+              Noted before:
+              - once
+
+              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+
+            note
+              <system>Note from your future self: thrice
+
+              The program adds what was done and said in the part you left. All of it stays true.
+
+              Noted before:
+              - once
+              - twice
+
+              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn without_the_setting_there_is_neither_tool_nor_marker() {
+    check_with(
+        Props::default(),
+        "
+        ---
+        say go > [back 0 anything] > done
+        ",
+        expect![[r#"
+            before │ after                                       │ the model would see
+                   │ user: "go"                                  │ system
+                   │ [backtrack: {"checkpoint_id":0,"note":"any… │ user: go
+                   │ assistant: "done"  ← active                 │ assistant: [backtrack]
+                   │                                             │ result: Backtrack is not available in this…
+                   │                                             │ assistant: done
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn in_a_reply_that_was_cut_off_it_does_not_run() {
+    check_with(
+        Props::backtracking(),
+        "
+        ---
+        say go > [read a.txt] > [back 0 half a no] !cut
+        ",
+        expect![[r#"
+            before │ after                                                 │ the model would see
+                   │ user: "go"                                            │ system
+                   │ [read: a.txt]                                         │ user: go ‹0›
+                   │ assistant: (no content)                               │ assistant: [read]
+                   │ [backtrack: {"checkpoint_id":0,"note":"hal…  ← active │ result: alpha ‹1›
+                   │                                                       │ assistant: [backtrack]
+                   │                                                       │ result: This call was not run: the reply r…
+
+            say go: CutOff
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn in_a_reply_that_broke_off_it_does_not_run() {
+    check_with(
+        Props::backtracking(),
+        "
+        ---
+        say go > [read a.txt] > [back 0 a note] !fail
+        ",
+        expect![[r#"
+            before │ after                                                 │ the model would see
+                   │ user: "go"                                            │ system
+                   │ [read: a.txt]                                         │ user: go ‹0›
+                   │ assistant: cannot talk to p: gone                     │ assistant: [read]
+                   │ [backtrack: {"checkpoint_id":0,"note":"a n…  ← active │ result: alpha ‹1›
+                   │                                                       │ assistant: [backtrack]
+                   │                                                       │ result: This call was not run: the reply b…
+
+            say go: Failed: cannot talk to p: gone
+        "#]],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn in_a_reply_that_was_stopped_it_does_not_run() {
+    check_with(
+        Props::backtracking(),
+        "
+        ---
+        say go > [read a.txt] > [back 0 a note] and !hang
+        ",
+        expect![[r#"
+            before │ after                                                 │ the model would see
+                   │ user: "go"                                            │ system
+                   │ [read: a.txt]                                         │ user: go ‹0›
+                   │ assistant: "and !"                                    │ assistant: [read]
+                   │ [backtrack: {"checkpoint_id":0,"note":"a n…  ← active │ result: alpha ‹1›
+                   │                                                       │ assistant: [backtrack] and !
+                   │                                                       │ result: [cancelled before it was done] ‹2›
+
+            say go: Cancelled
+        "#]],
+    )
+    .await;
+}
