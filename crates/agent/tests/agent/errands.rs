@@ -120,30 +120,53 @@ async fn a_command_of_the_users_is_not_killed_by_a_move() {
     navigated(stage.desk.send(to(&stage, "first").await).await);
 }
 
+/// Where a gate stands before it answers.
+#[derive(Debug)]
+struct Door {
+    knocked: Semaphore,
+    open: Semaphore,
+}
+
+impl Door {
+    fn shut() -> Arc<Door> {
+        Arc::new(Door { knocked: Semaphore::new(0), open: Semaphore::new(0) })
+    }
+
+    async fn pass(&self) {
+        self.knocked.add_permits(1);
+        self.open.acquire().await.unwrap().forget();
+    }
+
+    /// Returns when somebody stands before it.
+    async fn knocked(&self) {
+        self.knocked.acquire().await.unwrap().forget();
+    }
+}
+
 /// Hangs until it is let go.
 #[derive(Debug)]
-struct Slow(Arc<Semaphore>);
+struct Slow(Arc<Door>);
 
 #[async_trait]
 impl Gates for Slow {
     async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> BeforeTree {
-        self.0.acquire().await.unwrap().forget();
+        self.0.pass().await;
         BeforeTree::default()
     }
 
     async fn before_compact(&self, _: &CompactPreparation, _: &CancellationToken) -> BeforeCompact {
-        self.0.acquire().await.unwrap().forget();
+        self.0.pass().await;
         BeforeCompact::default()
     }
 }
 
 #[tokio::test]
 async fn meanwhile_nothing_else_begins_and_a_chosen_model_waits() {
-    let door = Arc::new(Semaphore::new(0));
+    let door = Door::shut();
     let mut stage = Stage::set(Props::gated(Slow(door.clone())), SCENE).await;
     let (worker, wish) = (stage.desk.worker.clone(), to(&stage, "first").await);
     let moving = tokio::spawn(async move { worker.send(wish).await });
-    tokio::task::yield_now().await;
+    door.knocked().await;
     let bash = UserCommand { command: "true".into(), exclude_from_context: false };
     for command in [Command::prompt("three"), Command::Resume, Command::Undo, Command::Bash(bash), steer("x")]
     {
@@ -153,7 +176,7 @@ async fn meanwhile_nothing_else_begins_and_a_chosen_model_waits() {
     let before = stage.session().version();
     stage.desk.send(Command::SetModel("scripted/other".into())).await;
     assert_eq!(stage.session().version(), before, "it is not said at the place that is being left");
-    door.add_permits(1);
+    door.open.add_permits(1);
     navigated(moving.await.unwrap().unwrap());
     stage.play("say three > third").await;
     assert_eq!(stage.desk.model.requests().pop().unwrap().model.id, "other");
@@ -161,16 +184,16 @@ async fn meanwhile_nothing_else_begins_and_a_chosen_model_waits() {
 
 #[tokio::test]
 async fn a_gate_that_never_answers_can_be_stopped() {
-    let door = Arc::new(Semaphore::new(0));
+    let door = Door::shut();
     let scene =
         "say one, a question of many words that fill the line > first, with many words in its answer as well
         say two, a question of many words that fill the line > second, with many words in its answer as well";
-    let stage = Stage::set(Props::gated(Slow(door)), scene).await;
+    let stage = Stage::set(Props::gated(Slow(door.clone())), scene).await;
     let before = stage.session().version();
     let stopped = |command: Command| async {
         let worker = stage.desk.worker.clone();
         let going = tokio::spawn(async move { worker.send(command).await });
-        tokio::task::yield_now().await;
+        door.knocked().await;
         stage.desk.send(Command::Cancel).await;
         going.await.unwrap()
     };
@@ -201,15 +224,15 @@ async fn gates_are_asked_before_an_undo_too() {
 
 /// Begins a move with a summary, and lets something happen before it comes to its end.
 async fn while_moving(happens: impl AsyncFnOnce(&Stage)) -> (Stage, Result<Reply, Error>) {
-    let door = Arc::new(Semaphore::new(0));
+    let door = Door::shut();
     let mut stage = Stage::set(Props::gated(Slow(door.clone())), SCENE).await;
     let summary = stage.turn("Two was tried.");
     stage.desk.model.push(summary);
     let (worker, wish) = (stage.desk.worker.clone(), to(&stage, "first, summarize, label x").await);
     let moving = tokio::spawn(async move { worker.send(wish).await });
-    tokio::task::yield_now().await;
+    door.knocked().await;
     happens(&stage).await;
-    door.add_permits(1);
+    door.open.add_permits(1);
     let moved = moving.await.unwrap();
     (stage, moved)
 }

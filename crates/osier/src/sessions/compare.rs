@@ -8,6 +8,7 @@ use osier_tree::Place;
 use osier_tree::projection::compare::{Comparing, Comparison};
 
 use crate::home::{self, Home};
+use crate::layout::plain;
 use crate::out::{Out, Style};
 use crate::{reading, target};
 
@@ -63,7 +64,8 @@ pub(crate) async fn compare(session: &Session, left: Place, right: Place) -> Res
     Ok(comparing.finish())
 }
 
-/// The lines, as wide as there is room for.
+/// The lines, as wide as there is room for. Ids are whatever somebody wrote.
 pub(crate) fn drawn(comparison: &Comparison) -> Vec<String> {
-    comparison.draw(home::columns().unwrap_or(WIDE))
+    let lines = comparison.draw(home::columns().unwrap_or(WIDE));
+    lines.iter().map(|line| plain(line)).collect()
 }

@@ -6,7 +6,7 @@ use osier_testkit::{Expect, Script, expect};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::run_support::{Running, Server, osier};
+use crate::run_support::{Running, Server, Terminal, osier};
 use crate::support::World;
 
 const SCRIPT: &str = "say add a flag; reply looking calls read list.rs; result fn list ~400; reply done ~400; \
@@ -218,6 +218,23 @@ fn undo_asks_if_something_was_said_since() {
     let went = world.json(&format!("compaction s.jsonl {} --undo --yes", compaction.trim()));
     assert_eq!(went, json!({ "leafId": "00000008", "moved": true }));
     assert!(world.ok("tree s.jsonl").contains("user: \"thanks\""));
+}
+
+#[test]
+fn on_a_terminal_the_answer_counts() {
+    let world = world(SCRIPT, 1);
+    world.ok("compact s.jsonl");
+    world.ok("append s.jsonl thanks");
+    let held = world.read("s.jsonl");
+    for (answer, code) in [("n", 1), ("y", 0)] {
+        let mut terminal = Terminal::start(osier(&world, &["sessions", "compaction", "s.jsonl", "--undo"]));
+        terminal.until(
+            "1 message came after it and stays on the other branch. Go to before the compaction? [y/N] ",
+        );
+        terminal.type_in(&format!("{answer}\n"));
+        assert_eq!(terminal.end().0, code);
+        assert_eq!(world.read("s.jsonl") == held, code == 1);
+    }
 }
 
 #[test]

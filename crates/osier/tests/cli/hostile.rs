@@ -38,6 +38,8 @@ fn world() -> World {
         json!({ "type": "model_change", "provider": EVIL, "modelId": EVIL }),
         json!({ "type": "thinking_level_change", "thinkingLevel": EVIL }),
         json!({ "type": "branch_summary", "fromId": EVIL, "summary": EVIL }),
+        json!({ "type": "compaction", "summary": EVIL, "firstKeptEntryId": format!("2{EVIL}"), "tokensBefore": 5, "provider": EVIL,
+            "model": EVIL, "details": { "readFiles": [EVIL], "modifiedFiles": [EVIL] } }),
         json!({ "type": "subagent_batch", "content": { "batchId": EVIL, "status": EVIL, "tasks": [EVIL] } }),
         json!({ "type": "label", "targetId": format!("1{EVIL}"), "label": EVIL }),
         json!({ "type": "session_info", "name": EVIL }),
@@ -67,7 +69,7 @@ fn check_inert(line: &str, ran: &Ran) {
     }
     let faked = ran.err.lines().chain(ran.out.lines()).filter(|line| line.starts_with("osier: all is well"));
     // In a conversation somebody may say so on a line of its own; in rows and messages nobody can.
-    let speaks = ["show", "context", "export"].iter().any(|command| line.starts_with(command));
+    let speaks = ["show", "context", "export", "compaction"].iter().any(|command| line.starts_with(command));
     assert_eq!(
         faked.count() > 0,
         speaks && !ran.out.is_empty() && !line.contains("--usage"),
@@ -95,6 +97,10 @@ fn no_command_lets_a_log_speak_to_the_terminal() {
         "list --all --search owned",
         "gc s.jsonl --dry-run",
         "fork s.jsonl",
+        "fork s.jsonl --list",
+        "compaction s.jsonl",
+        "compare s.jsonl root",
+        "compact s.jsonl",
         "show x",
     ] {
         let ran = world.run(line);
@@ -105,7 +111,7 @@ fn no_command_lets_a_log_speak_to_the_terminal() {
 #[test]
 fn rows_stay_rows() {
     let world = world();
-    let entries = 17;
+    let entries = 18;
     assert_eq!(world.ok("path s.jsonl").lines().count(), entries);
     assert_eq!(world.ok("tree s.jsonl --filter all --ids").lines().count(), entries);
     assert_eq!(world.ok("label s.jsonl").lines().count(), 1);
@@ -137,7 +143,8 @@ fn errors_about_strange_names_are_inert_too() {
     // Commands that change something tell about it as carefully.
     let id = id.replace('\0', "");
     for args in [
-        ["sessions", "move", "s.jsonl", "root"].as_slice(),
+        ["sessions", "compaction", "s.jsonl", "--undo", "--yes"].as_slice(),
+        &["sessions", "move", "s.jsonl", "root"],
         &["sessions", "undo", "s.jsonl"],
         &["sessions", "delete", "s.jsonl"],
         &["sessions", "append", "s.jsonl", "--entry", &json!({ "type": "custom", "id": id }).to_string()],
