@@ -62,7 +62,7 @@ impl Template {
         while let Some(at) = rest.find('$') {
             out.push_str(&rest[..at]);
             rest = &rest[at..];
-            match placeholder(rest) {
+            match blank(rest) {
                 Some((length, place)) => {
                     taken = true;
                     out.push_str(&place.fill(typed, &words));
@@ -105,8 +105,8 @@ fn word(words: &[String], number: usize) -> &str {
     number.checked_sub(1).and_then(|at| words.get(at)).map_or("", String::as_str)
 }
 
-/// The placeholder that a text begins with, and its length.
-fn placeholder(text: &str) -> Option<(usize, Place)> {
+/// The blank to fill in that a text begins with, and its length.
+fn blank(text: &str) -> Option<(usize, Place)> {
     if text.starts_with("$ARGUMENTS") {
         return Some(("$ARGUMENTS".len(), Place::All));
     }

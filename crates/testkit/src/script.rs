@@ -76,7 +76,7 @@ impl Script {
 
     /// The whole file: header and lines.
     pub fn file(&self) -> Vec<u8> {
-        let header = br#"{"type":"session","version":3,"id":"5e551011-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/work"}"#;
+        let header = br#"{"type":"session","version":3,"id":"5e551011-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/code"}"#;
         let mut file = header.to_vec();
         for line in &self.lines {
             file.push(b'\n');

@@ -42,7 +42,7 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(columns: u16, rows: u16) -> Desk {
-        let setting = Setting { directory: "work".to_owned(), cwd: "/work".to_owned(), ..Setting::default() };
+        let setting = Setting { directory: "code".to_owned(), cwd: "/code".to_owned(), ..Setting::default() };
         let mut state = State::new(setting, columns.into(), rows.into());
         state.facts =
             Facts { model: "a/model".to_owned(), session: "5e551011".to_owned(), ..Facts::default() };

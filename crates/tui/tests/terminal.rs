@@ -37,7 +37,7 @@ impl Terminal {
         let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&master, size).unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let work = folder.path().join("work");
+        let work = folder.path().join("code");
         std::fs::create_dir(&work).unwrap();
         std::fs::write(work.join("notes.txt"), "buy milk\n").unwrap();
         let mut command = Command::new(example(name));
@@ -143,7 +143,7 @@ fn nothing_is_changed_before_one_says_yes() {
     terminal.wait_for("say something");
     terminal.press("write hello to new.txt\r");
     terminal.wait_for("May it do this? write creates new.txt");
-    let path = terminal.folder.path().join("work").join("new.txt");
+    let path = terminal.folder.path().join("code").join("new.txt");
     assert!(!path.exists());
     // What is typed at once is not an answer; after a while it is.
     while !path.exists() {

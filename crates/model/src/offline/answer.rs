@@ -28,13 +28,13 @@ pub(super) fn help(language: Language) -> String {
     let does = language.say(
         "I can follow simple requests with the real tools:\n\n\
          - `read README.md`, `read lines 10-20 of src/main.rs`\n\
-         - `list src`, `find *.rs`, `search for TODO in src`\n\
+         - `list src`, `find *.rs`, `search for fn main in src`\n\
          - `run the tests`, `$ git status`\n\
          - `write notes.txt with \"hello\"`, `replace \"a\" with \"b\" in notes.txt`\n\n\
          Several steps can be joined with \"then\". I also answer from what was read before, and write summaries.",
         "我可以用真正的工具完成简单的请求：\n\n\
          - `读取 README.md`、`read lines 10-20 of src/main.rs`\n\
-         - `列出 src`、`找文件 *.rs`、`搜索 TODO`\n\
+         - `列出 src`、`找文件 *.rs`、`搜索 main`\n\
          - `运行测试`、`$ git status`\n\
          - `把 \"你好\" 写入 notes.txt`\n\n\
          多个步骤用“然后”连接。我也能根据之前读到的内容回答，并写摘要。",

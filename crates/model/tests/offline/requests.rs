@@ -40,7 +40,7 @@ async fn simple_requests_become_calls_of_real_tools() {
             "list src",
             "ls",
             "What files are in crates/model?",
-            "search for TODO",
+            "search for river",
             "search for \"fn main\" in src",
             "grep unwrap in crates/",
             "where is parse_config defined?",
@@ -81,8 +81,8 @@ async fn simple_requests_become_calls_of_real_tools() {
               -> ls {}
             What files are in crates/model?
               -> ls {"path":"crates/model"}
-            search for TODO
-              -> grep {"pattern":"TODO","literal":true}
+            search for river
+              -> grep {"pattern":"river","literal":true}
             search for "fn main" in src
               -> grep {"pattern":"fn main","path":"src","literal":true}
             grep unwrap in crates/
@@ -132,7 +132,7 @@ async fn chinese_requests_work_too() {
             "帮我看一下 src/main.rs",
             "列出 src 目录",
             "src 目录下有哪些文件？",
-            "搜索 TODO",
+            "搜索 river",
             "搜索“内存泄漏”",
             "找文件 *.rs",
             "运行测试",
@@ -154,8 +154,8 @@ async fn chinese_requests_work_too() {
               -> ls {"path":"src"}
             src 目录下有哪些文件？
               -> ls {"path":"src"}
-            搜索 TODO
-              -> grep {"pattern":"TODO","literal":true}
+            搜索 river
+              -> grep {"pattern":"river","literal":true}
             搜索“内存泄漏”
               -> grep {"pattern":"内存泄漏","literal":true}
             找文件 *.rs

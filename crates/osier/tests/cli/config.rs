@@ -65,7 +65,7 @@ fn each_setting_is_shown_with_the_line_it_came_from() {
         expect![[r#"
             $ config
             model                          "local/smollm2"             a server of your own has it
-            thinking                       "high"                      ~/work/.osier/config.toml:1
+            thinking                       "high"                      ~/code/.osier/config.toml:1
             approval                       "default"                   default
             tools                          ["read", "ls"]              ~/home/config.toml:3
             backtracking                   true                        default
@@ -81,7 +81,7 @@ fn each_setting_is_shown_with_the_line_it_came_from() {
             retry.patience                 60                          default
             providers.local.base_url       "http://127.0.0.1:8080/v1"  ~/home/config.toml:6
             providers.local.models         smollm2                     ~/home/config.toml:7
-            retry.attempts                 2                           not trusted: ~/work/.osier/config.toml:2
+            retry.attempts                 2                           not trusted: ~/code/.osier/config.toml:2
         "#]],
     );
 }
@@ -329,7 +329,7 @@ fn a_change_that_changes_nothing_here_says_why() {
         expect![[r#"
             $ config set thinking max
             thinking = "max"
-            ! osier: here ~/work/.osier/config.toml:1 counts over it
+            ! osier: here ~/code/.osier/config.toml:1 counts over it
             $ config set model claude-opos-5-5
             model = "claude-opos-5-5"
             ! osier: no model claude-opos-5-5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5?; `osier models` lists what there is

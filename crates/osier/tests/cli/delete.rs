@@ -20,7 +20,7 @@ fn aged(world: &World, id: &str, days: i64) {
         .replace("5e551011-0000-4000-8000-000000000001", &format!("{id}-0000"))
         .replace("2026-01-01T00:00:00.000Z", &time)
         .replace("1767225600000", &then.to_string())
-        .replace("\"/work\"", &json!(world.cwd()).to_string());
+        .replace("\"/code\"", &json!(world.cwd()).to_string());
     let folder = FileStore::new(world.home().join("sessions"), None).folder(&world.cwd());
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(format!("{}_{id}-0000.jsonl", time.replace([':', '.'], "-"))), file).unwrap();

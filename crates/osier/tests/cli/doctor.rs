@@ -108,7 +108,7 @@ fn keys_are_looked_for_and_never_shown() {
             warn  key       a has no key
                             → set A_KEY
             warn  key       b has no key
-                            → the key file $DIR/work/key can be read by others (mode 644); run `chmod 600 $DIR/work/key`
+                            → the key file $DIR/code/key can be read by others (mode 644); run `chmod 600 $DIR/code/key`
             ok    key       c: comes from a command
             ok    key       d: needs none
             ok    key       e: comes from a command
@@ -124,7 +124,7 @@ fn keys_are_looked_for_and_never_shown() {
     let ran = Ran::of(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
     expect![[r#"
         ok    key       a: A_KEY is set
-        ok    key       b: is in $DIR/work/key, which only you can read
+        ok    key       b: is in $DIR/code/key, which only you can read
         ok    key       c: comes from a command
         ok    key       d: needs none
         ok    key       e: comes from a command
@@ -202,7 +202,7 @@ fn a_home_that_cannot_be_is_a_failure() {
     let mut command = world.command();
     let ran = Ran::of(command.env("OSIER_HOME", world.path("file/home")).arg("doctor").output().unwrap());
     expect![[r#"
-        fail  store     ~/work/file/home cannot be made in ~/work/file
+        fail  store     ~/code/file/home cannot be made in ~/code/file
                         → set OSIER_HOME to a folder you can write to
         exit 1
     "#]]
@@ -226,7 +226,7 @@ fn trust_is_looked_at() {
         &world,
         &["trust"],
         expect![[r#"
-        warn  trust     ~/work is not trusted, so what it asks for does not count
+        warn  trust     ~/code is not trusted, so what it asks for does not count
                         → `osier trust` shows what it asks for, and asks you
         exit 0
     "#]],
@@ -236,7 +236,7 @@ fn trust_is_looked_at() {
         &world,
         &["trust"],
         expect![[r#"
-        ok    trust     ~/work is trusted
+        ok    trust     ~/code is trusted
         exit 0
     "#]],
     );
@@ -245,7 +245,7 @@ fn trust_is_looked_at() {
         &world,
         &["trust"],
         expect![[r#"
-        warn  trust     ~/work asks for something else than when you decided about it
+        warn  trust     ~/code asks for something else than when you decided about it
                         → `osier trust` shows what it asks for, and asks you
         exit 0
     "#]],
@@ -255,7 +255,7 @@ fn trust_is_looked_at() {
         &world,
         &["trust"],
         expect![[r#"
-        warn  trust     everybody can write to $DIR/work/.osier, so its settings do not count
+        warn  trust     everybody can write to $DIR/code/.osier, so its settings do not count
                         → make it yours alone
         exit 0
     "#]],

@@ -85,7 +85,7 @@ fn jsonl_is_a_session_of_the_path_alone() {
     assert_eq!(world.json("verify path.jsonl")["sound"], true);
     let header: Value = serde_json::from_str(&world.lines("path.jsonl")[0]).unwrap();
     assert_eq!(header.get("parentSession"), None, "an export stands alone");
-    assert_eq!(header["cwd"], "/work");
+    assert_eq!(header["cwd"], "/code");
     assert_ne!(header["id"], "5e551011-0000-4000-8000-000000000001");
     let out = world.ok("export s.jsonl --format jsonl");
     assert_eq!(out.lines().count(), world.lines("path.jsonl").len());

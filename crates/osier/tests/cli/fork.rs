@@ -36,7 +36,7 @@ fn a_fork_holds_the_path_its_labels_and_the_settings() {
         "#]],
     );
     let header = header(file);
-    assert_eq!(header["cwd"], "/work");
+    assert_eq!(header["cwd"], "/code");
     assert_eq!(header["parentSession"], json!(world.path("s.jsonl")));
     assert_eq!(header["parentSessionId"], "5e551011-0000-4000-8000-000000000001");
     assert_eq!(header["parentStore"], "file");

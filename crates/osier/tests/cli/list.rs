@@ -226,10 +226,10 @@ fn columns_stand_below_each_other_whatever_the_letters() {
     let ran = command.args(["sessions", "list", "--all"]).env("COLUMNS", "60").output().unwrap();
     let out = String::from_utf8(ran.stdout).unwrap();
     expect![[r#"
-        5e551011  1 msg  now  plain                            /work
-        5e551011  1 msg  now  一行一个对象                     /work
-        5e551011  1 msg  now  étude 👨‍👩‍👧                         /work
-        5e551011  1 msg  now  a very long name that goes on …  /work
+        5e551011  1 msg  now  plain                            /code
+        5e551011  1 msg  now  一行一个对象                     /code
+        5e551011  1 msg  now  étude 👨‍👩‍👧                         /code
+        5e551011  1 msg  now  a very long name that goes on …  /code
     "#]]
     .assert_eq(&out);
 }

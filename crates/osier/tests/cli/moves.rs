@@ -64,7 +64,7 @@ fn exact_goes_to_the_very_entry_and_root_before_the_first() {
             assistant: "b"
             user: "c"
             $ append s.jsonl --json another
-            {"session":"5e551011-0000-4000-8000-000000000001","file":"$DIR/work/s.jsonl","id":"<1>","seq":5}
+            {"session":"5e551011-0000-4000-8000-000000000001","file":"$DIR/code/s.jsonl","id":"<1>","seq":5}
             $ move s.jsonl 00000001 --json
             {"leafId":null,"moved":true,"cancelled":false,"editorText":"a"}
         "#]],

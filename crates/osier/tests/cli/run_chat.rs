@@ -17,7 +17,7 @@ fn a_first_conversation_needs_no_key() {
     let mut chat = chat(&world, &[]);
     let greeting = chat.say("write notes.txt with \"hello\"");
     expect![[r#"
-        osier in ~/work, with the built-in model offline/offline: it needs no key, and follows simple requests only
+        osier in ~/code, with the built-in model offline/offline: it needs no key, and follows simple requests only
         For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see `osier models`; /help helps
 
         > "#]].assert_eq(&world.named(&greeting));

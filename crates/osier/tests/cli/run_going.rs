@@ -313,7 +313,7 @@ fn what_makes_no_sense_is_said_and_nothing_happens() {
     seen += &chat.say("/quit");
     assert_eq!(chat.end().0, 0);
     expect![[r#"
-        osier in ~/work, with local/test
+        osier in ~/code, with local/test
         /help lists the commands; Ctrl-C stops a turn, Ctrl-D leaves
         user: "one"
         assistant: "first"

@@ -48,7 +48,7 @@ fn every_event_is_a_line() {
     let ran = running.end();
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
     expect![[r#"
-        {"type":"session","version":3,"id":"<1>","timestamp":"<time>","cwd":"$DIR/work"}
+        {"type":"session","version":3,"id":"<1>","timestamp":"<time>","cwd":"$DIR/code"}
         {"type":"entry","seq":0,"id":"<2>","draftId":null,"foreign":false,"entry":{"type":"session_info","id":"<2>","parentId":null,"timestamp":"<time>","name":"A look"}}
         {"type":"turn_started"}
         {"type":"entry","seq":1,"id":"<3>","draftId":null,"foreign":false,"entry":{"type":"model_change","id":"<3>","parentId":"<2>","timestamp":"<time>","provider":"local","modelId":"test"}}

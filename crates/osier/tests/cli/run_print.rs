@@ -263,7 +263,7 @@ fn instructions_and_templates_of_user_and_project_are_followed() {
     let running = Running::start(osier(&world, &args));
     let asked = server.next();
     let system = asked.body["messages"][0]["content"].to_string();
-    for part in ["You are Osier", "Use tabs.", "Be brief.", "work"] {
+    for part in ["You are Osier", "Use tabs.", "Be brief.", "code"] {
         assert!(system.contains(part), "{part} is not in {system}");
     }
     assert_eq!(asked.messages(), ["user: Fix a.rs, please."]);

@@ -116,7 +116,7 @@ fn a_session_of_another_directory_is_gone_on_with_where_it_belongs() {
     let id = world.json("list --all")[0]["shortId"].as_str().unwrap().to_owned();
     let ran = say(&world, &["-r", &id, "list the files here"]);
     assert!(ran.out.contains("only.txt"), "{ran}");
-    assert_eq!(world.named(&ran.err), "osier: working in ~/work/sub, where the session belongs\n");
+    assert_eq!(world.named(&ran.err), "osier: working in ~/code/sub, where the session belongs\n");
     let ran = say(&world, &["-r", &id, "--cwd", ".", "list the files here"]);
     assert!(ran.out.contains("sub/") && ran.err.is_empty(), "{ran}");
 }

@@ -33,7 +33,7 @@ fn settings_that_cannot_be_read_are_told_with_their_file() {
     world.write(".osier/config.toml", "durability = ");
     let ran = world.run("list");
     assert!(
-        ran.code == 0 && ran.err.contains("work/.osier/config.toml"),
+        ran.code == 0 && ran.err.contains("code/.osier/config.toml"),
         "a project's mistake stops nothing: {ran}"
     );
 }

@@ -14,8 +14,8 @@ fn a_session_is_told_in_a_few_rows_and_then_read() {
             $ show s.jsonl
             Talk
                    id  5e551011-0000-4000-8000-000000000001
-                 file  $DIR/work/s.jsonl
-            directory  /work
+                 file  $DIR/code/s.jsonl
+            directory  /code
               created  2026-01-01T00:00:00.000Z
              modified  2026-01-01T00:00:05.000Z
               entries  8 (6 messages, 1 branch)
@@ -69,8 +69,8 @@ fn an_empty_session_has_no_conversation() {
         $ show s.jsonl
         (no messages)
                id  5e551011-0000-4000-8000-000000000001
-             file  $DIR/work/s.jsonl
-        directory  /work
+             file  $DIR/code/s.jsonl
+        directory  /code
           created  2026-01-01T00:00:00.000Z
          modified  2026-01-01T00:00:00.000Z
           entries  0 (0 messages, 0 branches)
@@ -89,8 +89,8 @@ fn a_session_that_stands_at_its_beginning_says_so() {
         $ show s.jsonl
         a
                id  5e551011-0000-4000-8000-000000000001
-             file  $DIR/work/s.jsonl
-        directory  /work
+             file  $DIR/code/s.jsonl
+        directory  /code
           created  2026-01-01T00:00:00.000Z
          modified  2026-01-01T00:00:01.000Z
           entries  3 (2 messages, 1 branch)
@@ -110,7 +110,7 @@ fn the_card_is_exact_json() {
             "shortId": "5e551011",
             "store": "file",
             "file": world.path("s.jsonl"),
-            "cwd": "/work",
+            "cwd": "/code",
             "agentId": "main",
             "name": "Talk",
             "summary": "about a",

@@ -36,7 +36,7 @@ fn a_snapshot_holds_all_a_client_needs() {
         ("provider", json!("file")),
         ("rootEntryId", json!("00000001")),
         ("leafEntryId", json!("0000000b")),
-        ("cwd", json!("/work")),
+        ("cwd", json!("/code")),
         ("agentId", json!("main")),
         ("title", json!("Talk")),
         ("status", json!("active")),

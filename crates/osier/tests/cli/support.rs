@@ -35,7 +35,7 @@ impl World {
     }
 
     pub(crate) fn cwd(&self) -> PathBuf {
-        self.folder.path().join("work")
+        self.folder.path().join("code")
     }
 
     /// A file in the working directory.

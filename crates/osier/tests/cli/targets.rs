@@ -55,7 +55,7 @@ fn unknown_and_ambiguous_ids_list_the_nearest() {
         a
                id  <3>-0000
              file  $DIR/home/sessions/somewhere/2026-01-01T00-00-02-000Z_77777777-0000.jsonl
-        directory  /work
+        directory  /code
           created  2026-01-01T00:00:00.000Z
          modified  2026-01-01T00:00:00.000Z
           entries  1 (1 message, 1 branch)
@@ -101,16 +101,16 @@ fn what_is_no_session_is_told_and_left_alone() {
             ! osier: no file ./nowhere
             exit 1
             $ show empty.jsonl
-            ! osier: $DIR/work/empty.jsonl is not a session: it has no session header; it was left as it is
+            ! osier: $DIR/code/empty.jsonl is not a session: it has no session header; it was left as it is
             exit 1
             $ show text.jsonl
-            ! osier: $DIR/work/text.jsonl is not a session: it has no session header; it was left as it is
+            ! osier: $DIR/code/text.jsonl is not a session: it has no session header; it was left as it is
             exit 1
             $ append text.jsonl x
-            ! osier: $DIR/work/text.jsonl is not a session: it has no session header; it was left as it is
+            ! osier: $DIR/code/text.jsonl is not a session: it has no session header; it was left as it is
             exit 1
             $ show headless.jsonl
-            ! osier: $DIR/work/headless.jsonl is not a session: it does not begin with a session header; it was left as it is
+            ! osier: $DIR/code/headless.jsonl is not a session: it does not begin with a session header; it was left as it is
             exit 1
             $ show x.jsonl
             ! osier: x.jsonl is a folder; name a .jsonl file in it
@@ -119,7 +119,7 @@ fn what_is_no_session_is_told_and_left_alone() {
             ! osier: no file nowhere.jsonl
             exit 1
             $ verify text.jsonl
-            ! osier: $DIR/work/text.jsonl is not a session: it has no session header; it was left as it is
+            ! osier: $DIR/code/text.jsonl is not a session: it has no session header; it was left as it is
             exit 1
         "#]],
     );

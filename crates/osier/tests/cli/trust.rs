@@ -58,10 +58,10 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
             $ models
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
-            ! osier: ~/work is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
+            ! osier: ~/code is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
             ! no key and no server is set up; --all shows what there is, and what it needs
             $ trust
-            ! ~/work asks for:
+            ! ~/code asks for:
             !   model = "local/m"
             !   providers.local.base_url = "http://127.0.0.1:1/v1"
             !   providers.local.api_key_command = "pass local"
@@ -69,13 +69,13 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
             ! osier: add --yes to trust it without being asked
             exit 2
             $ trust --yes
-            trusted: ~/work
+            trusted: ~/code
               model = "local/m"
               providers.local.base_url = "http://127.0.0.1:1/v1"
               providers.local.api_key_command = "pass local"
               providers.local.headers.x-token = (set)
             $ trust --list
-            trusted  ~/work
+            trusted  ~/code
             $ models
               model            window  output  $ in  $ out  can
             * local/m             32k     16k     -      -  tools
@@ -83,11 +83,11 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
             $ config get model
             local/m
             $ trust --remove
-            forgotten: ~/work
+            forgotten: ~/code
             $ config get model
             offline/offline
             $ trust --remove
-            ! osier: nothing was decided about ~/work; `osier trust --list` shows what was
+            ! osier: nothing was decided about ~/code; `osier trust --list` shows what was
             exit 1
         "#]],
     );
@@ -154,7 +154,7 @@ fn a_folder_is_the_same_by_whatever_way_one_comes_there() {
     symlink(world.cwd(), world.home().with_file_name("link")).unwrap();
     fs::create_dir(world.path("src")).unwrap();
     let ran = world.args(&["trust", "--yes", "src/../../link/src"]);
-    assert!(world.named(&ran.out).starts_with("trusted: ~/work\n"), "{ran}");
+    assert!(world.named(&ran.out).starts_with("trusted: ~/code\n"), "{ran}");
     assert!(in_force(&world));
 }
 
@@ -170,7 +170,7 @@ fn a_folder_that_others_can_change_cannot_be_trusted_and_is_not_looked_at() {
         &[&["trust", "--yes"], &["config", "get", "thinking"]],
         expect![[r#"
         $ trust --yes
-        ! osier: everybody can write to $DIR/work/.osier/config.toml; somebody else could change what it asks for, so it cannot be trusted
+        ! osier: everybody can write to $DIR/code/.osier/config.toml; somebody else could change what it asks for, so it cannot be trusted
         exit 1
         $ config get thinking
         medium
@@ -192,13 +192,13 @@ fn there_must_be_something_to_trust() {
         &[&["trust", "--yes"], &["trust", "--yes", "nowhere"], &["trust", "--remove"]],
         expect![[r#"
         $ trust --yes
-        ! osier: ~/work belongs to no project: neither it nor a folder above it holds .osier or .git
+        ! osier: ~/code belongs to no project: neither it nor a folder above it holds .osier or .git
         exit 1
         $ trust --yes nowhere
         ! osier: nowhere belongs to no project: neither it nor a folder above it holds .osier or .git
         exit 1
         $ trust --remove
-        ! osier: nothing was decided about ~/work; `osier trust --list` shows what was
+        ! osier: nothing was decided about ~/code; `osier trust --list` shows what was
         exit 1
     "#]],
     );
@@ -208,7 +208,7 @@ fn there_must_be_something_to_trust() {
         &[&["trust", "--yes"]],
         expect![[r#"
         $ trust --yes
-        ! osier: ~/work asks for nothing that needs trust
+        ! osier: ~/code asks for nothing that needs trust
         exit 1
     "#]],
     );
@@ -218,7 +218,7 @@ fn there_must_be_something_to_trust() {
         &[&["trust", "--yes"]],
         expect![[r#"
         $ trust --yes
-        ! osier: ~/work/.osier/config.toml:1: model must be text
+        ! osier: ~/code/.osier/config.toml:1: model must be text
         exit 1
     "#]],
     );
@@ -239,7 +239,7 @@ fn a_damaged_list_trusts_nobody_and_is_told_of() {
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
             ! osier: ~/home/trusted.json: no folder is trusted: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
-            ! osier: ~/work is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
+            ! osier: ~/code is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
             ! no key and no server is set up; --all shows what there is, and what it needs
             $ trust --yes
             ! osier: $DIR/home/trusted.json: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
@@ -261,9 +261,9 @@ fn a_folder_that_is_gone_can_be_forgotten() {
         &[&["trust", "--list"], &["trust", "--remove", name], &["trust", "--list"]],
         expect![[r#"
         $ trust --list
-        gone     ~/work/other
-        $ trust --remove $DIR/work/other
-        forgotten: ~/work/other
+        gone     ~/code/other
+        $ trust --remove $DIR/code/other
+        forgotten: ~/code/other
         $ trust --list
         ! no folder was decided about
     "#]],
@@ -295,7 +295,7 @@ fn a_person_is_asked_once_and_the_answer_is_remembered() {
     let mut terminal = on_a_terminal(&world, &[]);
     let question = terminal.until("[y/N] ");
     expect![[r#"
-        ~/work asks for what a folder gets only if you trust it:
+        ~/code asks for what a folder gets only if you trust it:
           model = "local/m"
           providers.local.base_url = "http://127.0.0.1:1/v1"
           providers.local.api_key_command = "pass local"
@@ -358,6 +358,6 @@ fn the_command_asks_too_and_shows_what_is_asked_for() {
     terminal.type_in("y\n");
     let (code, rest) = terminal.end();
     assert_eq!(code, 0);
-    assert!(rest.contains("trusted: ~/work"), "{rest}");
+    assert!(rest.contains("trusted: ~/code"), "{rest}");
     assert!(in_force(&world));
 }

@@ -12,7 +12,7 @@ fn a_sound_file_is_sound() {
         $ verify s.jsonl
         3 entries, sound
         $ verify s.jsonl --json
-        {"session":"5e551011-0000-4000-8000-000000000001","file":"$DIR/work/s.jsonl","entries":3,"sound":true,"oddities":[]}
+        {"session":"5e551011-0000-4000-8000-000000000001","file":"$DIR/code/s.jsonl","entries":3,"sound":true,"oddities":[]}
     "#]]);
 }
 

@@ -274,7 +274,7 @@ mod tests {
     use crate::entry::read_entry;
 
     fn card(lines: &[&str]) -> Card {
-        let mut header = Header::new("4f89da11-5e7b", 5_000, "/work");
+        let mut header = Header::new("4f89da11-5e7b", 5_000, "/code");
         header.parent_session_id = Some("parent".to_owned());
         let mut fold = CardFold::new(Card::new(&header, "file"));
         let mut heads = Heads::default();

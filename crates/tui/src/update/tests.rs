@@ -34,7 +34,7 @@ fn a_first_look() {
         Welcome. The built-in model needs no key.
 
         > say something, or /help
-        work │ a/model │ #0 │ 5e551011
+        code │ a/model │ #0 │ 5e551011
     "#]]);
 }
 
@@ -63,7 +63,7 @@ fn what_is_said_is_sent_and_shown_once_it_is_stored() {
 
         >
         ⣾ writing · 0 s · ↓ 5 tokens · escape stops
-        work │ a/model │ #2 │ 5e551011
+        code │ a/model │ #2 │ 5e551011
     "#]]);
     let content = json!([{ "type": "text", "text": "Some words\n\nand more" }]);
     desk.play(&format!(
@@ -84,7 +84,7 @@ fn what_is_said_is_sent_and_shown_once_it_is_stored() {
         and more
 
         >
-        work │ a/model │ #2 │ 5e551011
+        code │ a/model │ #2 │ 5e551011
     "#]]);
 }
 
@@ -126,7 +126,7 @@ fn a_tool_that_runs_shows_the_end_of_what_it_prints() {
 
         >
         ⣟ running tools · 1:05 min · escape stops
-        work │ a/model │ #1 │ 5e551011
+        code │ a/model │ #1 │ 5e551011
     "#]]);
 }
 
@@ -150,7 +150,7 @@ fn an_approval_shows_all_of_what_would_run() {
           a  yes, always bash
           n  no, and tell it why
         ⣾ waiting · 0 s · escape stops
-        work │ a/model │ #1 │ 5e551011
+        code │ a/model │ #1 │ 5e551011
     "#]]);
     desk.press("p enter y");
     assert_eq!(desk.asked(), "", "whoever was typing has not answered");
@@ -205,7 +205,7 @@ fn a_long_diff_can_be_paged_before_one_answers() {
           lines 8–14 of 30; PageUp, PageDown
         › y  yes, once
           n  no, and tell it why
-        work │ a/model │ #1 │ 5e551011
+        code │ a/model │ #1 │ 5e551011
     "#]]);
 }
 
@@ -230,7 +230,7 @@ fn what_is_said_while_it_works_waits_and_can_be_taken_back() {
 
         >
         ⢿ waiting · 0 s · escape stops
-        work │ a/model │ #1 │ 5e551011
+        code │ a/model │ #1 │ 5e551011
     "#]]);
     desk.press("alt+up");
     let said = |text: &str| Said { text: text.to_owned(), images: Vec::new() };
@@ -282,7 +282,7 @@ fn commands_are_completed_and_an_unknown_one_names_the_nearest() {
         > /co
         › /compact  let a summary stand for the older part
           /compare  compare two branches; in /tree mark them with a…
-        work │ a/model │ #0 │ 5e551011
+        code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("down tab");
     assert_eq!(desk.state.editor.text(), "/compare ");
@@ -307,7 +307,7 @@ fn files_are_asked_for_once_and_completed_anywhere() {
         > see @ma
         › @src/map.rs
           @src/main.rs
-        work │ a/model │ #0 │ 5e551011
+        code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("enter 'x'");
     assert_eq!(desk.state.editor.text(), "see @src/map.rs x");
@@ -341,7 +341,7 @@ fn after_a_move_the_screen_shows_the_new_path_only_and_says_what_moved() {
         b
 
         >
-        work │ a/model │ #2 │ 5e551011
+        code │ a/model │ #2 │ 5e551011
     "#]]);
 }
 
@@ -383,7 +383,7 @@ fn commands_of_the_user_run_beside_a_turn() {
 
         >
         ⣾ running your command · 0 s · escape stops
-        work │ a/model │ #1 │ 5e551011
+        code │ a/model │ #1 │ 5e551011
     "#]]);
     desk.say("!pwd");
     assert_eq!(desk.asked(), "");
@@ -406,7 +406,7 @@ fn the_help_fits_any_screen() {
           /label [text]         name the entry …
           /session              size, tokens an…
         ↑↓ · 28 more lines · escape closes
-        work │ a/model │ #0 │ 5e551011
+        code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("end escape");
     assert!(desk.state.overlays.is_empty());
@@ -422,7 +422,7 @@ fn a_resize_at_any_moment() {
     desk.press("escape");
     desk.resize(1, 1);
     desk.resize(80, 24);
-    assert!(desk.text().contains("work │ a/model"), "{}", desk.text());
+    assert!(desk.text().contains("code │ a/model"), "{}", desk.text());
 }
 
 #[test]
@@ -438,7 +438,7 @@ fn the_status_line_leaves_out_what_matters_least() {
         crate::status::status(&desk.state).plain()
     };
     expect![[r#"
-        work (main) │ a/model │ ██████░░ 150k/200k │ $0.420 │ #1 of 3 branches │ 5e551011
+        code (main) │ a/model │ ██████░░ 150k/200k │ $0.420 │ #1 of 3 branches │ 5e551011
         a/model │ ██████░░ 150k/200k │ $0.420 │ #1 of 3 branches
         a/model │ ██████░░ 150k/200k
         a/model
@@ -492,7 +492,7 @@ fn the_fork_dialog_goes_on_here_or_in_a_new_session() {
         › 2026-01-01 00:00  three
           2026-01-01 00:00  one
         (1/2) enter here · n new session · tab all branches · escape
-        work │ a/model │ #4 │ 5e551011
+        code │ a/model │ #4 │ 5e551011
     "#]]);
     desk.press("up down down down enter");
     expect![[r#"
@@ -540,6 +540,6 @@ fn the_models_return_to_a_checkpoint_shows_the_path_it_is_on_now() {
             └────────────┘
 
         >
-        work │ a/model │ #2 │ 5e551011
+        code │ a/model │ #2 │ 5e551011
     "#]]);
 }

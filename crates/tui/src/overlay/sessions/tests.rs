@@ -21,9 +21,9 @@ fn picker() -> Desk {
     desk.say("/resume");
     assert_eq!(desk.asked(), "ListSessions\n");
     desk.hear(Msg::Sessions(vec![
-        card("aaaaaaaa-1", "/work", None, "fix the parser of dates", Some("cccccccc-3")),
-        card("bbbbbbbb-2", "/work", Some("Release"), "make a release", None),
-        card("cccccccc-3", "/work", None, "parse dates", None),
+        card("aaaaaaaa-1", "/code", None, "fix the parser of dates", Some("cccccccc-3")),
+        card("bbbbbbbb-2", "/code", Some("Release"), "make a release", None),
+        card("cccccccc-3", "/code", None, "parse dates", None),
         card("dddddddd-4", "/else", None, "another project", None),
     ]));
     desk
@@ -39,7 +39,7 @@ fn sessions_of_this_directory_by_thread() {
           └─ fix the parser of dates  4 · aaaaaaaa
           Release  4 · bbbbbbbb
         (1/3) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · …
-        work │ a/model │ #0 │ 5e551011
+        code │ a/model │ #0 │ 5e551011
     "#]]);
 }
 
@@ -51,12 +51,12 @@ fn tab_looks_everywhere_and_named_ones_alone_can_be_shown() {
 
         Sessions all directories · recent
         / words, "a phrase" or re:pattern
-        › fix the parser of dates  /work  4 · aaaaaaaa
-          Release  /work  4 · bbbbbbbb
-          parse dates  /work  4 · cccccccc
+        › fix the parser of dates  /code  4 · aaaaaaaa
+          Release  /code  4 · bbbbbbbb
+          parse dates  /code  4 · cccccccc
           another project  /else  4 · dddddddd
         (1/4) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · …
-        work │ a/model │ #0 │ 5e551011
+        code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("ctrl+n");
     assert!(desk.text().contains("(1/1)") && desk.text().contains("Release"), "{}", desk.text());
@@ -98,7 +98,7 @@ fn the_open_session_is_not_deleted() {
     let mut desk = Desk::new(72, 20);
     desk.say("/resume");
     desk.asked();
-    desk.hear(Msg::Sessions(vec![card("5e551011-0000", "/work", None, "this", None)]));
+    desk.hear(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)]));
     desk.press("ctrl+d enter");
     assert_eq!(desk.asked(), "");
 }

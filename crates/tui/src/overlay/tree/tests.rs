@@ -60,7 +60,7 @@ fn the_tree_over_half_the_terminal() {
         ›    • assistant: "g"  ← active
         (8/8)
         00000009 2026-01-01 00:00  assistant: "g"
-        work │ a/model │ #8 │ 5e551011
+        code │ a/model │ #8 │ 5e551011
     "#]]);
 }
 
@@ -84,7 +84,7 @@ fn at_forty_columns_and_twelve_rows_it_can_be_used() {
         › ├─ user: "c"
           └─ • user: "👩‍👩‍👧 d"  ← active
         (3/4)
-        work │ a/model │ #3 │ 5e551011
+        code │ a/model │ #3 │ 5e551011
     "#]]);
 }
 
@@ -338,7 +338,7 @@ fn a_label_is_edited_in_place_and_the_cursor_stays() {
         Label (empty takes it away)
         > good
         enter takes it, escape goes back
-        work │ a/model │ #8 │ 5e551011
+        code │ a/model │ #8 │ 5e551011
     "#]]);
     desk.press("ctrl+u 'better' enter");
     assert_eq!(desk.asked(), "Label { entry: Some(\"00000002\"), label: Some(\"better\") }\n");
@@ -382,7 +382,7 @@ fn choosing_asks_about_a_summary_and_escape_goes_back_to_the_row() {
           2. summarize
           3. summarize with own instructions
         ↑↓ and enter, or a number; escape goes back
-        work │ a/model │ #8 │ 5e551011
+        code │ a/model │ #8 │ 5e551011
     "#]]);
     desk.press("escape");
     assert_eq!(desk.text(), before);
@@ -421,7 +421,7 @@ fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
           to see
         escape stops it; then nothing has changed
         ⣾ summarizing · 0 s · escape stops
-        work │ a/model │ #8 │ 5e551011
+        code │ a/model │ #8 │ 5e551011
     "#]]);
     desk.press("escape");
     assert_eq!(desk.asked(), "Send(Cancel, Cancel)\n");
