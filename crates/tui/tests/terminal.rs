@@ -166,8 +166,8 @@ fn a_resize_draws_anew_and_forty_columns_will_do() {
     terminal.resize(40, 12);
     terminal.press("!");
     terminal.wait_for("> 你好 😀!");
-    terminal.wait_for("work │ offline/offline │ #0 │");
-    assert_eq!(terminal.text().matches("work │").count(), 1, "{}", terminal.text());
+    terminal.wait_for("code │ offline/offline │ #0 │");
+    assert_eq!(terminal.text().matches("code │").count(), 1, "{}", terminal.text());
     terminal.press("\x03\x04");
     assert_eq!(terminal.end(), Some(0));
 }
