@@ -25,13 +25,14 @@ These are your tools:
 {% for tool in tools %}{{ tool | tojson }}
 {% endfor %}A call is written <tool_call>{"name": ..., "arguments": {...}}</tool_call><|im_end|>
 {% set shown = tools[0].function -%}
+{%- set checkpoint = '\n<system>Checkpoint 0</system>' if shown.name == 'backtrack' else '' -%}
 {%- for value in ['b.txt', 'src/c.md'] -%}
-{{ say('user', 'Use ' ~ shown.name ~ ' with ' ~ value ~ '.') -}}
+{{ say('user', 'Use ' ~ shown.name ~ ' with ' ~ value ~ '.' ~ checkpoint) -}}
 <|im_start|>assistant
 <tool_call>
 {"name": {{ shown.name | tojson }}, "arguments": {
 {%- for key in shown.parameters.required or [] -%}
-{{ '' if loop.first else ', ' }}{{ key | tojson }}: {{ value | tojson }}
+{{ '' if loop.first else ', ' }}{{ key | tojson }}: {{ 0 if shown.parameters.properties[key].type == 'integer' else value | tojson }}
 {%- endfor -%}
 }}
 </tool_call><|im_end|>
@@ -72,6 +73,10 @@ def parameters(port):
     # Threads spin while they wait for each other; on a machine that does something else as well one is fastest.
     chosen.cpuparams.n_threads = chosen.cpuparams_batch.n_threads = 1
     chosen.sampling.temp, chosen.sampling.seed = 0.2, 3
+    # A model of this size never ends a text without, and calls no tool with it.
+    if os.environ.get("LLM_PENALTY"):
+        chosen.sampling.penalty_present, chosen.sampling.penalty_freq = 1.0, 0.7
+        chosen.sampling.penalty_last_n = 1024
     chosen.chat_template = TEMPLATE
     chosen.cache_ram_mib = 512
     return chosen

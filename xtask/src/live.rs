@@ -3,6 +3,7 @@
 //! What such a model says is worth nothing and is only shown. Checked is what holds for any model: that turns end, tools
 //! run, logs verify, the server finds its cache, and a full window is told as such.
 
+mod going;
 mod server;
 mod story;
 
@@ -21,16 +22,25 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     args.finish()?;
     let dir = tempfile::tempdir()?;
     let osier = Osier::new(osier.as_deref(), dir.path().join("home"))?;
-    let server = Server::start(&place::target()?.join("llm"), None)?;
+    let llm = place::target()?.join("llm");
+    let server = Server::start(&llm, &[])?;
     let mut failed = Vec::new();
     for api in APIS {
         println!("== {api}");
         let told = Story::new(&osier, dir.path(), api, server.port()).and_then(|story| story.tell());
         failed.extend(told.err().map(|error| format!("{api}: {error:#}")));
     }
-    println!("== a window of 1,024 tokens");
+    println!("== a move with a summary, and returns to a checkpoint");
+    let told = Story::new(&osier, dir.path(), APIS[0], server.port()).and_then(|story| story.go_places());
+    failed.extend(told.err().map(|error| format!("going places: {error:#}")));
     drop(server);
-    let small = Server::start(&place::target()?.join("llm"), Some(1024))?;
+    println!("== a compaction");
+    let wordy = Server::start(&llm, &[("LLM_PENALTY", "1")])?;
+    let told = Story::new(&osier, dir.path(), APIS[0], wordy.port()).and_then(|story| story.compact());
+    failed.extend(told.err().map(|error| format!("compaction: {error:#}")));
+    drop(wordy);
+    println!("== a window of 1,024 tokens");
+    let small = Server::start(&llm, &[("LLM_CTX", "1024")])?;
     let told = Story::new(&osier, dir.path(), APIS[0], small.port()).and_then(|story| story.overflow());
     failed.extend(told.err().map(|error| format!("overflow: {error:#}")));
     ensure!(failed.is_empty(), "with a real model:\n  {}", failed.join("\n  "));

@@ -16,13 +16,11 @@ pub(super) struct Server {
 
 impl Server {
     /// Installs what is missing and waits until the server answers.
-    pub(super) fn start(dir: &Path, context: Option<u32>) -> Result<Server> {
+    pub(super) fn start(dir: &Path, settings: &[(&str, &str)]) -> Result<Server> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut command = Command::new("bash");
         command.arg(place::root()?.join("xtask/live/serve.sh")).arg(dir).arg(port.to_string());
-        if let Some(context) = context {
-            command.env("LLM_CTX", context.to_string());
-        }
+        command.envs(settings.iter().copied());
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -25,7 +25,8 @@ impl<'a> Story<'a> {
         fs::create_dir_all(&home)?;
         let config = format!(
             "[providers.live]\napi = \"{api}\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
-             [[providers.live.models]]\nid = \"smollm2\"\ncontext_window = 8192\nmax_output = 200\n"
+             [[providers.live.models]]\nid = \"smollm2\"\ncontext_window = 8192\nmax_output = 400\n\
+             [compaction]\nkeep_recent_tokens = 20\n"
         );
         fs::write(home.join("config.toml"), config)?;
         let project = dir.join(format!("{api}-{port}"));
@@ -62,7 +63,7 @@ impl<'a> Story<'a> {
         Ok(())
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = self.osier.command();
         command
             .current_dir(&self.project)
@@ -71,24 +72,36 @@ impl<'a> Story<'a> {
         command
     }
 
-    fn events(&self, args: &[&str]) -> Result<Vec<Value>> {
+    pub(super) fn events(&self, args: &[&str]) -> Result<Vec<Value>> {
         let output = self.command(&["--mode", "json", "-p"]).args(args).output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8(output.stdout)?;
         text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
     }
 
-    /// The session, for whoever looks on; and it must verify.
-    fn show(&self) -> Result<()> {
-        let sessions = |args: &[&str]| {
-            self.osier.command().current_dir(&self.project).arg("sessions").args(args).output()
-        };
-        let list: Value = serde_json::from_slice(&sessions(&["list", "--json"])?.stdout)?;
-        let id = list[0]["id"].as_str().context("no session is listed")?;
-        for line in String::from_utf8_lossy(&sessions(&["tree", id])?.stdout).lines() {
-            println!("   {line}");
-        }
-        ensure!(sessions(&["verify", id])?.status.success(), "the session does not verify");
-        Ok(())
+    /// A command on sessions. What it printed comes back.
+    pub(super) fn sessions(&self, args: &[&str]) -> Result<String> {
+        let ran = self.osier.command().current_dir(&self.project).arg("sessions").args(args).output()?;
+        let told = String::from_utf8_lossy(&ran.stderr);
+        ensure!(ran.status.success(), "osier sessions {}: {told}", args.join(" "));
+        Ok(String::from_utf8(ran.stdout)?)
     }
+
+    /// The session used last.
+    pub(super) fn latest(&self) -> Result<String> {
+        let list: Value = serde_json::from_str(&self.sessions(&["list", "--json"])?)?;
+        Ok(list[0]["id"].as_str().context("no session is listed")?.to_owned())
+    }
+
+    /// The session, for whoever looks on; and it must verify.
+    pub(super) fn show(&self) -> Result<()> {
+        let id = self.latest()?;
+        print(&self.sessions(&["tree", &id])?);
+        self.sessions(&["verify", &id]).map(drop)
+    }
+}
+
+/// What others said, a little to the right.
+pub(super) fn print(text: &str) {
+    text.lines().for_each(|line| println!("   {line}"));
 }
