@@ -5,6 +5,8 @@ mod cases;
 mod filling;
 mod generate;
 mod measure;
+mod screen;
+mod speaking;
 mod table;
 mod wire;
 
@@ -49,6 +51,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         args.finish()?;
         return crate::mysql::bench(quick);
     }
+    let only_screen = args.flag("--screen");
     let dir = args.value("--dir")?;
     let given = args.value("--osier")?;
     args.finish()?;
@@ -62,7 +65,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let files = Files::generate(&osier, &dir, quick)?;
     let bench = Bench { osier, peer, files, dir, rounds: if quick { 3 } else { 5 } };
     println!("== measuring, least of {} rounds", bench.rounds);
-    let rows = cases::all(&bench);
+    let rows = if only_screen { screen::rows(&bench) } else { cases::all(&bench) };
     table::print(&rows, bench.peer.is_some());
     Ok(())
 }

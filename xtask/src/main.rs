@@ -11,7 +11,9 @@ mod mysql;
 mod osier;
 mod peer;
 mod place;
+mod pty;
 mod rng;
+mod screens;
 mod tidy;
 
 use std::process::ExitCode;
@@ -33,8 +35,11 @@ usage: cargo xtask CHORE [OPTIONS]
   bench              measures CPU and memory of osier on generated sessions
                      --peer         pi on the same files, with ratios (needs npm)
                      --quick        a tenth of the size, fewer rounds
+                     --screen       only the terminal interface
                      --mysql        the store in a database instead, beside the bare driver
                      --dir DIR      where the files go (target/bench)
+                     --osier BIN    use this binary instead of building one
+  screens            draws the screens in README and docs anew, from the real program
                      --osier BIN    use this binary instead of building one
   live               the agent against llama.cpp with a small real model (needs Python)
                      --osier BIN    use this binary instead of building one
@@ -54,6 +59,7 @@ fn main() -> ExitCode {
         "bench" => bench::run(args),
         "licences" => licences::run(args),
         "live" => live::run(args),
+        "screens" => screens::run(args),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             return ExitCode::SUCCESS;

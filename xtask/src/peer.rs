@@ -40,6 +40,13 @@ impl Peer {
         })
     }
 
+    /// pi itself, as one starts it.
+    pub(crate) fn program(&self) -> Command {
+        let mut command = Command::new(&self.node);
+        command.arg(self.module.with_file_name("cli.js"));
+        command
+    }
+
     /// A call of one of the scripts, pi's module already named.
     pub(crate) fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.node);

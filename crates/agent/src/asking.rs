@@ -25,15 +25,10 @@ pub struct Question {
 impl Serialize for Question {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let ToolCall { id, name, arguments } = &self.call;
-        let why = match self.why {
-            Why::Writes => "writes",
-            Why::Runs => "runs",
-            Why::Outside => "outside",
-            Why::Guarded => "guarded",
-        };
         let offers: Vec<String> = self.offers.iter().map(ToString::to_string).collect();
         let call = json!({ "id": id, "name": name, "arguments": arguments });
-        json!({ "call": call, "what": self.what, "why": why, "offers": offers }).serialize(serializer)
+        json!({ "call": call, "what": self.what, "why": self.why.name(), "offers": offers })
+            .serialize(serializer)
     }
 }
 

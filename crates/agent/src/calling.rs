@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use osier_model::{AssistantMessage, Delta, Failure, Message, ModelInfo, Request, ToolSpec};
+use osier_model::{AssistantMessage, Block, Delta, Draft, Failure, Message, ModelInfo, Request, ToolSpec};
 use osier_session::{Commit, DraftHandle};
-use osier_tree::Seq;
+use osier_store::StoreError;
+use osier_tree::projection::request::{Telling, Told};
 use serde_json::{Value, json};
 
 use crate::error::Error;
@@ -23,14 +24,17 @@ struct Context {
 impl Workplace {
     async fn context(&self) -> Result<Context, Error> {
         let (state, at) = self.here();
-        let plan = state.tree.context_entries(at);
-        let wanted: Vec<Seq> =
-            plan.items.iter().flat_map(|item| std::iter::once(item.seq).chain(item.edit)).collect();
-        let lines = self.lines(&state, &wanted).await?;
+        let mut telling: Telling<Piece> = Telling::new(state.tree.context_entries(at));
+        let wanted = telling.wanted();
+        let take = |seq, line: &[u8]| {
+            telling.take(seq, line);
+            Ok::<_, StoreError>(())
+        };
+        self.session.each_line(state.version, &wanted, take).await?;
         let markers = self.parts.backtracking;
         // A long conversation takes its time, and commands are not to wait for it.
         let context =
-            tokio::task::spawn_blocking(move || Context::read(state.tree.request(&plan, &lines, markers)));
+            tokio::task::spawn_blocking(move || Context::read(state.tree.told(telling, markers).messages));
         Ok(context.await.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic())))
     }
 
@@ -47,17 +51,61 @@ impl Workplace {
 }
 
 impl Context {
-    fn read(request: osier_tree::projection::request::Request) -> Context {
-        let messages = Vec::with_capacity(request.messages.len());
+    fn read(pieces: Vec<Piece>) -> Context {
+        let messages = Vec::with_capacity(pieces.len());
         let mut context = Context { prompt: SystemPrompt::default(), messages };
-        for message in request.messages {
-            if message["role"] == "system" {
-                context.prompt.replay_message(&message);
-            } else if let Ok(message) = Message::read(message) {
-                context.messages.push(message);
+        for piece in pieces {
+            match piece {
+                Piece::Prompt(message) => context.prompt.replay_message(&message),
+                Piece::Said(message) => context.messages.push(message),
             }
         }
         context
+    }
+}
+
+/// A message of the context.
+#[allow(clippy::large_enum_variant, reason = "nearly every piece is of the larger kind")]
+enum Piece {
+    /// A part of the prompt.
+    Prompt(Value),
+    Said(Message),
+}
+
+impl Told for Piece {
+    fn read(message: Value) -> Option<Piece> {
+        match message["role"] == "system" {
+            true => Some(Piece::Prompt(message)),
+            false => Message::read(message).ok().map(Piece::Said),
+        }
+    }
+
+    fn is_reply(&self) -> bool {
+        matches!(self, Piece::Said(Message::Assistant(_)))
+    }
+
+    fn calls(&self) -> Vec<(String, String)> {
+        match self {
+            Piece::Said(Message::Assistant(said)) => {
+                said.calls().map(|call| (call.id.clone(), call.name.clone())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn answers(&self) -> Option<&str> {
+        match self {
+            Piece::Said(Message::ToolResult(result)) => Some(&result.tool_call_id),
+            _ => None,
+        }
+    }
+
+    fn add(&mut self, text: String) {
+        match self {
+            Piece::Said(Message::User(user)) => user.content.push(Block::text(text)),
+            Piece::Said(Message::ToolResult(result)) => result.content.push(Block::text(text)),
+            _ => {}
+        }
     }
 }
 
@@ -67,9 +115,11 @@ impl Turn {
         let request = work.request().await?;
         let model = request.model.clone();
         let draft = work.cursor.begin_draft().await?;
+        let mut said = Draft::new(&model, work.clock());
         let mut deltas = work.parts.model.stream(request, self.cancel.clone());
-        while let Some(delta) = deltas.next().await {
-            match delta {
+        loop {
+            let delta = deltas.next().await;
+            match delta.unwrap_or_else(|| said.broken_off(self.cancel.is_cancelled())) {
                 Delta::Done(message) => {
                     self.overflow = Overflow::None;
                     return self.reply(&draft, priced(*message, &model)).await;
@@ -87,10 +137,12 @@ impl Turn {
                     kind: why.kind(),
                     message: why.message(),
                 }),
-                delta => draft.push(shown(&delta).to_string()),
+                delta => {
+                    said.apply(&delta);
+                    draft.push(shown(&delta).to_string());
+                }
             }
         }
-        Ok(())
     }
 
     /// Stores the reply under the id of its draft. Its calls are this turn's to run.

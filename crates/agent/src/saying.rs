@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::live::Live;
 use crate::workplace::Workplace;
 
 /// Something the user typed, with the images that belong to it.
@@ -54,7 +55,21 @@ impl Workplace {
     pub(crate) async fn say_as_user(&self, said: &Said, expanded: Option<String>) -> Result<Arc<str>, Error> {
         let stored = self.say(&said.message(expanded.as_deref(), self.clock())).await?;
         self.session.before_prompt().await?;
+        if !said.images.is_empty() {
+            self.tell_of_blindness(said.images.len()).await?;
+        }
         Ok(stored.id)
+    }
+
+    /// Whoever shows an image to a model that cannot see it should know.
+    async fn tell_of_blindness(&self, images: usize) -> Result<(), Error> {
+        let model = self.choice().await?.model;
+        if !model.images {
+            let told = if images == 1 { "there is one".to_owned() } else { format!("there are {images}") };
+            let text = format!("{} cannot see images; it is only told that {told}", model.full_name());
+            self.teller.tell(Live::Notice { text });
+        }
+        Ok(())
     }
 }
 

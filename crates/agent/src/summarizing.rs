@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use osier_model::{
-    AssistantMessage, Cache, CancellationToken, Delta, Message, ModelInfo, Request, StopReason, Usage,
+    AssistantMessage, Cache, CancellationToken, Delta, Draft, Message, ModelInfo, Request, StopReason, Usage,
 };
-use osier_session::State;
+use osier_session::{Commit, State};
 use osier_tree::asking::Asks;
 use osier_tree::cutting::Limits;
 use osier_tree::files::Files;
-use osier_tree::summary;
+use osier_tree::scan::Raw;
+use osier_tree::{PlanError, summary};
 use serde_json::{Map, Value, json};
 
 use crate::error::Error;
@@ -92,7 +93,7 @@ impl Summarizer<'_> {
     }
 
     pub(crate) async fn write(&mut self, asked: String) -> Result<String, Error> {
-        self.ask(asked, false).await
+        self.try_to(asked, false).await
     }
 
     /// The parts of a long conversation one after the other, each brought into the summary of those before it.
@@ -104,9 +105,37 @@ impl Summarizer<'_> {
     ) -> Result<Option<String>, Error> {
         for (at, part) in parts.iter().enumerate() {
             let is_carried_on = at + 1 < parts.len();
-            previous = Some(self.ask(ask(part, previous.as_deref()), is_carried_on).await?);
+            previous = Some(self.try_to(ask(part, previous.as_deref()), is_carried_on).await?);
         }
         Ok(previous)
+    }
+
+    /// One question. If it comes to nothing, what it took, and what those before it took, is noted by itself.
+    async fn try_to(&mut self, asked: String, is_carried_on: bool) -> Result<String, Error> {
+        let answered = self.ask(asked, is_carried_on).await;
+        if answered.is_err() {
+            self.note_waste().await?;
+        }
+        answered
+    }
+
+    async fn note_waste(&mut self) -> Result<(), Error> {
+        let mut entry = self.spent();
+        if entry.is_empty() {
+            return Ok(());
+        }
+        entry.insert("type".to_owned(), json!("usage"));
+        entry.insert("kind".to_owned(), json!("summary"));
+        entry.insert("note".to_owned(), json!("a summary that was not finished"));
+        self.usage = Usage::default();
+        let entry = Value::Object(entry).to_string();
+        let commit = Commit::new(move |tree, _| {
+            let entry =
+                Raw::parse(entry.as_bytes()).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+            tree.plan_entry(None, entry)
+        });
+        self.work.cursor.commit(commit).await?;
+        Ok(())
     }
 
     /// One question. An answer that will be part of the next one gets half of the room.
@@ -121,20 +150,26 @@ impl Summarizer<'_> {
         request.cache = Cache::Off;
         request.max_tokens = max_tokens;
         let mut deltas = self.work.parts.model.stream(request, self.cancel.clone());
-        while let Some(delta) = deltas.next().await {
-            match delta {
+        let said = Draft::new(&self.model, self.work.clock());
+        loop {
+            let delta = deltas.next().await;
+            match delta.unwrap_or_else(|| said.broken_off(self.cancel.is_cancelled())) {
                 Delta::Text { text, .. } => self.work.teller.tell(Live::SummaryText { text }),
                 Delta::Done(message) => {
                     self.usage += message.usage;
                     self.requests += 1;
                     return whole(&message);
                 }
-                Delta::Failed(..) if self.cancel.is_cancelled() => return Err(NoSummary::Stopped.into()),
-                Delta::Failed(failure, _) => return Err(NoSummary::Failed(failure.message()).into()),
+                Delta::Failed(failure, message) => {
+                    self.usage += message.usage;
+                    self.requests += u64::from(message.usage.total_tokens > 0);
+                    let stopped = self.cancel.is_cancelled();
+                    let why = if stopped { NoSummary::Stopped } else { NoSummary::Failed(failure.message()) };
+                    return Err(why.into());
+                }
                 _ => {}
             }
         }
-        Err(NoSummary::Stopped.into())
     }
 
     /// How long the answer may be, where the window has less room than the model may fill.
@@ -148,21 +183,27 @@ impl Summarizer<'_> {
 
     /// What is stored beside a summary: the files, what it cost, and which model wrote it.
     pub(crate) fn extra(self, files: &Files) -> Map<String, Value> {
-        let mut extra = Map::from_iter([("details".to_owned(), files.details())]);
+        let mut extra = self.spent();
+        extra.insert("details".to_owned(), files.details());
+        extra
+    }
+
+    /// What was spent and by whom, in the fields of an entry; nothing if the model told nothing.
+    fn spent(&self) -> Map<String, Value> {
         let mut usage = self.usage;
+        if usage.total_tokens == 0 {
+            return Map::new();
+        }
         if usage.cost.total == 0.0 {
             usage.cost = self.model.price.cost(&usage);
         }
-        if usage.total_tokens > 0 {
-            let mut usage = json!(usage);
-            if self.requests > 1 {
-                usage["requests"] = json!(self.requests);
-            }
-            extra.insert("usage".to_owned(), usage);
-            extra.insert("provider".to_owned(), json!(self.model.provider));
-            extra.insert("model".to_owned(), json!(self.model.id));
+        let mut usage = json!(usage);
+        if self.requests > 1 {
+            usage["requests"] = json!(self.requests);
         }
-        extra
+        let fields =
+            [("usage", usage), ("provider", json!(self.model.provider)), ("model", json!(self.model.id))];
+        fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }
 

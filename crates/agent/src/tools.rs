@@ -10,6 +10,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use osier_tools::approvals::{Approvals, Decision, denied};
 use osier_tools::{Kind, Progress, ToolCall, ToolContext, ToolOutcome, ToolSpec};
 use osier_tree::Why;
+use serde_json::json;
 
 use crate::asking::{Answer, Question};
 use crate::backtrack;
@@ -133,7 +134,7 @@ impl Turn {
         match self.work.ask(question, &self.cancel).await {
             None => Ok(Some(ToolOutcome::cancelled())),
             Some(Answer::Once) => Ok(None),
-            Some(Answer::No(reason)) => Ok(Some(denied(&reason))),
+            Some(Answer::No(reason)) => Ok(Some(denied(&reason).with("why", json!(why.name())))),
             Some(Answer::Always(allowance)) => {
                 if !self.work.parts.own_approvals {
                     self.work.now().allowed.allow(allowance);

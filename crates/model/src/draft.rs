@@ -83,6 +83,18 @@ impl Draft {
         self.clone().close().0
     }
 
+    /// The end of a reply whose stream has none, though every stream should.
+    pub fn broken_off(&self, cancelled: bool) -> Delta {
+        let provider = self.message.provider.clone();
+        failed(
+            self.so_far(),
+            match cancelled {
+                true => Failure::Cancelled,
+                false => Failure::Cut { provider, said: "its stream just ended".to_owned() },
+            },
+        )
+    }
+
     /// The last delta of the reply. A reply that wants its calls run must have written them to the end; one that
     /// reached its limit of output, `most`, may not have.
     pub(crate) fn end(self, ending: Result<StopReason, Failure>, most: Option<u64>) -> Delta {

@@ -32,10 +32,11 @@ pub enum KeySource {
 }
 
 /// A key, or why there is none. The hint says what to do.
-pub(crate) type Found = Result<Option<SecretString>, String>;
+pub type Found = Result<Option<SecretString>, String>;
 
 impl KeySource {
-    pub(crate) async fn fetch(&self, surroundings: &Surroundings) -> Found {
+    /// The key; none if none is wanted. Runs a command, if that is where it comes from.
+    pub async fn fetch(&self, surroundings: &Surroundings) -> Found {
         self.fetch_within(surroundings, PATIENCE).await
     }
 

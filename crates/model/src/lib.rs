@@ -35,7 +35,7 @@ pub use block::{Block, Image, Text, Thinking, ToolCall};
 pub use compat::{Compat, CompatSpec, MaxTokensField, Reasoning};
 pub use draft::Draft;
 pub use failure::Failure;
-pub use key::KeySource;
+pub use key::{Found, KeySource};
 pub use message::{
     AssistantMessage, Message, StopReason, SystemMessage, ToolResultMessage, Unreadable, UserMessage,
 };
@@ -52,5 +52,5 @@ pub use usage::{Cost, Price, Tier, Usage};
 
 /// What a request would send, for looking at: the body as JSON, without any key.
 pub fn body_of(request: &Request) -> Option<serde_json::Value> {
-    api::call(request).map(|call| call.body)
+    serde_json::from_str(&api::call(request)?.body.into_text()).ok()
 }

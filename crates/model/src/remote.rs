@@ -235,7 +235,7 @@ impl Run {
 
     fn end(&mut self, ending: Result<StopReason, Failure>) -> Delta {
         self.state = State::Ended;
-        self.draft.clone().end(ending, self.request.max_tokens)
+        self.draft.clone().end(ending, self.request.limit())
     }
 }
 

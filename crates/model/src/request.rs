@@ -82,6 +82,9 @@ pub struct ModelInfo {
     pub context_window: u64,
     /// Tokens of the longest answer.
     pub max_output: u64,
+    /// Whether requests name that limit even where the API can do without: the user set it.
+    #[serde(skip)]
+    pub limits_output: bool,
     pub price: Price,
     pub tools: bool,
     pub images: bool,
@@ -101,6 +104,7 @@ impl ModelInfo {
             api,
             context_window: 128_000,
             max_output: 16_384,
+            limits_output: false,
             price: Price::default(),
             tools: true,
             images: false,
@@ -127,6 +131,11 @@ impl Request {
             session: None,
             cache: Cache::default(),
         }
+    }
+
+    /// The most tokens of the answer, where somebody set a limit.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        self.max_tokens.or(self.model.limits_output.then_some(self.model.max_output))
     }
 
     /// The level of thinking this model really has for the wanted one.

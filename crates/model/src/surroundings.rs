@@ -48,7 +48,8 @@ impl Surroundings {
         (self.clock)()
     }
 
-    pub(crate) fn path(&self, path: &Path) -> PathBuf {
+    /// A path as a user writes it, with `~` for the home folder.
+    pub fn path(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.home) {
             (Ok(rest), Some(home)) => home.join(rest),
             _ => path.to_owned(),

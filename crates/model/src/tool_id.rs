@@ -31,10 +31,12 @@ fn fingerprint(text: &str) -> u32 {
     (hash >> 32) as u32 ^ hash as u32
 }
 
-/// Makes ids for calls of servers that give none: new in this conversation, and the same for the same conversation.
+/// Makes ids for calls of servers that give none: the same for the same conversation, and others for another one, so that
+/// branches of a tree have calls of their own.
 #[derive(Debug, Default)]
 pub(crate) struct Minter {
     used: HashSet<String>,
+    mark: u32,
     next: usize,
 }
 
@@ -46,7 +48,7 @@ impl Minter {
                 used.extend(message.calls().map(|call| call.id.clone()));
             }
         }
-        Minter { next: used.len(), used }
+        Minter { used, mark: place(messages), next: 0 }
     }
 
     /// The server's id, unless it is missing or already taken.
@@ -58,12 +60,28 @@ impl Minter {
         }
         loop {
             self.next += 1;
-            let id = format!("call_{}", self.next);
+            let id = format!("call_{:08x}_{}", self.mark, self.next);
             if self.used.insert(id.clone()) {
                 return id;
             }
         }
     }
+}
+
+/// Tells this place of a conversation from others: by its depth, and by what was said since the user last spoke.
+fn place(messages: &[Message]) -> u32 {
+    let last = messages.iter().rposition(|message| matches!(message, Message::User(_))).unwrap_or(0);
+    let mut said = messages.len().to_string();
+    for message in &messages[last..] {
+        let content = match message {
+            Message::User(user) => &user.content,
+            Message::Assistant(message) => &message.content,
+            Message::ToolResult(result) => &result.content,
+            Message::System(_) => continue,
+        };
+        said.push_str(&serde_json::to_string(content).unwrap_or_default());
+    }
+    fingerprint(&said)
 }
 
 #[cfg(test)]
@@ -80,17 +98,34 @@ mod tests {
         assert_ne!(fitting(&"x".repeat(100), 40), fitting(&"x".repeat(101), 40));
     }
 
+    fn talk(asked: &str) -> Vec<Message> {
+        let call = serde_json::json!({ "type": "toolCall", "id": "theirs", "name": "ls", "arguments": {} });
+        let messages = serde_json::json!([
+            { "role": "user", "content": "hello" },
+            { "role": "assistant", "content": [call] },
+            { "role": "user", "content": asked },
+        ]);
+        serde_json::from_value(messages).unwrap()
+    }
+
     #[test]
-    fn minted_ids_avoid_those_of_the_conversation() {
-        let messages = [serde_json::from_value(serde_json::json!({ "role": "assistant", "content": [
-            { "type": "toolCall", "id": "call_2", "name": "ls", "arguments": {} },
-        ]}))
-        .unwrap()];
-        let mut minter = Minter::new(&messages);
+    fn a_call_without_an_id_of_its_own_gets_one_that_belongs_to_its_place() {
+        let minted = |asked: &str| {
+            let mut minter = Minter::new(&talk(asked));
+            [
+                minter.id(None),
+                minter.id(Some("")),
+                minter.id(Some("x")),
+                minter.id(Some("x")),
+                minter.id(Some("theirs")),
+            ]
+        };
         assert_eq!(
-            [minter.id(None), minter.id(Some("")), minter.id(Some("x")), minter.id(Some("x"))],
-            ["call_3", "call_4", "x", "call_5"]
+            minted("a"),
+            ["call_976eccb4_1", "call_976eccb4_2", "x", "call_976eccb4_3", "call_976eccb4_4"]
         );
+        assert_eq!(minted("a"), minted("a"));
+        assert_ne!(minted("a")[0], minted("b")[0]);
     }
 
     proptest! {

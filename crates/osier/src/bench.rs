@@ -42,7 +42,7 @@ pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
         Command::BenchDir { cwd } => println!("{}", folder_of(&cwd)),
         Command::BenchContinue => {
             let filter = Filter { cwd: Some(home.cwd.clone()), limit: Some(1), ..Filter::default() };
-            let page = home.store().list(&filter).await?;
+            let page = home.files().list(&filter).await?;
             println!("{}", page.cards.first().map(|card| card.id.as_str()).unwrap_or_default());
         }
     }
@@ -52,7 +52,7 @@ pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
 /// Opens a file and streams what is asked for into nothing.
 async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
     let target = Target::find(home, file).await?;
-    let store: &FileStore = &target.store;
+    let store = &*target.store;
     let mut heads = PagedHeads::new(store, &target.key, target.opened.version);
     let leaf = heads.leaf().await?;
     match what {
@@ -89,7 +89,7 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
 
 /// Appends straight to the store, one line at a time.
 async fn append(home: &Home, file: &std::path::Path, count: usize, durability: &str) -> Result<()> {
-    let store = home.store();
+    let store = home.files();
     if !file.exists() {
         store.create_at(file, &Header::new("bench", 0, "/bench"), &[]).await?;
     }

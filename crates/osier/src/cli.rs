@@ -6,13 +6,13 @@ use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::home::Home;
+use crate::home::{Home, Said};
 use crate::out::Out;
 use crate::{bench, config, demo, doctor, models, run, sessions, trust};
 
 const AFTER: &str = "\
 Examples:
-  osier                              talk, line by line
+  osier                              talk, with the tree one key away
   osier -p 'list the files here'     print the answer and end
   cat log.txt | osier -p 'explain'   say what is piped in as well
   osier -c 'and now the tests'       go on with the last session
@@ -38,11 +38,10 @@ pub(crate) struct Cli {
 enum Command {
     /// Look at sessions, move in them, change them
     #[command(
-        subcommand,
         visible_alias = "s",
         after_help = "Examples:\n  osier sessions list\n  osier sessions tree --help\n\nPrints what the command given says; its --help tells."
     )]
-    Sessions(sessions::Command),
+    Sessions(sessions::Args),
     /// Show the settings and where they came from, or change them
     Config(config::Args),
     /// List the models that can be used now
@@ -86,7 +85,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         None => agent(cli.run),
         Some(Command::Completions { shell }) => completions(shell),
         Some(Command::Man) => manual(),
-        Some(Command::Sessions(command)) => block_on(sessions::run(command, Home::find()?)),
+        Some(Command::Sessions(args)) => {
+            let said = Said { store: args.store, agent: None };
+            block_on(sessions::run(args.command, Home::find()?.told_to(&said)?))
+        }
         Some(Command::Config(args)) => config::run(args),
         Some(Command::Models(args)) => {
             let home = Home::find()?;
@@ -103,7 +105,8 @@ fn agent(args: run::Args) -> Result<ExitCode> {
     let told = std::env::args_os().any(|word| word == "--");
     run::check(&args, told, &Cli::command())?;
     run::go_there(&args)?;
-    block_on(run::run(args, Home::find()?))
+    let home = Home::find()?.told_to(&args.said())?;
+    block_on(run::run(args, home))
 }
 
 fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {

@@ -2,13 +2,16 @@
 
 mod edit;
 mod keys;
+mod names;
 mod rows;
+pub(crate) mod screen;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Subcommand;
 
+pub(crate) use self::names::{BACKTRACK, no_tool};
 use self::rows::Row;
 use crate::failure::usage;
 use crate::home::{self, Home};

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_store::Store;
 use osier_tree::projection::card::short_id;
 use osier_tree::time::{self, Millis};
 use serde_json::{Value, json};
@@ -52,9 +51,22 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         out.line(&header.id)?;
         return out.done();
     }
-    let file = opened.file.map(|file| plain(&file.to_string_lossy())).unwrap_or_default();
-    out.line(&format!("A session of {} entries is now in\n  {file}\n", lines.len()))?;
-    out.line("It is a plain file, and it is a tree. Try:\n")?;
+    let what = match opened.file {
+        Some(file) => {
+            let file = plain(&file.to_string_lossy());
+            out.line(&format!("A session of {} entries is now in\n  {file}\n", lines.len()))?;
+            "It is a plain file, and it is a tree."
+        }
+        None => {
+            out.line(&format!(
+                "A session of {} entries is now in the store {}.\n",
+                lines.len(),
+                store.name()
+            ))?;
+            "It is a tree."
+        }
+    };
+    out.line(&format!("{what} Try:\n"))?;
     for (command, rest, what) in HINTS {
         let call = format!("osier sessions {command} {}{rest}", short_id(&header.id));
         out.line(&format!("  {} {}", left(&call, 52), out.paint(Style::Dim, what)))?;

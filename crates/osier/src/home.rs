@@ -7,16 +7,21 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use etcetera::BaseStrategy;
+use jiff::tz::TimeZone;
 use osier_model::{Models, Registry, Surroundings};
 use osier_session::{Env, Session};
-use osier_store::{FileStore, Filter, Store};
+use osier_store::{Filter, Store};
 use osier_tree::Header;
 use osier_tree::time::Millis;
 
 use crate::layout::plain;
 use crate::out::remark;
 use crate::settings::{self, Loaded, OfProject, Problem, Project, Settings};
+use crate::stores::{self, Shelf};
 use crate::trust::{Asked, Records};
+
+/// The agent of sessions that name none.
+const MAIN: &str = "main";
 
 /// A file that is nothing but mistakes must not bury what a command says.
 const MOST_WARNINGS: usize = 8;
@@ -36,6 +41,17 @@ pub(crate) struct Home {
     /// What that project asks for that needs trust.
     pub(crate) asked: Option<Asked>,
     pub(crate) settings: Settings,
+    /// All stores there are.
+    pub(crate) shelves: Vec<Shelf>,
+    /// The store and the agent that somebody named on the command line.
+    pub(crate) said: Said,
+}
+
+/// What was said on the command line that counts over the settings.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Said {
+    pub(crate) store: Option<String>,
+    pub(crate) agent: Option<String>,
 }
 
 impl Home {
@@ -54,7 +70,26 @@ impl Home {
 
     /// The same after a decision about the project.
     pub(crate) fn again(&self) -> Result<Home> {
-        Ok(Home::look(&self.cwd)?.0)
+        Home::look(&self.cwd)?.0.told_to(&self.said)
+    }
+
+    /// The same for the directory that a session belongs to.
+    pub(crate) fn moved(&self, cwd: &Path) -> Result<Home> {
+        Home::at(cwd)?.told_to(&self.said)
+    }
+
+    /// The same with what was said on the command line.
+    pub(crate) fn told_to(mut self, said: &Said) -> Result<Home> {
+        if let Some(agent) = &said.agent {
+            let mut problems = Vec::new();
+            self.settings = self.settings.of_agent(agent, &mut problems);
+            self.no_mistakes(&problems)?;
+        }
+        if let Some(store) = &said.store {
+            self.shelf(store).ok_or_else(|| stores::unknown(store, &self.shelves))?;
+        }
+        self.said = said.clone();
+        Ok(self)
     }
 
     /// The surroundings as they are, mistakes and all.
@@ -74,9 +109,12 @@ impl Home {
             objection: None,
             asked: None,
             settings: Settings::default(),
+            shelves: Vec::new(),
+            said: Said::default(),
         };
         let loaded = home.load();
         home.settings = loaded.settings.clone();
+        home.shelves = Shelf::all(&home);
         Ok((home, loaded))
     }
 
@@ -171,10 +209,6 @@ impl Home {
         Models::new(self.registry(), self.surroundings()).with_retry(self.settings.retry)
     }
 
-    pub(crate) fn store(&self) -> Arc<FileStore> {
-        Arc::new(FileStore::new(self.folder.join("sessions"), Some(self.folder.join("cache"))))
-    }
-
     /// The sessions of this directory, or all.
     pub(crate) fn filter(&self, all: bool) -> Filter {
         Filter { cwd: (!all).then(|| self.cwd.clone()), ..Filter::default() }
@@ -192,7 +226,9 @@ impl Home {
     /// The header of a new session.
     pub(crate) async fn header(&self, store: &dyn Store, cwd: &str) -> Result<Header> {
         let env = self.env();
-        Ok(Header::new(Session::fresh_id(store, &env).await?, env.clock.now(), cwd))
+        let mut header = Header::new(Session::fresh_id(store, &env).await?, env.clock.now(), cwd);
+        header.agent_id = Some(self.settings.agent.clone()).filter(|agent| agent != MAIN);
+        Ok(header)
     }
 }
 
@@ -206,18 +242,27 @@ fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
+/// What a variable says that is no secret.
+pub(crate) fn variable(name: &str) -> Option<String> {
+    set(name).and_then(|value| value.into_string().ok())
+}
+
 /// Whether a variable says anything. What it says may be a secret.
 pub(crate) fn has_variable(name: &str) -> bool {
     set(name).is_some()
 }
 
-fn is_dumb() -> bool {
+pub(crate) fn is_dumb() -> bool {
     set("TERM").is_some_and(|term| term == "dumb")
 }
 
 /// How many seconds the user's clock is ahead of UTC.
 pub(crate) fn utc_offset() -> i64 {
-    i64::from(jiff::Zoned::now().offset().seconds())
+    // The usual way looks at the names of all time zones first, which takes longer than to draw a screen.
+    let local = || TimeZone::tzif("", &std::fs::read("/etc/localtime").ok()?).ok();
+    let zone = if has_variable("TZ") { None } else { local() };
+    let offset = zone.unwrap_or_else(TimeZone::system).to_offset(jiff::Timestamp::now());
+    i64::from(offset.seconds())
 }
 
 /// Whether to write colours: on a terminal, unless the user said no.

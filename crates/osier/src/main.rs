@@ -18,6 +18,7 @@ mod reading;
 mod run;
 mod sessions;
 mod settings;
+mod stores;
 mod target;
 mod trust;
 

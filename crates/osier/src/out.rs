@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 use osier_tree::projection::preview::{inert, is_live};
@@ -107,7 +108,40 @@ pub(crate) fn painted(colour: bool, style: Style, text: &str) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-/// A remark for the person at the terminal. Whether it can be written changes nothing.
+/// A remark for the person at the terminal. Whether it can be written changes nothing. While the terminal is drawn on, it is
+/// kept: whoever draws asks for it.
 pub(crate) fn remark(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", inert(text));
+    match &mut *kept() {
+        Some(kept) => kept.push(inert(text).into_owned()),
+        None => drop(writeln!(std::io::stderr(), "{}", inert(text))),
+    }
+}
+
+/// Remarks that wait, while somebody draws on the terminal.
+static KEPT: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+fn kept() -> MutexGuard<'static, Option<Vec<String>>> {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether nobody but whoever draws may write to the terminal.
+pub(crate) fn is_drawn_on() -> bool {
+    kept().is_some()
+}
+
+/// From now on remarks are kept.
+pub(crate) fn keep_remarks() {
+    *kept() = Some(Vec::new());
+}
+
+/// What was remarked since, without the name of the program before it.
+pub(crate) fn kept_remarks() -> Vec<String> {
+    let remarks = kept().as_mut().map(std::mem::take).unwrap_or_default();
+    remarks.iter().map(|text| text.strip_prefix("osier: ").unwrap_or(text).to_owned()).collect()
+}
+
+/// From now on remarks are written again; first those that were kept.
+pub(crate) fn write_remarks() {
+    let remarks = kept().take();
+    remarks.into_iter().flatten().for_each(|text| remark(&text));
 }

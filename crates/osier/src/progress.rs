@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::home;
 use crate::layout::{fit, plain};
+use crate::out;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -19,7 +20,7 @@ pub(crate) struct Waiting {
 
 /// Begins to wait for what the text names.
 pub(crate) fn waiting(what: &str) -> Waiting {
-    match home::wants_progress() {
+    match home::wants_progress() && !out::is_drawn_on() {
         true => Waiting::on(what, PATIENCE, std::io::stderr()),
         false => Waiting { done: None, thread: None },
     }

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use anyhow::{Result, bail};
-use osier_session::{Session, State};
+use osier_session::Session;
 use osier_store::{StoreError, Texts};
 use osier_tree::asking::Asks;
 use osier_tree::entry::read_entry;
-use osier_tree::projection::card::{Card, CardFold};
 use osier_tree::projection::context::model_of;
 use osier_tree::{Place, Seq, SessionTree};
 use rustc_hash::FxHashMap;
@@ -96,27 +95,6 @@ pub(crate) fn place(tree: &SessionTree, at: Option<&str>) -> Result<Place> {
         Some("root") => Ok(None),
         Some(id) => entry(tree, id).map(Some),
     }
-}
-
-/// The card of exactly this state: the store's, unless somebody appended meanwhile.
-pub(crate) async fn card_of(session: &Session, state: &State) -> Result<Card> {
-    let (store, key) = (session.store(), session.key());
-    let mut card = store.card(key).await?;
-    if store.open(key).await?.version == state.version {
-        return Ok(card);
-    }
-    card = Card { file: card.file, ..Card::new(session.header(), store.name()) };
-    let mut fold = CardFold::new(card);
-    let all: Vec<Seq> = (0..state.version.entries).map(Seq::new).collect();
-    session
-        .each_line(state.version, &all, |seq, line| {
-            if let Ok(entry) = read_entry(line) {
-                fold.feed(&entry, seq, state.tree.heads());
-            }
-            Ok::<_, StoreError>(())
-        })
-        .await?;
-    Ok(fold.card().clone())
 }
 
 #[cfg(test)]

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use osier_session::Session;
+use osier_session::{Down, Owned, Session};
 use osier_store::{FileStore, Filter, Opened, PagedHeads, Store, StoreError};
 use osier_tree::Seq;
+use osier_tree::projection::card::Card;
 
 use crate::failure::usage;
 use crate::home::Home;
 use crate::progress::waiting;
+use crate::stores::Shelf;
 
 /// How many ids an error names.
 const NAMED: usize = 5;
@@ -18,7 +20,7 @@ const NAMED: usize = 5;
 /// A session that was found, and where.
 #[derive(Debug)]
 pub(crate) struct Target {
-    pub(crate) store: Arc<FileStore>,
+    pub(crate) store: Arc<dyn Store>,
     /// The name by which the store knows it.
     pub(crate) key: String,
     pub(crate) opened: Opened,
@@ -32,8 +34,30 @@ pub(crate) fn is_path(word: &str) -> bool {
 impl Target {
     pub(crate) async fn find(home: &Home, word: &str) -> Result<Target> {
         let _waiting = waiting(&format!("reading {word}"));
-        let store = home.store();
-        let key = key_of(&store, word).await?;
+        match seek(home, word).await? {
+            Sought::Found(store, key) => Target::open(store, key).await,
+            Sought::Nowhere(error) => Err(error),
+        }
+    }
+
+    /// The same; `None` if every store says that there is no such session.
+    pub(crate) async fn find_if_there(home: &Home, word: &str) -> Result<Option<Target>> {
+        match seek(home, word).await? {
+            Sought::Found(store, key) => Target::open(store, key).await.map(Some),
+            Sought::Nowhere(_) => Ok(None),
+        }
+    }
+
+    /// The session of a card. Of copies of a session that very one is meant.
+    pub(crate) async fn of_card(home: &Home, card: &Card) -> Result<Target> {
+        let key = card.file.as_deref().unwrap_or(&card.id);
+        match home.shelf(&card.store) {
+            Some(shelf) => Target::open(shelf.store(), key.to_owned()).await,
+            None => Target::find(home, key).await,
+        }
+    }
+
+    async fn open(store: Arc<dyn Store>, key: String) -> Result<Target> {
         let opened = store.open(&key).await?;
         Ok(Target { store, key, opened })
     }
@@ -52,17 +76,6 @@ impl Target {
         osier_store::each_line(&*self.store, &self.key, self.opened.version.generation, wanted, each).await
     }
 
-    /// The line of one entry.
-    pub(crate) async fn line(&self, seq: Seq) -> Result<Vec<u8>> {
-        let mut found = Vec::new();
-        self.each_line(&[seq], |_, line| {
-            found = line.to_vec();
-            Ok::<_, StoreError>(())
-        })
-        .await?;
-        Ok(found)
-    }
-
     /// The session with its whole tree in memory, ready to be changed.
     pub(crate) async fn session(&self, home: &Home) -> Result<Session> {
         let _waiting = waiting(&format!("reading {}", self.opened.header.id));
@@ -77,58 +90,116 @@ pub(crate) async fn session(home: &Home, word: &str) -> Result<Session> {
 
 /// The file of a session. One that is named by its path is not even opened.
 pub(crate) async fn file(home: &Home, word: &str) -> Result<PathBuf> {
-    let store = home.store();
-    let key = key_of(&store, word).await?;
-    match is_path(&key) {
-        true => Ok(PathBuf::from(key)),
-        false => store.open(&key).await?.file.context("only a file can be verified"),
+    let (store, key) = match seek(home, word).await? {
+        Sought::Found(store, key) => (store, key),
+        Sought::Nowhere(error) => return Err(error),
+    };
+    if is_path(&key) {
+        return Ok(PathBuf::from(key));
     }
+    let why = || format!("{word} lies in the store {}, and only a file can be verified", store.name());
+    store.open(&key).await?.file.with_context(why)
 }
 
-async fn key_of(store: &FileStore, word: &str) -> Result<String> {
+/// Where a word for a session leads.
+enum Sought {
+    /// The store that has it, and the name by which that store knows it.
+    Found(Arc<dyn Store>, String),
+    /// All stores were asked, and none has it.
+    Nowhere(anyhow::Error),
+}
+
+async fn seek(home: &Home, word: &str) -> Result<Sought> {
     if is_path(word) {
-        let path = Path::new(word);
-        return match path.metadata() {
-            Ok(metadata) if metadata.is_dir() => bail!("{word} is a folder; name a .jsonl file in it"),
-            Ok(_) => Ok(FileStore::id_of_path(path)?),
-            Err(_) => bail!("no file {word}"),
-        };
+        return of_path(home, Path::new(word)).map(|(store, key)| Sought::Found(store, key));
     }
     if word.is_empty() {
         return Err(usage("name a session: the first digits of its id, or a .jsonl file"));
     }
-    let mut known = store.find("").await?;
-    let named: Vec<String> = known.iter().filter(|id| id.starts_with(word)).cloned().collect();
-    // The store gives them in order, so copies of one session lie side by side.
-    if named.windows(2).any(|two| two[0] == two[1]) {
-        return by_header(store, word, &mut known).await;
+    let found = home.stores().find(word).await?;
+    let owned = preferred(found.owned, home.named_store(), |owned| owned.store.name());
+    // A store gives ids in order, so copies of one session lie side by side.
+    let same = |two: &[Owned]| two[0].id == two[1].id && two[0].store.name() == two[1].store.name();
+    if !owned.windows(2).any(same)
+        && let Some(Owned { store, id }) = one(word, owned)?
+    {
+        return Ok(Sought::Found(store, id));
     }
-    match one(word, named, "say more of it")? {
-        Some(key) => Ok(key),
-        None => by_header(store, word, &mut known).await,
+    if let Some(file) = by_header(home, word).await? {
+        return of_path(home, Path::new(&file)).map(|(store, key)| Sought::Found(store, key));
     }
+    if let Some(Down { store, why }) = found.down.into_iter().next() {
+        let missing = format!("no session {word} in the other stores, and {store} could not be asked");
+        return Err(anyhow::Error::new(why).context(missing));
+    }
+    Ok(Sought::Nowhere(nowhere(home, word).await?))
+}
+
+/// The store of a file: the one in whose folder it lies, else the one in the home folder.
+fn of_path(home: &Home, path: &Path) -> Result<(Arc<dyn Store>, String)> {
+    let word = path.display();
+    match path.metadata() {
+        Ok(metadata) if metadata.is_dir() => bail!("{word} is a folder; name a .jsonl file in it"),
+        Ok(_) => {}
+        Err(_) => bail!("no file {word}"),
+    }
+    let key = FileStore::id_of_path(path)?;
+    let shelf = home.shelves.iter().find(|shelf| shelf.holds(Path::new(&key)));
+    Ok((shelf.map_or_else(|| home.files() as Arc<dyn Store>, Shelf::store), key))
+}
+
+/// Of several those of the store that was named, if it has any.
+fn preferred<T>(all: Vec<T>, named: Option<&str>, store: impl Fn(&T) -> &str) -> Vec<T> {
+    let Some(named) = named.filter(|named| all.iter().any(|one| store(one) == *named)) else { return all };
+    all.into_iter().filter(|one| store(one) == named).collect()
+}
+
+/// The one session that is meant.
+fn one(word: &str, owned: Vec<Owned>) -> Result<Option<Owned>> {
+    let whole: Vec<Owned> = owned.iter().filter(|owned| owned.id == word).cloned().collect();
+    let mut owned = if whole.is_empty() { owned } else { whole };
+    if owned.len() < 2 {
+        return Ok(owned.pop());
+    }
+    let stores: Vec<&str> = owned.iter().map(|owned| owned.store.name()).collect();
+    if owned.iter().all(|other| other.id == owned[0].id) {
+        let id = &owned[0].id;
+        bail!("session {id} is in the stores {}; say which with --store", stores.join(" and "));
+    }
+    let many = stores.iter().any(|store| *store != stores[0]);
+    let named = |owned: &Owned| match many {
+        true => format!("{} ({})", owned.id, owned.store.name()),
+        false => owned.id.clone(),
+    };
+    let ids: Vec<String> = owned.iter().map(named).collect();
+    bail!("{word} could mean {} sessions: {}; say more of it", ids.len(), some(&ids))
+}
+
+/// What to say of a session that is nowhere.
+async fn nowhere(home: &Home, word: &str) -> Result<anyhow::Error> {
+    let known = home.stores().find("").await?.owned.into_iter().map(|owned| owned.id);
+    let by_header = cards_of_files(home).await?.into_iter().map(|card| card.id);
+    let known: Vec<String> = known.chain(by_header).collect();
+    Ok(anyhow::anyhow!("no session {word}{}", nearest(&known, word)))
+}
+
+async fn cards_of_files(home: &Home) -> Result<Vec<Card>> {
+    let mut cards = Vec::new();
+    for files in home.shelves.iter().filter_map(Shelf::files) {
+        cards.extend(files.list(&Filter::default()).await?.cards);
+    }
+    Ok(cards)
 }
 
 /// A file that somebody copied or renamed is still the session that its header names.
-async fn by_header(store: &FileStore, word: &str, known: &mut Vec<String>) -> Result<String> {
-    let cards = store.list(&Filter::default()).await?.cards;
-    let named = cards.iter().filter(|card| card.id.starts_with(word));
-    let files: Vec<String> = named.filter_map(|card| card.file.clone()).collect();
-    known.extend(cards.iter().map(|card| card.id.clone()));
-    match one(word, files, "name one of these files")? {
-        Some(key) => Ok(key),
-        None => bail!("no session {word}{}", nearest(known, word)),
-    }
-}
-
-/// The only one of those found; none if there is none.
-fn one(word: &str, found: Vec<String>, advice: &str) -> Result<Option<String>> {
-    let exact = found.iter().any(|id| id == word);
-    match found.as_slice() {
-        _ if exact => Ok(Some(word.to_owned())),
-        [] => Ok(None),
-        [one] => Ok(Some(one.clone())),
-        many => bail!("{word} could mean {} sessions: {}; {advice}", many.len(), some(many)),
+async fn by_header(home: &Home, word: &str) -> Result<Option<String>> {
+    let cards = cards_of_files(home).await?;
+    let named = cards.into_iter().filter(|card| card.id.starts_with(word)).collect();
+    let named = preferred(named, home.named_store(), |card: &Card| card.store.as_str());
+    let mut files: Vec<String> = named.into_iter().filter_map(|card| card.file).collect();
+    match files.len() {
+        0 | 1 => Ok(files.pop()),
+        many => bail!("{word} could mean {many} sessions: {}; name one of these files", some(&files)),
     }
 }
 

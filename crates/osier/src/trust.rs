@@ -27,7 +27,7 @@ const COLUMNS: usize = 1000;
 const ROWS: usize = 40;
 
 /// One thing a project asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Wish {
     /// The key, or the folder.
     pub(crate) name: String,
@@ -35,6 +35,13 @@ pub(crate) struct Wish {
     whole: String,
     /// For people: what may be a secret left out.
     pub(crate) shown: String,
+}
+
+/// As people see it: all of it may hold a secret.
+impl std::fmt::Debug for Wish {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown)
+    }
 }
 
 /// What a project asks for besides what any project may have, and whether it gets it.
@@ -85,8 +92,14 @@ fn wishes(project: &Project, wanted: &[Found]) -> Vec<Wish> {
         let name = dotted(&found.path);
         let whole = format!("{name} = {}", found.value);
         // A command must be seen to be judged; the value of a header is nobody's business.
-        let is_header = found.path.get(2).is_some_and(|word| word == "headers");
-        let shown = if is_header { format!("{name} = (set)") } else { whole.clone() };
+        let shown = match found.path.get(2).map(String::as_str) {
+            Some("headers") => format!("{name} = (set)"),
+            Some("url") => {
+                let url = found.value.as_str().unwrap_or_default();
+                format!("{name} = {:?}", osier_store_mysql::without_password(url))
+            }
+            _ => whole.clone(),
+        };
         Wish { name, whole, shown }
     };
     let of_folder = |name: &&str| {
@@ -103,14 +116,20 @@ fn wishes(project: &Project, wanted: &[Found]) -> Vec<Wish> {
 
 /// Tells a person, in one line, that the project does not get what it asks for.
 pub(crate) fn tell(home: &Home) {
-    if let Some(asked) = home.asked.as_ref().filter(|asked| !asked.is_trusted()) {
-        let names: Vec<&str> = asked.wishes.iter().map(|wish| wish.name.as_str()).collect();
-        remark(&format!(
-            "osier: {} is not trusted, so this of its .osier folder does not count: {}; `osier trust` shows it and asks",
-            plain(&home.shown(&asked.root)),
-            plain(&fit(&names.join(", "), 200)),
-        ));
+    if let Some(text) = untrusted(home) {
+        remark(&format!("osier: {text}"));
     }
+}
+
+/// That line, if there is something to tell.
+pub(crate) fn untrusted(home: &Home) -> Option<String> {
+    let asked = home.asked.as_ref().filter(|asked| !asked.is_trusted())?;
+    let names: Vec<&str> = asked.wishes.iter().map(|wish| wish.name.as_str()).collect();
+    Some(format!(
+        "{} is not trusted, so this of its .osier folder does not count: {}; `osier trust` shows it and asks",
+        plain(&home.shown(&asked.root)),
+        plain(&fit(&names.join(", "), 200)),
+    ))
 }
 
 /// Asks the person at the terminal, once, whether to trust the project. Without a terminal nobody is asked.

@@ -95,6 +95,12 @@ impl Commit {
         Commit { expect: Some(place), ..self }
     }
 
+    /// Gives the entry this id. If it is there already with the same content, that is success without a write.
+    pub fn called(mut self, id: &str) -> Commit {
+        self.given.insist(id);
+        self
+    }
+
     /// Gives the entry the id of a live draft, and ends that draft.
     pub fn finishing(mut self, draft: &DraftHandle) -> Commit {
         self.given.wish(draft.id());

@@ -72,6 +72,25 @@ impl Cursor {
         .await
     }
 
+    /// The same if it still stands at `from`, named by id; else fails with [`Error::LeafChanged`].
+    pub async fn move_from(&self, from: Option<&str>, to: Place) -> Result<Outcome, Error> {
+        let to = self.session.name(to)?;
+        self.session.refresh().await?;
+        let (tree, at) = (self.session.tree(), self.place());
+        let stands = match from {
+            None => tree.same_place(None, at),
+            Some(id) => tree.find(id).is_some_and(|seq| tree.same_place(Some(seq), at)),
+        };
+        if !stands {
+            return Err(Error::LeafChanged { now: self.session.name(at)? });
+        }
+        let plan = Commit::of(move |view| {
+            let to = to.as_deref().map(|to| view.tree.require(to)).transpose()?;
+            Ok(view.tree.plan_move(view.at, to))
+        });
+        self.commit(plan.expecting(at)).await
+    }
+
     /// Moves, then labels an entry: two entries, of which the first is whole without the second. A move that fails or is
     /// refused leaves no label.
     pub async fn move_and_label(&self, to: Place, target: &str, label: &str) -> Result<Outcome, Error> {

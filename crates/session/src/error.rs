@@ -26,4 +26,29 @@ pub enum Error {
     NotDurable { id: String, source: StoreError },
     #[error("the session is closed; open it again")]
     Closed,
+    /// A copy is refused: what lies there is no beginning of what is to be copied.
+    #[error("store {store} has another session {id}: they differ in {}; nothing was changed there", place(*at))]
+    Different { store: String, id: String, at: Option<usize> },
+}
+
+fn place(at: Option<usize>) -> String {
+    at.map_or_else(|| "the first line".to_owned(), |at| format!("entry number {}", at + 1))
+}
+
+impl Error {
+    /// The word that programs know it by.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Error::Plan(plan) => plan.word(),
+            Error::Store(store) => store.word(),
+            Error::LeafChanged { .. } => "leaf_changed",
+            Error::EntryConflict { .. } => "entry_conflict",
+            Error::ParentNotFound { .. } => "parent_not_found",
+            Error::Busy { .. } => "session_busy",
+            Error::Contended => "contended",
+            Error::NotDurable { .. } => "not_durable",
+            Error::Closed => "session_closed",
+            Error::Different { .. } => "already_exists",
+        }
+    }
 }

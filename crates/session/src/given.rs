@@ -56,6 +56,12 @@ impl Given {
         self.verbatim = None;
     }
 
+    /// Demands an id.
+    pub(crate) fn insist(&mut self, id: &str) {
+        self.wish(id);
+        self.insists = true;
+    }
+
     /// The place that the entry names as its parent. `Ok(None)` if it names none.
     pub(crate) fn place(&self, tree: &SessionTree) -> Result<Option<Place>, PlanError> {
         match &self.parent {

@@ -5,22 +5,30 @@
 
 mod attach;
 mod commit;
+mod context;
+mod copy;
 mod cursor;
 mod draft;
 mod env;
 mod error;
 mod event;
+mod forking;
 mod gate;
 mod given;
 mod handle;
 mod load;
 mod mail;
+mod sessions;
+mod snapshot;
 mod standing;
 mod state;
+mod stores;
 mod writer;
 
 pub use attach::Attached;
 pub use commit::{Commit, Outcome, Stored, View};
+pub use context::ContextReader;
+pub use copy::{Copied, copy};
 pub use cursor::{Cursor, TurnGuard};
 pub use draft::{DraftHandle, OpenDraft};
 pub use env::{Clock, Durability, Env, Ids, RandomIds, SystemClock};
@@ -28,5 +36,10 @@ pub use error::Error;
 pub use event::{Event, Events};
 pub use gate::{Change, Gate, Verdict};
 pub use handle::{Session, chained};
+#[cfg(feature = "contract")]
+pub use sessions::contract;
+pub use sessions::{ActivePath, Below, Broken, Compacted, NewSession, Put, SessionUpdate, Sessions};
+pub use snapshot::{Since, SnapshotAsk};
 pub use standing::{CursorId, Elsewhere, Standing};
 pub use state::State;
+pub use stores::{Down, Found, Listed, Owned, Stores};

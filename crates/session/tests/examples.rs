@@ -3,6 +3,9 @@
 #[path = "../examples/append_and_label.rs"]
 #[allow(dead_code)]
 mod append_and_label;
+#[path = "../examples/one_call_each.rs"]
+#[allow(dead_code)]
+mod one_call_each;
 #[path = "../examples/open_and_walk.rs"]
 #[allow(dead_code)]
 mod open_and_walk;
@@ -49,6 +52,12 @@ async fn an_entry_is_appended_and_labelled() {
         4 lines in the file, the header first
     "#]],
     );
+}
+
+#[tokio::test]
+async fn a_call_that_is_repeated_writes_once() {
+    let told = one_call_each::run().await.unwrap();
+    assert_eq!(told, "1 entry, leaf \"first\"; another one of that id: entry_conflict");
 }
 
 #[tokio::test]

@@ -77,11 +77,14 @@ impl Append<'_> {
         entries: &[Entry<'_>],
         changed: &[Seq],
     ) -> Result<bool, Failure> {
-        let together = self.store.together.load(Ordering::Relaxed);
-        if together && changed.is_empty() && self.is_small(entries) {
-            let written = self.write_together(connection, after, entries).await;
-            self.store.together.store(!matches!(written, Err(Failure::Apart)), Ordering::Relaxed);
-            return written;
+        if changed.is_empty()
+            && self.store.calls.load(Ordering::Relaxed)
+            && let Some(entry) = self.alone(entries)
+        {
+            match self.call(connection, after, entry).await? {
+                Some(written) => return Ok(written),
+                None => self.store.calls.store(false, Ordering::Relaxed),
+            }
         }
         let part = self.store.connections.part();
         let place = Place { session: self.id, generation: self.expected.generation, part };

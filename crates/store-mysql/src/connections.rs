@@ -3,12 +3,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use secrecy::SecretString;
+use sqlx::mysql::MySqlConnectOptions;
 use sqlx::{ConnectOptions, Executor, MySqlConnection, Row};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex as Turn, Semaphore, SemaphorePermit};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, is_denied};
 use crate::settings::{Address, Limits};
 
 /// What the store expects of a session with the server. Strict, so that nothing is cut off silently; and without locks on
@@ -28,8 +30,11 @@ const MOST: usize = 4 << 20;
 #[derive(Debug)]
 pub(crate) struct Connections {
     address: Address,
-    reach: Duration,
-    idle: Mutex<Vec<MySqlConnection>>,
+    /// As it was last asked for.
+    password: Turn<Option<SecretString>>,
+    /// With the time at which each was given back, in that order.
+    idle: Mutex<Vec<(Instant, MySqlConnection)>>,
+    trusted: Duration,
     room: Semaphore,
     /// How many bytes the server takes at once.
     packet: AtomicU64,
@@ -47,34 +52,56 @@ impl Connections {
     pub(crate) fn new(address: Address, limits: &Limits) -> Connections {
         Connections {
             address,
-            reach: limits.reach,
+            password: Turn::default(),
             idle: Mutex::default(),
+            trusted: limits.idle,
             room: Semaphore::new(limits.connections.max(1)),
             packet: AtomicU64::new(0),
         }
     }
 
-    pub(crate) async fn lend(&self) -> Result<Lent<'_>, Failure> {
-        let waiting = tokio::time::timeout(self.reach * 4, self.room.acquire());
-        let room = waiting.await.map_err(|_| Failure::Silent(self.reach * 4))?;
+    /// A connection, made within `reach` if none is idle.
+    pub(crate) async fn lend(&self, reach: Duration) -> Result<Lent<'_>, Failure> {
+        let waiting = tokio::time::timeout(reach * 4, self.room.acquire());
+        let room = waiting.await.map_err(|_| Failure::Silent(reach * 4))?;
         let _room = room.map_err(|_| Failure::Sql(sqlx::Error::PoolClosed))?;
-        let idle = self.idle().pop();
-        let connection = match idle {
+        let connection = match self.idle_one() {
             Some(connection) => connection,
-            None => match tokio::time::timeout(self.reach, self.connect()).await {
-                Ok(connected) => self.measured(connected?).await?,
-                Err(_) => return Err(Failure::Silent(self.reach)),
-            },
+            None => self.connect(reach).await?,
         };
         Ok(Lent { connection, all: self, _room })
     }
 
-    async fn connect(&self) -> Result<MySqlConnection, sqlx::Error> {
-        let mut connection = self.address.options().connect().await?;
-        for statement in SETUP {
-            connection.execute(statement).await?;
+    async fn connect(&self, reach: Duration) -> Result<MySqlConnection, Failure> {
+        let is_old = self.password.lock().await.is_some();
+        let options = self.address.options(&self.password).await?;
+        match self.connect_with(&options, reach).await {
+            Err(Failure::Sql(error)) if is_denied(&error) => {
+                *self.password.lock().await = None;
+                // Passwords change, and some live for minutes only.
+                if !is_old {
+                    return Err(error.into());
+                }
+                let options = self.address.options(&self.password).await?;
+                self.connect_with(&options, reach).await
+            }
+            connected => connected,
         }
-        Ok(connection)
+    }
+
+    async fn connect_with(
+        &self,
+        options: &MySqlConnectOptions,
+        reach: Duration,
+    ) -> Result<MySqlConnection, Failure> {
+        let connecting = async {
+            let mut connection = options.connect().await?;
+            for statement in SETUP {
+                connection.execute(statement).await?;
+            }
+            self.measured(connection).await
+        };
+        tokio::time::timeout(reach, connecting).await.unwrap_or(Err(Failure::Silent(reach)))
     }
 
     async fn measured(&self, mut connection: MySqlConnection) -> Result<MySqlConnection, Failure> {
@@ -87,7 +114,19 @@ impl Connections {
         Ok(connection)
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<MySqlConnection>> {
+    /// The connection that was used last, unless that is too long ago for it and hence for all.
+    fn idle_one(&self) -> Option<MySqlConnection> {
+        let mut idle = self.idle();
+        match idle.pop() {
+            Some((since, connection)) if since.elapsed() < self.trusted => Some(connection),
+            _ => {
+                idle.clear();
+                None
+            }
+        }
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Instant, MySqlConnection)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -105,6 +144,6 @@ impl Connections {
 
 impl Lent<'_> {
     pub(crate) fn give_back(self) {
-        self.all.idle().push(self.connection);
+        self.all.idle().push((Instant::now(), self.connection));
     }
 }

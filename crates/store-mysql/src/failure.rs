@@ -16,8 +16,8 @@ pub(crate) enum Failure {
     Silent(Duration),
     /// The server takes no more than so many bytes at once.
     Narrow(usize),
-    /// The server wants its statements one by one.
-    Apart,
+    /// Whoever knows the password does not say it, and why.
+    NoPassword(String),
     /// Not the server's fault; the connection is as good as before.
     Store(StoreError),
 }
@@ -48,6 +48,8 @@ pub(crate) enum Remedy {
 const LATER: &str = "what was stored is safe; go on when the server is back";
 
 const WIDER: &str = "set max_allowed_packet on the server to 16M";
+
+const FULL: &[u16] = &[1021, 1114, 1030, 3];
 
 /// Error numbers of MySQL, MariaDB and TiDB, with what they mean and what helps.
 const KNOWN: &[(&[u16], Remedy, &str, &str)] = &[
@@ -85,10 +87,10 @@ const KNOWN: &[(&[u16], Remedy, &str, &str)] = &[
     ),
     (&[1153, 1162, 1301], Remedy::None, "its packets are too small", WIDER),
     (
-        &[1021, 1114, 1030, 3],
+        FULL,
         Remedy::None,
         "its disk is full",
-        "make room on the server; nothing was written",
+        "delete sessions or make room on the server; nothing was written",
     ),
     (&[1049], Remedy::None, "it has no such database", "create it: CREATE DATABASE name"),
     (&[1046], Remedy::None, "no database is named", "end the store's url in /DATABASE"),
@@ -104,8 +106,7 @@ impl Failure {
                 None => Remedy::None,
             },
             Failure::Silent(_) => Remedy::Reconnect,
-            Failure::Apart => Remedy::Again,
-            Failure::Narrow(_) | Failure::Store(_) => Remedy::None,
+            Failure::Narrow(_) | Failure::NoPassword(_) | Failure::Store(_) => Remedy::None,
         }
     }
 
@@ -115,13 +116,14 @@ impl Failure {
         let remedy = self.remedy();
         let error = match self {
             Failure::Store(error) => return error,
-            Failure::Apart => {
-                let why = "it takes one statement at a time".to_owned();
-                return StoreError::Unavailable { store, why, advice: "try again", source: "syntax".into() };
-            }
             Failure::Silent(after) => {
                 let why = format!("no answer within {} s", after.as_secs_f32());
                 return StoreError::Unavailable { store, why, advice: LATER, source: "time is up".into() };
+            }
+            Failure::NoPassword(hint) => {
+                let why = format!("its password is missing: {hint}");
+                let advice = "then try again; nothing was sent to the server";
+                return StoreError::Refused { store, why, advice, source: "no password".into() };
             }
             Failure::Narrow(bytes) => {
                 let why = format!("it takes no more than {bytes} bytes at once");
@@ -149,6 +151,15 @@ impl Failure {
 pub(crate) fn number(error: &sqlx::Error) -> Option<u16> {
     let sqlx::Error::Database(error) = error else { return None };
     error.try_downcast_ref::<MySqlDatabaseError>().map(MySqlDatabaseError::number)
+}
+
+/// The server does not believe the password.
+pub(crate) fn is_denied(error: &sqlx::Error) -> bool {
+    matches!(number(error), Some(1045 | 1698 | 3118))
+}
+
+pub(crate) fn is_full(error: &sqlx::Error) -> bool {
+    number(error).is_some_and(|number| FULL.contains(&number))
 }
 
 pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {

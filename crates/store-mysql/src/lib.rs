@@ -10,6 +10,7 @@ mod known;
 mod listing;
 mod making;
 mod port;
+mod procedure;
 mod reading;
 mod record;
 mod removing;
@@ -19,8 +20,7 @@ mod schema;
 pub mod server;
 mod settings;
 mod store;
-mod together;
 mod watching;
 
-pub use settings::Limits;
+pub use settings::{Credentials, Limits, Password, without_password};
 pub use store::MySqlStore;

@@ -4,46 +4,34 @@ use osier_store::{Filter, Page};
 use sqlx::{MySqlConnection, Row};
 
 use crate::failure::Failure;
-use crate::rows::{card_of_row, cwd_hash};
+use crate::rows::{cwd_hash, read_card};
+
+const ALL: &str = "SELECT id, card, cost FROM osier_sessions FORCE INDEX (used_last)
+     ORDER BY minus_modified, minus_created, id LIMIT ? OFFSET ?";
+
+const HERE: &str = "SELECT id, card, cost FROM osier_sessions FORCE INDEX (used_last_here) WHERE cwd_hash = ?
+     ORDER BY minus_modified, minus_created, id LIMIT ? OFFSET ?";
 
 pub(crate) async fn list(
     connection: &mut MySqlConnection,
     store: &str,
     filter: &Filter,
 ) -> Result<Page, Failure> {
-    let (limit, skip) = (filter.limit.map_or(u64::MAX >> 1, |limit| limit as u64), filter.skip as u64);
-    let cwd = filter.cwd.as_ref().map(|cwd| cwd_hash(&cwd.to_string_lossy()));
-    let (rows, total) = match cwd {
-        Some(cwd) => {
-            let rows = sqlx::query(
-                "SELECT id, card, cost FROM osier_sessions FORCE INDEX (used_last_here) WHERE cwd_hash = ?
-                 ORDER BY minus_modified, minus_created, id LIMIT ? OFFSET ?",
-            );
-            let rows = rows.bind(cwd.clone()).bind(limit).bind(skip).fetch_all(&mut *connection).await?;
-            (rows, sqlx::query("SELECT COUNT(*) FROM osier_sessions WHERE cwd_hash = ?").bind(cwd))
-        }
-        None => {
-            let rows = sqlx::query(
-                "SELECT id, card, cost FROM osier_sessions FORCE INDEX (used_last)
-                 ORDER BY minus_modified, minus_created, id LIMIT ? OFFSET ?",
-            );
-            let rows = rows.bind(limit).bind(skip).fetch_all(&mut *connection).await?;
-            (rows, sqlx::query("SELECT COUNT(*) FROM osier_sessions FORCE INDEX (used_last)"))
-        }
+    // One more than wanted tells whether there are more.
+    let (limit, skip) = (filter.limit.map_or(u64::MAX >> 1, |limit| limit as u64 + 1), filter.skip as u64);
+    let asked = match &filter.cwd {
+        Some(cwd) => sqlx::query(HERE).bind(cwd_hash(&cwd.to_string_lossy())),
+        None => sqlx::query(ALL),
     };
-    let mut page = Page::default();
-    for row in &rows {
-        match card_of_row(row, store)? {
+    let rows = asked.bind(limit).bind(skip).fetch_all(connection).await?;
+    let wanted = filter.limit.unwrap_or(usize::MAX);
+    let mut page = Page { more: rows.len() > wanted, ..Page::default() };
+    for row in rows.iter().take(wanted) {
+        match read_card(row.try_get(1)?, row.try_get(2)?, store) {
             Some(card) => page.cards.push(card),
-            None => page.unreadable.push(row.try_get("id")?),
+            None => page.unreadable.push(row.try_get(0)?),
         }
     }
-    // A first page that is not full is all there is.
-    let is_all = skip == 0 && (rows.len() as u64) < limit;
-    page.total = match is_all {
-        true => rows.len(),
-        false => total.fetch_one(connection).await?.try_get::<i64, _>(0)? as usize,
-    };
     Ok(page)
 }
 

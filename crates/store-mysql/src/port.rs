@@ -134,7 +134,11 @@ impl Store for MySqlStore {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
-        Ok(attempt!(self.inner, 0, |connection| listing::list(connection, self.name(), filter)))
+        Ok(attempt!(self.inner, 0, self.inner.brief_tries(), |connection| listing::list(
+            connection,
+            self.name(),
+            filter
+        )))
     }
 
     async fn card(&self, id: &str) -> Result<Card, StoreError> {
@@ -149,7 +153,7 @@ impl Store for MySqlStore {
     }
 
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        Ok(attempt!(self.inner, 0, |connection| listing::find(connection, prefix)))
+        Ok(attempt!(self.inner, 0, self.inner.brief_tries(), |connection| listing::find(connection, prefix)))
     }
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {

@@ -1,10 +1,13 @@
 //! Deleting. The session's row goes first, and with it everything that others can see; its lines follow in short
 //! transactions, and a note says which are left should this process die in between.
+//!
+//! On a full disk there is no room for a note, and deleting is what helps: it goes on without. What should be
+//! left then goes when the session is deleted again.
 
 use osier_store::Counts;
 use sqlx::{Executor, MySqlConnection, Row};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, is_full};
 
 /// Rows that are deleted at once.
 const MOST_ROWS: u32 = 500;
@@ -18,31 +21,70 @@ pub(crate) async fn delete(
     id: &str,
     found: &mut Option<Counts>,
 ) -> Result<(), Failure> {
+    match delete_row(connection, id, found, true).await {
+        Err(Failure::Sql(error)) if is_full(&error) => {
+            connection.execute("ROLLBACK").await?;
+            delete_row(connection, id, found, false).await?;
+        }
+        deleted => deleted?,
+    }
+    for generation in unseen(connection, id).await? {
+        sweep(connection, id, generation).await?;
+    }
+    let asked = sqlx::query("SELECT session, generation FROM osier_leftovers WHERE since < ? LIMIT 10");
+    for row in asked.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await? {
+        let session: String = row.try_get(0)?;
+        sweep(connection, &session, row.try_get(1)?).await?;
+    }
+    Ok(())
+}
+
+/// From here on nobody sees the session. With a `note` that its lines are still to go.
+async fn delete_row(
+    connection: &mut MySqlConnection,
+    id: &str,
+    found: &mut Option<Counts>,
+    note: bool,
+) -> Result<(), Failure> {
     connection.execute("START TRANSACTION").await?;
     let asked = sqlx::query("SELECT entries FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
     if let Some(row) = asked.fetch_optional(&mut *connection).await? {
         let entries = row.try_get::<u32, _>(0)? as usize;
-        let asked = sqlx::query(
-            "SELECT DISTINCT generation FROM osier_entries FORCE INDEX (heads) WHERE session = ?",
-        )
-        .bind(id);
-        for row in asked.fetch_all(&mut *connection).await? {
-            announce(connection, id, row.try_get(0)?, 0).await?;
+        if note {
+            for generation in generations(connection, id).await? {
+                announce(connection, id, generation, 0).await?;
+            }
         }
         sqlx::query("DELETE FROM osier_sessions WHERE id = ?").bind(id).execute(&mut *connection).await?;
         *found = Some(Counts { sessions: 1, entries });
     }
     connection.execute("COMMIT").await?;
-    let asked =
-        sqlx::query("SELECT session, generation FROM osier_leftovers WHERE session = ? AND since = 0");
-    let own = asked.bind(id).fetch_all(&mut *connection).await?;
-    let asked = sqlx::query("SELECT session, generation FROM osier_leftovers WHERE since < ? LIMIT 10");
-    let old = asked.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await?;
-    for row in own.iter().chain(&old) {
-        let session: String = row.try_get(0)?;
-        sweep(connection, &session, row.try_get(1)?).await?;
-    }
     Ok(())
+}
+
+/// The generations that have lines.
+async fn generations(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, sqlx::Error> {
+    let asked =
+        sqlx::query("SELECT DISTINCT generation FROM osier_entries FORCE INDEX (heads) WHERE session = ?");
+    asked.bind(id).fetch_all(connection).await?.iter().map(|row| row.try_get(0)).collect()
+}
+
+/// The generations of a session that is gone, but for those that somebody is writing. The order of the questions matters:
+/// whoever makes a session announces its lines before he writes them, and until it has a row.
+async fn unseen(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, Failure> {
+    let mut all = generations(connection, id).await?;
+    let asked = sqlx::query("SELECT generation, since FROM osier_leftovers WHERE session = ?").bind(id);
+    for row in asked.fetch_all(&mut *connection).await? {
+        let (generation, since): (u64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        match since {
+            0 if !all.contains(&generation) => all.push(generation),
+            0 => {}
+            _ => all.retain(|other| *other != generation),
+        }
+    }
+    let asked = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(id);
+    let is_back = asked.fetch_optional(connection).await?.is_some();
+    Ok(if is_back { Vec::new() } else { all })
 }
 
 /// Notes that the lines of a generation are not wanted unless a session comes to name it.

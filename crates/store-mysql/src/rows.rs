@@ -5,7 +5,6 @@ use osier_tree::entry::{Read, read};
 use osier_tree::projection::card::{Card, CardFold};
 use osier_tree::scan::Raw;
 use osier_tree::{Entry, Header, Heads, Seq};
-use sqlx::mysql::MySqlRow;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 
 use crate::failure::Failure;
@@ -64,10 +63,6 @@ pub(crate) fn read_card(json: &[u8], cost: f64, store: &str) -> Option<Card> {
     let card: Card = serde_json::from_slice(json).ok()?;
     // Decimal digits would bring the cost back a little different, and others may call this store otherwise.
     Some(Card { cost, store: store.to_owned(), ..card })
-}
-
-pub(crate) fn card_of_row(row: &MySqlRow, store: &str) -> Result<Option<Card>, sqlx::Error> {
-    Ok(read_card(row.try_get("card")?, row.try_get("cost")?, store))
 }
 
 /// A card as it is written.

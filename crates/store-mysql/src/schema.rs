@@ -6,6 +6,7 @@
 use sqlx::{Executor, MySqlConnection, Row};
 
 use crate::failure::{Failure, number};
+use crate::procedure;
 
 /// The error number of a table that is not there.
 const NO_TABLE: u16 = 1146;
@@ -76,6 +77,11 @@ async fn steps(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
     connection
         .execute("CREATE TABLE IF NOT EXISTS osier_schema (version INT UNSIGNED NOT NULL PRIMARY KEY) ENGINE=InnoDB")
         .await?;
+    match connection.execute(procedure::CREATE).await {
+        // It is there, or cannot be: appends do without it.
+        Err(sqlx::Error::Database(_)) => {}
+        made => made.map(drop)?,
+    }
     for (at, step) in STEPS.iter().enumerate().skip(version(connection).await?) {
         for statement in *step {
             connection.execute(*statement).await?;

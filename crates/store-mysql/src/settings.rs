@@ -1,9 +1,14 @@
-//! Where a database is and how patient a store is with it. Never shows the password.
+//! Where a database is, who a store is to it, and how patient it is. Never shows a password.
+//!
+//! A password may stand in the url, or come from elsewhere: whoever makes the store brings a [`Password`], which is asked
+//! when a connection needs it and not before. What reads variables and files or runs commands is not here.
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use osier_store::StoreError;
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::ConnectOptions;
@@ -16,50 +21,124 @@ use crate::failure::Failure;
 pub struct Limits {
     /// For a connection.
     pub reach: Duration,
+    /// For a connection, when sessions are listed or looked for: others are asked too, and should not be held up.
+    pub glance: Duration,
     /// For an answer; a second more for each MiB that is sent.
     pub answer: Duration,
     /// For a server that is away or busy with other transactions, before the caller is told.
     pub patience: Duration,
     /// Connections at once.
     pub connections: usize,
+    /// A connection that was not used for so long is not trusted: routers forget those without a word.
+    pub idle: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
             reach: Duration::from_secs(5),
+            glance: Duration::from_secs(2),
             answer: Duration::from_secs(20),
             patience: Duration::from_secs(3),
             connections: 8,
+            idle: Duration::from_secs(60),
         }
     }
 }
 
-/// A database, its user and his password.
+/// Knows the password of a store. It is asked before the first connection, and again if the server refuses what it said.
+#[async_trait]
+pub trait Password: Send + Sync {
+    /// The password, or why there is none: a hint that says what to do, and holds no secret.
+    async fn fetch(&self) -> Result<SecretString, String>;
+}
+
+#[async_trait]
+impl Password for SecretString {
+    async fn fetch(&self) -> Result<SecretString, String> {
+        Ok(self.clone())
+    }
+}
+
+/// Where a database is, and who asks it: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`.
+///
+/// ```
+/// # use osier_store_mysql::{Credentials, Limits, MySqlStore};
+/// # use secrecy::SecretString;
+/// let credentials = Credentials::new("mysql://osier@db.example/osier").with_password(SecretString::from("secret"));
+/// assert_eq!(format!("{credentials:?}"), r#"Credentials("mysql://osier@db.example/osier")"#);
+/// let store = MySqlStore::new("team", &credentials, Limits::default())?;
+/// # Ok::<(), osier_store::StoreError>(())
+/// ```
+#[derive(Clone)]
+pub struct Credentials {
+    url: SecretString,
+    password: Option<Arc<dyn Password>>,
+}
+
+impl Credentials {
+    pub fn new(url: impl Into<SecretString>) -> Credentials {
+        Credentials { url: url.into(), password: None }
+    }
+
+    /// The password that counts instead of the one in the url.
+    pub fn with_password(self, password: impl Password + 'static) -> Credentials {
+        Credentials { password: Some(Arc::new(password)), ..self }
+    }
+
+    /// The url as anybody may see it.
+    pub fn shown(&self) -> String {
+        without_password(self.url.expose_secret())
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Credentials").field(&self.shown()).finish()
+    }
+}
+
+/// An url with neither password nor options, one of which may be a secret as well. Never fails, so that what is no url
+/// can be shown too.
+pub fn without_password(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
+    let end = rest.rfind('@').map_or(0, |at| at + 1);
+    let (user, place) = rest.split_at(end);
+    let user = user.split(':').next().unwrap_or_default().trim_end_matches('@');
+    let place = place.split(['?', '#']).next().unwrap_or_default();
+    let user = if end == 0 { String::new() } else { format!("{user}@") };
+    if scheme.is_empty() { format!("{user}{place}") } else { format!("{scheme}://{user}{place}") }
+}
+
+/// A database, as the driver wants to have it.
 #[derive(Clone)]
 pub(crate) struct Address {
     options: MySqlConnectOptions,
+    password: Option<Arc<dyn Password>>,
 }
 
 impl Address {
-    /// Reads `mysql://USER:PASSWORD@HOST:PORT/DATABASE`. A password given apart counts instead of the one in the url.
-    pub(crate) fn read(
-        store: &str,
-        url: &SecretString,
-        password: Option<&SecretString>,
-    ) -> Result<Address, StoreError> {
-        let read = MySqlConnectOptions::from_str(url.expose_secret());
-        let mut options = read.map_err(|error| Failure::Sql(error).told(store))?;
-        if let Some(password) = password {
-            options = options.password(password.expose_secret());
-        }
+    pub(crate) fn read(store: &str, credentials: &Credentials) -> Result<Address, StoreError> {
+        let read = MySqlConnectOptions::from_str(credentials.url.expose_secret());
+        let options = read.map_err(|error| Failure::Sql(error).told(store))?;
         // The store says itself what a session needs, in fewer round trips and without what others may not know.
         let plain = options.pipes_as_concat(false).no_engine_substitution(false).timezone(None);
-        Ok(Address { options: plain.set_names(false).disable_statement_logging() })
+        let options = plain.set_names(false).disable_statement_logging();
+        Ok(Address { options, password: credentials.password.clone() })
     }
 
-    pub(crate) fn options(&self) -> &MySqlConnectOptions {
-        &self.options
+    /// What to connect with. `known` is the password as it was said before; it is kept for the next time.
+    pub(crate) async fn options(
+        &self,
+        known: &tokio::sync::Mutex<Option<SecretString>>,
+    ) -> Result<MySqlConnectOptions, Failure> {
+        let Some(password) = &self.password else { return Ok(self.options.clone()) };
+        let mut known = known.lock().await;
+        if known.is_none() {
+            *known = Some(password.fetch().await.map_err(Failure::NoPassword)?);
+        }
+        let told = known.as_ref().map_or("", |password| password.expose_secret());
+        Ok(self.options.clone().password(told))
     }
 }
 
@@ -67,5 +146,26 @@ impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let database = self.options.get_database().unwrap_or("");
         write!(f, "{}:{}/{database}", self.options.get_host(), self.options.get_port())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_password;
+
+    #[test]
+    fn an_url_is_shown_without_its_password() {
+        for (url, shown) in [
+            ("mysql://osier:secret@db.example:3306/osier", "mysql://osier@db.example:3306/osier"),
+            ("mysql://osier:se:c@ret@db/osier?ssl-ca=/x&password=secret", "mysql://osier@db/osier"),
+            ("mysql://osier@db/osier", "mysql://osier@db/osier"),
+            ("mysql://db/osier", "mysql://db/osier"),
+            ("mysql://:secret@db", "mysql://@db"),
+            ("osier:secret@db", "osier@db"),
+            ("mysql:/osier:secret@db", "mysql@db"),
+            ("", ""),
+        ] {
+            assert_eq!(without_password(url), shown, "{url}");
+        }
     }
 }

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use osier_store::StoreError;
 use rustc_hash::FxHashMap;
-use secrecy::SecretString;
 use tokio::sync::Mutex as Turn;
 
 use crate::connections::{Connections, Lent};
@@ -15,7 +14,7 @@ use crate::failure::{Failure, Remedy};
 use crate::known::Known;
 use crate::reading::{Log, not_found};
 use crate::schema;
-use crate::settings::{Address, Limits};
+use crate::settings::{Address, Credentials, Limits};
 use crate::watching::Watching;
 
 /// Logs that are remembered between two appends.
@@ -32,8 +31,8 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) connections: Connections,
     pub(crate) watching: Watching,
-    /// The server takes several statements at once.
-    pub(crate) together: AtomicBool,
+    /// The database has the procedure of an append, as far as is known.
+    pub(crate) calls: AtomicBool,
     prepared: AtomicBool,
     known: Mutex<FxHashMap<String, Slot>>,
 }
@@ -42,20 +41,15 @@ pub(crate) struct Inner {
 pub(crate) type Slot = Arc<Turn<Option<Known>>>;
 
 impl MySqlStore {
-    /// A store called `name` at `mysql://USER:PASSWORD@HOST:PORT/DATABASE`. Nothing is connected before something is asked
-    /// for, so a server that is away is no error here. `password` counts instead of the one in the url.
-    pub fn new(
-        name: &str,
-        url: &SecretString,
-        password: Option<&SecretString>,
-        limits: Limits,
-    ) -> Result<MySqlStore, StoreError> {
+    /// A store called `name`. Nothing is connected before something is asked for, so a server that is away is no error
+    /// here; and no password is asked for.
+    pub fn new(name: &str, credentials: &Credentials, limits: Limits) -> Result<MySqlStore, StoreError> {
         let inner = Inner {
             name: name.to_owned(),
             limits,
-            connections: Connections::new(Address::read(name, url, password)?, &limits),
+            connections: Connections::new(Address::read(name, credentials)?, &limits),
             watching: Watching::default(),
-            together: AtomicBool::new(true),
+            calls: AtomicBool::new(true),
             prepared: AtomicBool::new(false),
             known: Mutex::default(),
         };
@@ -77,8 +71,8 @@ impl fmt::Debug for Inner {
 
 impl Inner {
     /// A connection to a database that has all tables.
-    pub(crate) async fn lend(&self) -> Result<Lent<'_>, Failure> {
-        let mut lent = self.connections.lend().await?;
+    pub(crate) async fn lend(&self, reach: Duration) -> Result<Lent<'_>, Failure> {
+        let mut lent = self.connections.lend(reach).await?;
         if !self.prepared.load(Ordering::Relaxed) {
             schema::prepare(&mut lent.connection).await?;
             self.prepared.store(true, Ordering::Relaxed);
@@ -110,8 +104,16 @@ impl Inner {
         not_found(&self.name, id)
     }
 
+    /// Attempts at something that a person or a program waits for.
     pub(crate) fn tries(&self) -> Tries<'_> {
-        Tries { inner: self, begin: Instant::now(), pause: Duration::from_millis(5) }
+        let (reach, patience) = (self.limits.reach, self.limits.patience);
+        Tries { inner: self, begin: Instant::now(), pause: Duration::from_millis(5), reach, patience }
+    }
+
+    /// Attempts at something that is done in other stores as well. Enough to notice that a connection broke long ago.
+    pub(crate) fn brief_tries(&self) -> Tries<'_> {
+        let (reach, patience) = (self.limits.glance, self.limits.patience.min(Duration::from_millis(100)));
+        Tries { reach, patience, ..self.tries() }
     }
 }
 
@@ -121,6 +123,8 @@ pub(crate) struct Tries<'a> {
     inner: &'a Inner,
     begin: Instant,
     pause: Duration,
+    pub(crate) reach: Duration,
+    patience: Duration,
 }
 
 impl Tries<'_> {
@@ -131,7 +135,7 @@ impl Tries<'_> {
         attempt: impl Future<Output = Result<T, Failure>>,
     ) -> Result<Option<T>, StoreError> {
         let limits = &self.inner.limits;
-        let limit = limits.answer + limits.reach + Duration::from_secs((bytes >> 20) as u64);
+        let limit = limits.answer + self.reach + Duration::from_secs((bytes >> 20) as u64);
         let done = tokio::time::timeout(limit, attempt).await.unwrap_or(Err(Failure::Silent(limit)));
         let failure = match done {
             Ok(done) => return Ok(Some(done)),
@@ -141,7 +145,7 @@ impl Tries<'_> {
         if remedy == Remedy::Reconnect {
             self.inner.connections.forget_idle();
         }
-        if remedy == Remedy::None || self.begin.elapsed() >= limits.patience {
+        if remedy == Remedy::None || self.begin.elapsed() >= self.patience {
             return Err(failure.told(&self.inner.name));
         }
         tokio::time::sleep(self.pause).await;
@@ -153,11 +157,15 @@ impl Tries<'_> {
 /// Does something over a connection, and again if the connection broke or others were in the way. What is done must end its
 /// transaction before it fails with an error of the store's own.
 macro_rules! attempt {
-    ($inner:expr, $bytes:expr, |$connection:ident| $body:expr) => {{
-        let mut tries = $inner.tries();
+    ($inner:expr, $bytes:expr, |$connection:ident| $body:expr) => {
+        attempt!($inner, $bytes, $inner.tries(), |$connection| $body)
+    };
+    ($inner:expr, $bytes:expr, $tries:expr, |$connection:ident| $body:expr) => {{
+        let mut tries = $tries;
+        let reach = tries.reach;
         loop {
             let attempt = async {
-                let mut lent = $inner.lend().await?;
+                let mut lent = $inner.lend(reach).await?;
                 let $connection = &mut lent.connection;
                 let done: Result<_, $crate::failure::Failure> = $body.await;
                 if matches!(done, Ok(_) | Err($crate::failure::Failure::Store(_))) {

@@ -45,6 +45,23 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// The word that programs know it by.
+    pub fn word(&self) -> &'static str {
+        match self {
+            StoreError::NotFound { .. } | StoreError::Vanished { .. } => "session_not_found",
+            StoreError::AlreadyExists { .. } => "already_exists",
+            StoreError::InvalidId { .. } => "invalid_id",
+            StoreError::Conflict { .. } | StoreError::Replaced => "session_changed",
+            StoreError::NotASession { .. } => "not_a_session",
+            StoreError::Shrunk { .. } => "session_damaged",
+            StoreError::Locked { .. } | StoreError::Busy { .. } => "session_busy",
+            StoreError::NoSuchEntry { .. } => "entry_not_found",
+            StoreError::Unavailable { .. } => "store_unavailable",
+            StoreError::Refused { .. } => "store_refused",
+            StoreError::Io { .. } => "io",
+        }
+    }
+
     pub(crate) fn io(
         what: &'static str,
         path: impl Into<PathBuf>,

@@ -43,11 +43,12 @@ pub struct Filter {
     pub limit: Option<usize>,
 }
 
-/// Some cards, the session used last first, and how many there are in all.
+/// Some cards, the session used last first.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     pub cards: Vec<Card>,
-    pub total: usize,
+    /// There are more behind these. How many is not told: a database would have to count them all.
+    pub more: bool,
     /// Files in the store's folder that cannot be read as sessions.
     pub unreadable: Vec<String>,
 }
@@ -100,6 +101,11 @@ pub trait Store: Send + Sync + Debug {
 
     /// Makes a session with these first lines, whole or not at all.
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError>;
+
+    /// Where the log of a session with this header would lie, if it were a file.
+    fn place(&self, _header: &Header) -> Option<PathBuf> {
+        None
+    }
 
     /// Looks at a session. Writes nothing but caches.
     async fn open(&self, id: &str) -> Result<Opened, StoreError>;
@@ -166,8 +172,8 @@ impl Filter {
         cards.sort_by(|a, b| {
             b.modified.cmp(&a.modified).then_with(|| b.created.cmp(&a.created)).then_with(|| a.id.cmp(&b.id))
         });
-        let total = cards.len();
+        let more = self.limit.is_some_and(|limit| cards.len() > self.skip.saturating_add(limit));
         let cards = cards.into_iter().skip(self.skip).take(self.limit.unwrap_or(usize::MAX)).collect();
-        Page { cards, total, unreadable }
+        Page { cards, more, unreadable }
     }
 }

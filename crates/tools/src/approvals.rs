@@ -95,6 +95,17 @@ pub enum Why {
     Guarded,
 }
 
+impl Why {
+    pub fn name(self) -> &'static str {
+        match self {
+            Why::Writes => "writes",
+            Why::Runs => "runs",
+            Why::Outside => "outside",
+            Why::Guarded => "guarded",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
     Allow,

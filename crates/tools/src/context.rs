@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::closed::Closed;
 use crate::progress::Progress;
 use crate::seal::Seal;
 use crate::seen::FilesRead;
@@ -26,6 +27,8 @@ pub struct ToolContext {
     /// What the model knows of files on this path.
     pub files_read: Arc<FilesRead>,
     pub env: Arc<Env>,
+    /// Files that no tool opens.
+    pub closed: Arc<Closed>,
     /// Of the preview that was approved. A change that is not exactly that one is refused.
     pub seal: Option<Seal>,
 }
@@ -41,7 +44,16 @@ impl ToolContext {
             artefacts: artefacts.into(),
             files_read: Arc::default(),
             env: Arc::new(env),
+            closed: Arc::default(),
             seal: None,
+        }
+    }
+
+    /// Where a path as people write it leads: from the project, or from the home after `~`, which must be known.
+    pub fn path(&self, given: &str) -> Option<PathBuf> {
+        match given.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) {
+            Some(rest) => Some(self.env.home.as_ref()?.join(rest.trim_start_matches('/'))),
+            None => Some(self.cwd.join(given)),
         }
     }
 }

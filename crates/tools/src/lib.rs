@@ -10,6 +10,7 @@ pub mod user_bash;
 mod arguments;
 mod blocking;
 mod builtin;
+mod closed;
 mod context;
 mod diff;
 mod filetext;
@@ -30,6 +31,7 @@ mod window;
 
 pub use approvals::{Allowance, Approvals, Decision, Mode, denied};
 pub use builtin::todo::{Status, Todo, todos_of};
+pub use closed::Closed;
 pub use context::{Env, Limits, ToolContext};
 pub use outcome::{Content, ToolOutcome};
 pub use paths::{Touched, Touches};

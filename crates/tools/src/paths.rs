@@ -71,7 +71,9 @@ impl Place {
                 "`path` must be the name of a file or folder, such as src/main.rs",
             ));
         }
-        let wanted = ctx.cwd.join(expanded(ctx, given)?);
+        let wanted = ctx
+            .path(given)
+            .ok_or_else(|| ToolOutcome::failed("`~` is not known here: give the whole path"))?;
         let real = without_links(&wanted).map_err(|error| {
             ToolOutcome::failed(format!("cannot follow {}: {}", shown(given), cause(&error)))
         })?;
@@ -124,14 +126,24 @@ impl Place {
     }
 
     /// Opens an ordinary file for reading; waits for nothing, whatever the name leads to.
-    pub(crate) fn open(&self, doing: &str) -> Result<(File, Metadata), ToolOutcome> {
+    pub(crate) fn open(&self, doing: &str, ctx: &ToolContext) -> Result<(File, Metadata), ToolOutcome> {
         let found = fs::symlink_metadata(&self.real).map_err(|error| self.failure(doing, &error))?;
         self.ordinary(&found)?;
         let opened = Folder::of(&self.real, false).and_then(|(folder, name)| folder.read(&name));
         let opened = opened.and_then(|file| file.metadata().map(|metadata| (file, metadata)));
         let (file, metadata) = opened.map_err(|error| self.failure(doing, &error))?;
         self.ordinary(&metadata)?;
+        if ctx.closed.now().holds(&metadata) {
+            return Err(self.closed());
+        }
         Ok((file, metadata))
+    }
+
+    pub(crate) fn closed(&self) -> ToolOutcome {
+        ToolOutcome::failed(format!(
+            "{} is closed to tools, for it may hold keys: ask the user for what you need of it",
+            self.shown
+        ))
     }
 
     pub(crate) fn ordinary(&self, metadata: &Metadata) -> Result<(), ToolOutcome> {
@@ -179,18 +191,6 @@ impl Place {
 /// The folder of devices or kernel data that a real path lies in: reading there may wait for ever or give keys away.
 pub(crate) fn kernel_folder(real: &Path) -> Option<&'static str> {
     KERNEL.iter().copied().find(|kernel| real.starts_with(kernel))
-}
-
-fn expanded(ctx: &ToolContext, given: &str) -> Result<PathBuf, ToolOutcome> {
-    let Some(rest) = given.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
-        return Ok(PathBuf::from(given));
-    };
-    let home = ctx
-        .env
-        .home
-        .as_ref()
-        .ok_or_else(|| ToolOutcome::failed("`~` is not known here: give the whole path"))?;
-    Ok(home.join(rest.trim_start_matches('/')))
 }
 
 /// Follows every link. Unlike the system's own function it goes on where nothing exists yet, through dangling links too.

@@ -92,7 +92,7 @@ impl SessionTree {
 
 /// Settings that a fork does not take along: what was allowed in one session is allowed nowhere else, and what waits to be
 /// said there is said there.
-const OF_ONE_SESSION: [&str; 3] = ["approvalMode", "approvalTools", "queue"];
+const OF_ONE_SESSION: [&str; 6] = ["approvalMode", "approvalTools", "queue", "status", "cwd", "agentId"];
 
 /// What a fork takes along from a path. Labels and settings are written anew behind it.
 fn stays(kind: Kind) -> bool {

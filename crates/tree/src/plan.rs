@@ -117,6 +117,13 @@ impl SessionTree {
         {
             self.require(target)?;
         }
+        // One that is there already was allowed then; whether it is the same one, the writer sees.
+        let is_there = object.get("id").and_then(Raw::text).is_some_and(|id| self.find(&id).is_some());
+        if entry.kind == Kind::EntryUpdate && !is_there {
+            let status = entry.get("data").and_then(|data| data.get("status")).and_then(Raw::text);
+            let target = entry.target.as_deref().unwrap_or_default();
+            self.check_update(target, status.as_deref().unwrap_or_default())?;
+        }
         let under = at.map_or(Under::Log, Under::Place);
         let message = entry.message.and_then(renamed_tool);
         match message.map(|message| with_field(object, "message", &message)) {
@@ -322,13 +329,18 @@ impl SessionTree {
             .with_value("details", &details)
     }
 
-    /// Finishes a running batch of sub-agents. Nothing else ever changes.
-    pub fn plan_entry_update(&self, target: &str, status: &str, payload: &Value) -> Result<Draft, PlanError> {
+    fn check_update(&self, target: &str, status: &str) -> Result<(), PlanError> {
         let seq = self.require(target)?;
         let open = self.head(seq).kind == Kind::SubagentBatch && self.marks().update_of(target).is_none();
-        if !open || !matches!(status, "completed" | "failed" | "cancelled") {
-            return Err(PlanError::EntryImmutable { id: target.to_owned() });
+        match open && matches!(status, "completed" | "failed" | "cancelled") {
+            true => Ok(()),
+            false => Err(PlanError::EntryImmutable { id: target.to_owned() }),
         }
+    }
+
+    /// Finishes a running batch of sub-agents. Nothing else ever changes.
+    pub fn plan_entry_update(&self, target: &str, status: &str, payload: &Value) -> Result<Draft, PlanError> {
+        self.check_update(target, status)?;
         let data = json!({ "targetId": target, "status": status, "payload": payload });
         Ok(Draft::new(Kind::EntryUpdate, Under::Log).with_value("data", &data))
     }

@@ -144,6 +144,18 @@ pub fn finish_branch(text: &str, files: &Files) -> String {
     format!("{BRANCH_PREAMBLE}{}{}", without_files(text), files.blocks())
 }
 
+/// A branch's summary without the lines that every one begins with, pi's too, and without a heading before the first words.
+pub fn own_words(summary: &str) -> &str {
+    let preamble = |text: &&str| text.starts_with("The user ") && text.ends_with(':');
+    let own = match summary.split_once("\n\n") {
+        Some((first, rest)) if preamble(&first) => rest,
+        _ => summary,
+    };
+    let own = own.trim_start();
+    let below = own.split_once('\n').filter(|_| own.starts_with('#')).map(|(_, below)| below.trim_start());
+    below.filter(|below| !below.is_empty()).unwrap_or(own)
+}
+
 /// A summary without the file lists at its end: they are written anew from what is known.
 pub fn without_files(summary: &str) -> &str {
     let mut rest = summary.trim();

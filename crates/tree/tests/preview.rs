@@ -55,6 +55,56 @@ fn results_are_shown_as_their_calls() {
     assert_eq!(preview(&read_entry(line).unwrap(), call_of), "[read: a:3-4]");
 }
 
+/// Two writers, and a model that counts its calls from one in each conversation.
+#[test]
+fn a_result_is_shown_as_the_call_it_hangs_below() {
+    let call = |id: &str, path: &str| {
+        let block =
+            format!(r#"{{"type":"toolCall","id":"ID","name":"read","arguments":{{"path":"{path}"}}}}"#);
+        let blocks =
+            [block.replace("ID", "call_1"), block.replace("ID", "call_2").replace(path, &format!("{path}2"))];
+        let content = blocks.join(",");
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":"0","message":{{"role":"assistant","content":[{content}]}}}}"#
+        )
+    };
+    let result = |id: &str, parent: &str, call: &str| {
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":"{parent}","message":{{"role":"toolResult","toolCallId":"{call}"}}}}"#
+        )
+    };
+    let lines = [
+        call("a", "here"),
+        call("b", "there"),
+        result("a1", "a", "call_1"),
+        result("b1", "b", "call_1"),
+        result("b2", "b1", "call_2"),
+        result("a2", "a1", "call_2"),
+        result("x", "nowhere", "call_1"),
+    ];
+    let mut previews = Previews::new(None);
+    let shown: Vec<String> =
+        lines.iter().map(|line| previews.preview(&read_entry(line.as_bytes()).unwrap())).collect();
+    assert_eq!(
+        shown[2..],
+        ["[read: here]", "[read: there]", "[read: there2]", "[read: here2]", "[read: there]"]
+    );
+}
+
+#[test]
+fn a_branch_summary_shows_its_own_words() {
+    let summary = |text: &str| entry(&format!(r###""type":"branch_summary","summary":"{text}""###));
+    let own = r"The user tried another branch of this conversation before coming back here.\nSummary of that branch:\n\n";
+    assert_eq!(
+        summary(&format!(r"{own}## Goal\n- a cache\n\n## Progress")),
+        "[branch summary]: - a cache ## Progress"
+    );
+    assert_eq!(summary(r"The user went away.\nSummary:\n\nIt failed."), "[branch summary]: It failed.");
+    assert_eq!(summary(r"The user wants tea.\n\nNo milk."), "[branch summary]: The user wants tea. No milk.");
+    assert_eq!(summary("# Alone"), "[branch summary]: # Alone");
+    assert_eq!(summary(""), "[branch summary]: ");
+}
+
 #[test]
 fn the_home_folder_is_written_short() {
     let mut previews = Previews::new(Some("/home/u"));

@@ -14,8 +14,8 @@ use osier_tree::Header;
 use osier_tree::projection::card::short_id;
 use osier_tui::msg::Which;
 use osier_tui::state::Setting;
-use osier_tui::theme::{Theme, depth, is_light};
-use osier_tui::{Host, Setup, run};
+use osier_tui::theme::{Depth, Theme, depth, is_light};
+use osier_tui::{Host, Opened, Setup, run};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -71,13 +71,14 @@ fn facts() -> Facts {
 
 #[async_trait]
 impl Host for Folder {
-    async fn open(&self, which: Which, _from: &Worker) -> Result<Worker, String> {
+    async fn open(&self, which: Which, _from: &Worker) -> Result<Opened, String> {
         let session = match which {
             Which::New => self.made(&[]).await.map_err(|error| error.to_string())?,
             Which::There(id) => self.found(&id).await?,
             Which::Fork { .. } => return Err("this example cannot fork".to_owned()),
         };
-        self.work(session).await.map_err(|error| error.to_string())
+        let worker = self.work(session).await.map_err(|error| error.to_string())?;
+        Ok(Opened { worker, setting: setting(&self.cwd), text: None, remarks: Vec::new() })
     }
 
     fn editor(&self) -> Option<String> {
@@ -108,8 +109,19 @@ fn setup(cwd: &Path) -> Setup {
     let [none, term, many, ground] = ["NO_COLOR", "TERM", "COLORTERM", "COLORFGBG"].map(variable);
     let depth = depth(none.as_deref(), term.as_deref(), many.as_deref());
     let theme = if is_light(ground.as_deref()) { Theme::light() } else { Theme::dark() };
+    let theme = theme.with_depth(depth);
+    Setup {
+        setting: setting(cwd),
+        theme,
+        ask_background: depth != Depth::None,
+        first: None,
+        choose_session: false,
+    }
+}
+
+fn setting(cwd: &Path) -> Setting {
     let name = cwd.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let setting = Setting {
+    Setting {
         directory: name,
         cwd: cwd.to_string_lossy().into_owned(),
         store: "file".to_owned(),
@@ -119,6 +131,5 @@ fn setup(cwd: &Path) -> Setup {
             "/help lists the commands, escape twice opens the tree.".to_owned(),
         ],
         ..Setting::default()
-    };
-    Setup { setting, theme: theme.with_depth(depth), first: None }
+    }
 }

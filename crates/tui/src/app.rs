@@ -3,29 +3,32 @@
 
 mod doing;
 mod editing;
+mod errands;
 mod images;
 mod reading;
+mod signals;
 
-use std::io::{BufWriter, Stdout};
+use std::io::{BufWriter, Stdout, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::EventStream;
-use futures_util::StreamExt;
-use osier_agent::{Client, Command, Event, Events, Live, Worker};
+use osier_agent::{Client, Command, Event, Events, Live, Said, When, Worker};
 use osier_session::Event as SessionEvent;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Instant;
 
+use self::signals::{Signals, Told};
 use crate::error::Error;
-use crate::host::{Host, Setup};
+use crate::host::{Host, Opened, Setup};
+use crate::input::Keyboard;
 use crate::key::Input;
 use crate::msg::{Action, Joined, Msg, Purpose};
+use crate::overlay::Sessions;
 use crate::screen::Screen;
 use crate::state::State;
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, size};
 use crate::text::Line;
+use crate::theme::{Depth, Role, Theme};
 use crate::update::update;
 use crate::view::view;
 
@@ -33,10 +36,15 @@ use crate::view::view;
 const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(120);
 
+/// Asks the terminal for the colour of its background, and how long what stays on the screen waits for the answer. A later
+/// one is heard too.
+const QUESTION: &[u8] = b"\x1b]11;?\x1b\\";
+const PATIENCE: Duration = Duration::from_millis(80);
+
 /// What comes back from a task.
 enum Heard {
     Msg(Msg),
-    Opened(Box<Worker>),
+    Opened(Box<Result<Opened, String>>),
 }
 
 struct App {
@@ -52,18 +60,34 @@ struct App {
     clear: bool,
     dirty: bool,
     next_frame: Instant,
+    /// Until when what is finished waits to know the background.
+    waits: Option<Instant>,
+    /// What the terminal said of its background.
+    light: Option<bool>,
+    pause: Option<Pause>,
+    /// Another session is on its way. What is typed meanwhile is for that one.
+    opening: bool,
+}
+
+/// Why nobody listens to keys for a while, or any more.
+enum Pause {
+    Leave(u8),
     /// A text for the user's own editor.
-    edit: Option<String>,
-    leaving: Option<u8>,
+    Edit(String),
+    /// The shell gets the terminal.
+    Suspend,
+    /// Others had the terminal.
+    Renew,
 }
 
 /// Runs the interface until the user has enough; gives the exit code.
 pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8, Error> {
-    let (columns, rows) = crossterm::terminal::size()?;
+    let (columns, rows) = size()?;
     let mut terminal = Some(Terminal::enter()?);
     let (answers, mut heard) = unbounded_channel();
     let events = worker.attach(None).await?.events;
     let began = Instant::now();
+    let depth = setup.theme.depth;
     let mut app = App {
         worker,
         host,
@@ -80,75 +104,142 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         clear: false,
         dirty: true,
         next_frame: began,
-        edit: None,
-        leaving: None,
+        waits: None,
+        light: None,
+        pause: None,
+        opening: false,
     };
-    app.join(false).await?;
-    if let Some(text) = setup.first {
-        app.act(Action::Send(Command::prompt(text.clone()), Purpose::Say(text))).await;
+    if setup.ask_background && depth != Depth::None {
+        app.ask_background()?;
     }
+    app.join(false).await?;
+    if setup.choose_session {
+        app.choose_session().await;
+    }
+    if let Some(Said { text, images }) = setup.first {
+        let command = Command::Prompt { text: text.clone(), images, when: When::Now };
+        app.act(Action::Send(command, Purpose::Say(text))).await;
+    }
+    let (mut keyboard, mut signals) = (Keyboard::new(), Signals::new()?);
     loop {
-        let code = app.talk(&mut heard).await?;
-        if let Some(text) = app.edit.take() {
-            // Whoever edits has the terminal.
-            app.screen.leave(&[])?;
-            drop(terminal.take());
-            let msg = editing::edit(app.host.editor(), text).await;
-            terminal = Some(Terminal::enter()?);
-            app.take(msg).await;
-            continue;
-        }
+        keyboard.listen()?;
+        let pause = app.talk(&mut keyboard, &mut heard, &mut signals).await?;
+        keyboard.pause();
         let finished = std::mem::take(&mut app.finished);
-        app.screen.leave(&finished)?;
-        drop(terminal);
-        return Ok(code);
+        let left = app.screen.leave(&finished);
+        drop(terminal.take());
+        let msg = match pause {
+            // The terminal may be gone, and nobody would miss its last lines then.
+            Pause::Leave(code) => return Ok(code),
+            Pause::Edit(text) => editing::edit(app.host.editor(), text).await,
+            Pause::Suspend => {
+                signals.suspend().await.map_or_else(|error| Msg::Failed(error.to_string()), |()| Msg::Tick)
+            }
+            Pause::Renew => Msg::Tick,
+        };
+        left?;
+        signals.forget_keys()?;
+        terminal = Some(Terminal::enter()?);
+        app.return_to(msg).await?;
     }
 }
 
 impl App {
-    async fn talk(&mut self, heard: &mut UnboundedReceiver<Heard>) -> Result<u8, Error> {
-        let mut keys = EventStream::new();
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hang_up = signal(SignalKind::hangup())?;
+    async fn talk(
+        &mut self,
+        keyboard: &mut Keyboard,
+        heard: &mut UnboundedReceiver<Heard>,
+        signals: &mut Signals,
+    ) -> Result<Pause, Error> {
         loop {
-            if let Some(code) = self.leaving.or(self.edit.is_some().then_some(0)) {
-                return Ok(code);
+            if let Some(pause) = self.pause.take() {
+                return Ok(pause);
             }
             if self.dirty && Instant::now() >= self.next_frame {
                 self.draw()?;
             }
-            let is_idle = !self.dirty;
+            let (is_idle, waits) = (!self.dirty, self.waits);
             tokio::select! {
-                key = keys.next() => match key {
-                    Some(Ok(event)) => self.input(event).await?,
+                key = keyboard.next(), if !self.opening => match key {
+                    Some(input) => self.input(input).await?,
                     // Without a terminal there is nobody to talk to.
-                    Some(Err(_)) | None => return Ok(129),
+                    None => return Ok(Pause::Leave(129)),
                 },
                 event = self.events.next() => self.event(event).await?,
                 Some(answer) = heard.recv() => match answer {
                     Heard::Msg(msg) => self.take(msg).await,
-                    Heard::Opened(worker) => {
-                        self.worker = *worker;
-                        self.state.overlays.clear();
-                        self.join(true).await?;
+                    Heard::Opened(opened) => {
+                        self.opening = false;
+                        match *opened {
+                            Ok(opened) => self.move_to(opened).await?,
+                            Err(error) => self.take(Msg::Failed(error)).await,
+                        }
                     }
                 },
                 () = tokio::time::sleep_until(self.next_frame), if self.dirty => {}
                 () = tokio::time::sleep(TICK), if is_idle && self.state.is_moving() => self.take(Msg::Tick).await,
-                _ = terminate.recv() => return Ok(143),
-                _ = hang_up.recv() => return Ok(129),
+                () = tokio::time::sleep_until(waits.unwrap_or(self.began)), if waits.is_some() => self.wait_no_more(),
+                told = signals.next() => match told {
+                    Told::End(code) => return Ok(Pause::Leave(code)),
+                    Told::Stop => self.suspend().await,
+                    Told::Resized => self.resized().await?,
+                    Told::GoOn => return Ok(Pause::Renew),
+                },
             }
         }
     }
 
-    async fn input(&mut self, event: crossterm::event::Event) -> Result<(), Error> {
-        let Some(input) = Input::read(event) else { return Ok(()) };
-        if let Input::Resize(columns, _) = &input {
-            self.screen.resize((*columns).into())?;
+    async fn input(&mut self, input: Input) -> Result<(), Error> {
+        match input {
+            Input::Ground { light } => {
+                self.dress(light);
+                self.wait_no_more();
+            }
+            Input::Resize(columns, _) => self.screen.resize(columns.into())?,
+            Input::Key(_) | Input::Paste(_) => {}
         }
         self.take(Msg::Input(input)).await;
         // Whoever types does not wait for the next frame.
         self.next_frame = Instant::now();
+        Ok(())
+    }
+
+    fn ask_background(&mut self) -> Result<(), Error> {
+        self.screen.out().write_all(QUESTION)?;
+        self.waits = Some(self.began + PATIENCE);
+        Ok(())
+    }
+
+    /// What is finished is shown, whatever the terminal answers.
+    fn wait_no_more(&mut self) {
+        self.waits = None;
+        self.dirty = true;
+    }
+
+    fn dress(&mut self, light: bool) {
+        self.light = Some(light);
+        let theme = if light { Theme::light() } else { Theme::dark() };
+        self.screen.dress(theme.with_depth(self.screen.depth()));
+        self.dirty = true;
+    }
+
+    /// Lets the shell have the terminal, if there is one.
+    pub(super) async fn suspend(&mut self) {
+        match signals::has_shell() {
+            true => self.pause = Some(Pause::Suspend),
+            false => self.take(Msg::Failed("there is no shell to go back to".to_owned())).await,
+        }
+    }
+
+    async fn resized(&mut self) -> Result<(), Error> {
+        let (columns, rows) = size()?;
+        self.input(Input::Resize(columns, rows)).await
+    }
+
+    /// The terminal is ours again, perhaps with another size.
+    async fn return_to(&mut self, msg: Msg) -> Result<(), Error> {
+        self.resized().await?;
+        self.take(msg).await;
         Ok(())
     }
 
@@ -167,10 +258,32 @@ impl App {
         }
     }
 
+    async fn choose_session(&mut self) {
+        let sessions = Sessions::new(&self.state.setting.cwd, &self.state.facts.session);
+        self.state.overlays.push(Box::new(sessions));
+        self.act(Action::ListSessions).await;
+    }
+
+    /// Goes on in another session.
+    async fn move_to(&mut self, opened: Opened) -> Result<(), Error> {
+        self.worker = opened.worker;
+        self.state.setting = Arc::new(opened.setting);
+        self.state.overlays.clear();
+        self.join(true).await?;
+        if let Some(text) = opened.text {
+            self.take(Msg::Text(text)).await;
+        }
+        if !opened.remarks.is_empty() {
+            let lines = opened.remarks.iter().map(|remark| Line::of(Role::Dim, remark)).collect();
+            self.take(Msg::Told(lines)).await;
+        }
+        Ok(())
+    }
+
     /// Joins the session, and shows where it is.
     async fn join(&mut self, again: bool) -> Result<(), Error> {
         let attached = self.worker.attach(None).await?;
-        let path = reading::path(&self.worker, None).await?;
+        let path = reading::path(&self.worker, None, self.state.columns).await?;
         let joined = Joined {
             running: attached.running,
             drafts: attached.drafts,
@@ -178,6 +291,7 @@ impl App {
             queue: attached.queue,
             returned: attached.returned,
             pastes: reading::pastes(&self.worker),
+            pictures: reading::pictures(&self.worker),
             said: reading::said(&path),
         };
         self.events = attached.events;
@@ -192,6 +306,7 @@ impl App {
     /// Hands a message over, and does what follows from it.
     async fn take(&mut self, msg: Msg) {
         self.state.now = self.began.elapsed().as_millis() as u64;
+        self.state.clock.now = self.worker.session().env().clock.now();
         self.dirty = true;
         let refresh = matches!(&msg, Msg::Replied(_, reply) if reply.is_ok());
         for action in update(&mut self.state, msg) {
@@ -207,7 +322,9 @@ impl App {
             self.screen.clear()?;
         }
         let frame = view(&self.state);
-        self.screen.draw(&std::mem::take(&mut self.finished), &frame)?;
+        // What stays on the screen waits a moment for its colours.
+        let finished = if self.waits.is_some() { Vec::new() } else { std::mem::take(&mut self.finished) };
+        self.screen.draw(&finished, &frame)?;
         self.dirty = false;
         self.next_frame = Instant::now() + FRAME;
         Ok(())

@@ -5,10 +5,13 @@
 mod history;
 mod motion;
 mod paste;
+mod pictures;
 mod view;
 
 pub use history::History;
 pub use paste::Pastes;
+pub use pictures::Pictures;
+pub(crate) use pictures::image_path;
 
 use crate::key::{Code, Key};
 
@@ -25,6 +28,7 @@ pub struct Editor {
     killed: String,
     pub history: History,
     pub pastes: Pastes,
+    pub pictures: Pictures,
     /// Letters typed one after the other are undone together.
     typing: bool,
     /// The column that up and down keep to.
@@ -49,6 +53,28 @@ impl Editor {
         self.remember();
         self.text = text.replace("\r\n", "\n").replace('\r', "\n");
         self.at = self.text.len();
+    }
+
+    /// The same for what was said before: long pastes in it show as their markers.
+    pub fn give_back(&mut self, text: &str) {
+        self.set(&self.pastes.folded(text));
+    }
+
+    /// Puts an image's marker in the place of its path, or at the cursor if that is not there any more.
+    pub(crate) fn put_picture(&mut self, path: &str, image: osier_model::Image) {
+        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+        let marker = self.pictures.keep(&name, image);
+        self.remember();
+        match self.text[..self.at].rfind(path).filter(|_| !path.is_empty()) {
+            Some(from) => {
+                self.text.replace_range(from..from + path.len(), &marker);
+                self.at = self.at - path.len() + marker.len();
+            }
+            None if self.text[..self.at].ends_with(|ch: char| !ch.is_whitespace()) => {
+                self.insert(&format!(" {marker}"));
+            }
+            None => self.insert(&marker),
+        }
     }
 
     /// Takes the text out, with pastes in full, and keeps it in the history.
@@ -101,8 +127,7 @@ impl Editor {
             (_, _, Code::Home) | (true, false, Code::Char('a')) => self.at = self.line_start(self.at),
             (_, _, Code::End) | (true, false, Code::Char('e')) => self.at = self.line_end(self.at),
             (false, false, Code::Backspace) | (true, false, Code::Char('h')) => {
-                let from =
-                    self.pastes.marker_before(&self.text, self.at).unwrap_or_else(|| self.before(self.at));
+                let from = self.marker_before().unwrap_or_else(|| self.before(self.at));
                 self.erase(from, self.at, false);
             }
             (_, _, Code::Backspace) | (true, false, Code::Char('w')) => {
@@ -125,8 +150,8 @@ impl Editor {
                 let killed = self.killed.clone();
                 self.change(|editor| editor.insert(&killed));
             }
-            (true, false, Code::Char('z' | '_' | '-' | '7')) if !key.shift => self.undo(),
-            (true, false, Code::Char('z')) | (false, true, Code::Char('_')) => self.redo(),
+            (true, false, Code::Char('_' | '-' | '7')) if !key.shift => self.undo(),
+            (true, false, Code::Char('_' | '-')) | (false, true, Code::Char('_' | '-')) => self.redo(),
             _ => return false,
         }
         true
@@ -153,6 +178,13 @@ impl Editor {
                 found
             }
         }
+    }
+
+    /// The start of a marker that ends at the cursor: it is erased as a whole.
+    fn marker_before(&self) -> Option<usize> {
+        let before = &self.text[..self.at];
+        let mut markers = self.pastes.markers().chain(self.pictures.markers());
+        markers.find(|marker| before.ends_with(marker.as_str())).map(|marker| self.at - marker.len())
     }
 
     fn change(&mut self, change: impl FnOnce(&mut Editor)) {

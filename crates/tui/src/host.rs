@@ -1,9 +1,10 @@
-//! What the interface needs of the program around it: other sessions, and facts that only the program may look for.
+//! What the interface needs of the program around it: other sessions, settings, and facts that only the program may look for.
 
 use std::fmt::Debug;
 
 use async_trait::async_trait;
-use osier_agent::Worker;
+use osier_agent::{Said, Worker};
+use osier_session::{Session, Stores};
 
 use crate::msg::Which;
 use crate::state::Setting;
@@ -12,10 +13,15 @@ use crate::theme::Theme;
 /// See the module. Errors are texts for the user.
 #[async_trait]
 pub trait Host: Send + Sync + Debug {
-    /// Opens a session and puts an agent to work on it.
-    async fn open(&self, which: Which, from: &Worker) -> Result<Worker, String>;
+    /// Opens a session in the place of another, and puts an agent to work on it.
+    async fn open(&self, which: Which, from: &Worker) -> Result<Opened, String>;
 
-    /// The branch of the directory, if git keeps it.
+    /// The stores whose sessions are listed, renamed and deleted here.
+    fn stores(&self, session: &Session) -> Stores {
+        Stores::new(vec![session.store().clone()])
+    }
+
+    /// The branch of the directory, if git keeps it. Asked often, so it must be quick.
     fn git_branch(&self) -> Option<String> {
         None
     }
@@ -24,6 +30,50 @@ pub trait Host: Send + Sync + Debug {
     fn editor(&self) -> Option<String> {
         None
     }
+
+    /// The settings a person may change here, in the order in which they are shown.
+    fn settings(&self) -> Vec<SettingRow> {
+        Vec::new()
+    }
+
+    /// Changes a setting for good. Tells what holds from now on.
+    fn set(&self, key: &str, _value: &str) -> Result<Changed, String> {
+        Err(format!("{key} cannot be changed here"))
+    }
+}
+
+/// A session that was opened.
+#[derive(Debug)]
+pub struct Opened {
+    pub worker: Worker,
+    /// Where the work is done now, and what else differs there.
+    pub setting: Setting,
+    /// What returns to the editor, to be said differently.
+    pub text: Option<String>,
+    /// What there is to say about it.
+    pub remarks: Vec<String>,
+}
+
+/// One setting as `/settings` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SettingRow {
+    pub key: String,
+    /// Empty if it has none.
+    pub value: String,
+    /// Where the value came from: a file and line, or that it is the default.
+    pub from: String,
+    pub help: String,
+    /// What it may be; empty if that is any text or number.
+    pub choices: Vec<String>,
+}
+
+/// What a changed setting leads to.
+#[derive(Debug)]
+pub struct Changed {
+    /// A line for the user.
+    pub told: String,
+    pub theme: Theme,
+    pub setting: Setting,
 }
 
 /// What the interface is started with.
@@ -31,6 +81,10 @@ pub trait Host: Send + Sync + Debug {
 pub struct Setup {
     pub setting: Setting,
     pub theme: Theme,
+    /// The terminal may be asked whether its background is light: the user did not say.
+    pub ask_background: bool,
     /// What is said at once.
-    pub first: Option<String>,
+    pub first: Option<Said>,
+    /// Begin with the list of sessions.
+    pub choose_session: bool,
 }

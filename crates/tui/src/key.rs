@@ -1,9 +1,6 @@
-//! Keys as the rest of the crate knows them, and how they are written in help lines. The terminal library stays behind this
-//! file, so that it can be changed.
+//! Keys as the whole crate knows them, and how they are written in help lines.
 
 use std::fmt;
-
-use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// What the terminal tells.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +8,10 @@ pub enum Input {
     Key(Key),
     Paste(String),
     Resize(u16, u16),
+    /// What the terminal answered about its background.
+    Ground {
+        light: bool,
+    },
 }
 
 /// A key with what was held down. Shift is told only where the character does not tell it.
@@ -83,55 +84,6 @@ impl Key {
         };
         Some(key)
     }
-
-    fn read(event: KeyEvent) -> Option<Key> {
-        if event.kind == KeyEventKind::Release {
-            return None;
-        }
-        let held = |modifier| event.modifiers.contains(modifier);
-        let (ctrl, alt, mut shift) =
-            (held(KeyModifiers::CONTROL), held(KeyModifiers::ALT), held(KeyModifiers::SHIFT));
-        let code = match event.code {
-            KeyCode::Char(ch) if ctrl => {
-                shift |= ch.is_uppercase();
-                Code::Char(ch.to_ascii_lowercase())
-            }
-            KeyCode::Char(ch) => {
-                shift = false;
-                Code::Char(ch)
-            }
-            KeyCode::Enter => Code::Enter,
-            KeyCode::Esc => Code::Escape,
-            KeyCode::Tab => Code::Tab,
-            KeyCode::BackTab => {
-                shift = true;
-                Code::Tab
-            }
-            KeyCode::Backspace => Code::Backspace,
-            KeyCode::Delete => Code::Delete,
-            KeyCode::Up => Code::Up,
-            KeyCode::Down => Code::Down,
-            KeyCode::Left => Code::Left,
-            KeyCode::Right => Code::Right,
-            KeyCode::Home => Code::Home,
-            KeyCode::End => Code::End,
-            KeyCode::PageUp => Code::PageUp,
-            KeyCode::PageDown => Code::PageDown,
-            _ => return None,
-        };
-        Some(Key { code, ctrl, alt, shift })
-    }
-}
-
-impl Input {
-    pub(crate) fn read(event: Event) -> Option<Input> {
-        match event {
-            Event::Key(key) => Key::read(key).map(Input::Key),
-            Event::Paste(text) => Some(Input::Paste(text)),
-            Event::Resize(columns, rows) => Some(Input::Resize(columns, rows)),
-            Event::FocusGained | Event::FocusLost | Event::Mouse(_) => None,
-        }
-    }
 }
 
 const NAMES: [(Code, &str); 13] = [
@@ -178,13 +130,5 @@ mod tests {
         for text in ["", "ctrl+", "hyper+x", "ente"] {
             assert_eq!(Key::parse(text), None, "{text}");
         }
-    }
-
-    #[test]
-    fn control_with_a_capital_is_control_with_shift() {
-        let event = KeyEvent::new(KeyCode::Char('O'), KeyModifiers::CONTROL);
-        assert_eq!(Key::read(event), Key::parse("ctrl+shift+o"));
-        let event = KeyEvent::new(KeyCode::Char('L'), KeyModifiers::SHIFT);
-        assert_eq!(Key::read(event), Key::parse("L"));
     }
 }

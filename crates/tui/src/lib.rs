@@ -5,12 +5,14 @@
 //! keeps no copy of the conversation: finished content belongs to the terminal, everything else is read when it is asked for.
 
 mod app;
+mod clock;
 mod commands;
 pub mod complete;
 mod draft;
 pub mod editor;
 mod error;
 mod host;
+mod input;
 pub mod key;
 mod markdown;
 pub mod msg;
@@ -29,7 +31,8 @@ pub mod update;
 pub mod view;
 
 pub use app::run;
+pub use clock::Clock;
 pub use error::Error;
-pub use host::{Host, Setup};
+pub use host::{Changed, Host, Opened, SettingRow, Setup};
 pub use screen::Frame;
 pub use terminal::Terminal;

@@ -15,14 +15,32 @@ use table::Table;
 
 /// Draws Markdown. Words that have no style of their own get this one.
 pub(crate) fn markdown(text: &str, role: Role, most: usize) -> Vec<Line> {
-    let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut page = Page::new(role, most.max(8));
-    for event in Parser::new_ext(text, options) {
+    markdown_after(Edge::default(), text, role, most).0
+}
+
+/// How the part of a text that is drawn already ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Edge {
+    /// There are lines before.
+    pub(crate) before: bool,
+    /// A blank line is due before the next block.
+    pub(crate) gap: bool,
+}
+
+/// The same for whole blocks that follow others.
+pub(crate) fn markdown_after(edge: Edge, text: &str, role: Role, most: usize) -> (Vec<Line>, Edge) {
+    let mut page = Page { before: edge.before, gap: edge.gap, ..Page::new(role, most.max(8)) };
+    for event in Parser::new_ext(text, OPTIONS) {
         page.take(event);
     }
     page.end_block();
-    page.lines
+    let before = edge.before || !page.lines.is_empty();
+    (page.lines, Edge { before, gap: page.gap })
 }
+
+/// What is known beyond plain Markdown.
+pub(crate) const OPTIONS: Options =
+    Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
 /// What a line begins with: the mark of a list on its first line, spaces or a bar on the others.
 #[derive(Debug, Clone)]
@@ -45,6 +63,8 @@ struct Page {
     code: Option<(String, String)>,
     table: Option<Table>,
     link: Option<(String, usize)>,
+    /// Others were drawn before.
+    before: bool,
     /// A blank line is due before the next block.
     gap: bool,
 }
@@ -63,6 +83,7 @@ impl Page {
             code: None,
             table: None,
             link: None,
+            before: false,
             gap: false,
         }
     }
@@ -100,7 +121,7 @@ impl Page {
 
     fn start(&mut self, tag: Tag<'_>) {
         match tag {
-            Tag::Paragraph => self.begin_block(),
+            Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
             Tag::Heading { level, .. } => {
                 self.begin_block();
                 let underline = level == HeadingLevel::H1;
@@ -249,7 +270,7 @@ impl Page {
         self.break_line();
         // The first block of an item stands beside its mark.
         let beside = self.prefixes.last().is_some_and(|prefix| prefix.first.is_some());
-        if std::mem::take(&mut self.gap) && !beside && !self.lines.is_empty() {
+        if std::mem::take(&mut self.gap) && !beside && (self.before || !self.lines.is_empty()) {
             let bars: String = self.prefixes.iter().map(|prefix| prefix.rest.as_str()).collect();
             self.lines.push(Line::of(Role::Border, bars.trim_end()));
         }

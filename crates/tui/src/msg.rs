@@ -1,13 +1,16 @@
 //! What the loop hears, and what it is asked to do. Between the two lies [`update`](crate::update::update) and nothing else.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use osier_agent::{Command, Event, Question, Queue, Reply, Said};
+use osier_model::Image;
 use osier_session::OpenDraft;
 use osier_store::Texts;
 use osier_tree::projection::card::Card;
 use osier_tree::{Place, SessionTree};
 
+use crate::host::SettingRow;
 use crate::key::Input;
 use crate::state::Facts;
 use crate::text::Line;
@@ -23,13 +26,22 @@ pub enum Msg {
     Path(Path),
     Facts(Box<Facts>),
     Tree(Box<Forest>),
+    /// The tree as it is now, for whoever shows it already.
+    Grown(Box<Forest>),
+    /// A page to be read.
+    Page(String, Vec<Line>),
     Sessions(Vec<Card>),
+    Settings(Vec<SettingRow>),
     Files(Arc<Vec<String>>),
     Replied(Purpose, Box<Result<Reply, String>>),
     /// Lines to be read, and to be kept on the screen.
     Told(Vec<Line>),
     /// A text for the editor.
     Text(String),
+    /// The image of a path that was pasted; the path is empty if it came from the clipboard.
+    Image(String, Image),
+    /// A text for the clipboard.
+    Copied(String),
     Failed(String),
     /// Time goes by.
     Tick,
@@ -45,7 +57,8 @@ pub struct Joined {
     /// What a former process never said.
     pub returned: Vec<Said>,
     /// The session's pastes, by marker.
-    pub pastes: std::collections::BTreeMap<String, String>,
+    pub pastes: BTreeMap<String, String>,
+    pub pictures: BTreeMap<String, Image>,
     /// What was said on the path, for the history.
     pub said: Vec<String>,
 }
@@ -79,6 +92,7 @@ pub enum Purpose {
     Unqueue,
     Answer,
     Navigate,
+    Graft,
     Undo,
     Redo,
     Compact,
@@ -95,9 +109,13 @@ pub enum Action {
     Send(Command, Purpose),
     /// Read the path and show it.
     ShowPath {
-        remark: Option<String>,
+        moved: Option<Moved>,
     },
     ReadTree,
+    /// Read it again, for whoever shows it.
+    RefreshTree,
+    /// Show all of an entry.
+    ReadEntry(String),
     /// Names an entry; without one, that where one is.
     Label {
         entry: Option<String>,
@@ -108,11 +126,23 @@ pub enum Action {
     RestoreBranch(String),
     /// Keep pastes with the session.
     KeepPastes(Vec<(String, String)>),
+    KeepImages(Vec<(String, Image)>),
+    /// A path was pasted that may be an image's.
+    ReadImage(String),
+    /// Take an image from the clipboard.
+    PasteImage,
+    /// Put all of an entry's text into the clipboard.
+    CopyEntry(String),
     ListSessions,
     ListFiles,
     Compare(String, String),
     TellUsage,
-    TellModels,
+    ReadSettings,
+    /// Changes a setting of the program.
+    Set {
+        key: String,
+        value: String,
+    },
     Open(Which),
     RenameSession {
         id: String,
@@ -123,7 +153,18 @@ pub enum Action {
     /// Let the user's own editor change a text.
     Edit(String),
     Copy(String),
+    /// Give the terminal to the shell for a while.
+    Suspend,
     Quit,
+}
+
+/// Where a move came from and went to, by the ids of entries; none is before the first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// `move`, `undo` or `redo`.
+    pub why: String,
+    pub from: Option<String>,
+    pub to: Option<String>,
 }
 
 /// Another session.

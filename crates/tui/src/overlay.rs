@@ -4,9 +4,12 @@ mod approve;
 mod ask;
 mod choose;
 mod fork;
+mod list;
+mod pick;
 mod progress;
 mod reader;
 mod sessions;
+mod settings;
 mod tree;
 
 use std::fmt::Debug;
@@ -17,11 +20,16 @@ pub(crate) use approve::Approve;
 pub(crate) use ask::Ask;
 pub(crate) use choose::Choose;
 pub(crate) use fork::Fork;
+pub(crate) use list::Row;
+pub(crate) use pick::Pick;
 pub(crate) use progress::Progress;
 pub(crate) use reader::Reader;
 pub(crate) use sessions::Sessions;
-pub(crate) use tree::Tree;
+pub(crate) use settings::Settings;
+pub(crate) use tree::{Tree, key_words};
 
+use crate::clock::Clock;
+use crate::host::SettingRow;
 use crate::key::Key;
 use crate::msg::{Action, Forest, Purpose};
 use crate::screen::Frame;
@@ -33,6 +41,7 @@ pub(crate) struct Room {
     pub(crate) rows: usize,
     /// Milliseconds since the start.
     pub(crate) now: u64,
+    pub(crate) clock: Clock,
 }
 
 /// What a component wants.
@@ -56,6 +65,9 @@ pub(crate) enum Outcome {
 pub(crate) enum News<'a> {
     Forest(&'a Forest),
     Sessions(&'a [osier_tree::projection::card::Card]),
+    Settings(&'a [SettingRow]),
+    /// Something was stored.
+    Committed,
     /// A question is answered, here or elsewhere.
     Answered(u64),
     Replied(&'a Purpose, &'a Result<Reply, String>),

@@ -9,7 +9,7 @@
 use std::io::{self, Write};
 
 use crate::text::{Line, width};
-use crate::theme::Theme;
+use crate::theme::{Depth, Theme};
 
 /// The live part of the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,6 +38,15 @@ impl<W: Write> Screen<W> {
 
     pub(crate) fn out(&mut self) -> &mut W {
         &mut self.out
+    }
+
+    /// Other colours from now on. All live lines are drawn anew.
+    pub(crate) fn dress(&mut self, theme: Theme) {
+        self.theme = theme;
+    }
+
+    pub(crate) fn depth(&self) -> Depth {
+        self.theme.depth
     }
 
     /// The terminal has another width now. What was live is cleared away; the next frame draws it anew.

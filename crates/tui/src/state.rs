@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use osier_model::ThinkingLevel;
+use osier_tools::approvals::Mode;
 
+use crate::clock::Clock;
 use crate::complete::Completion;
 use crate::draft::Draft;
 use crate::editor::Editor;
@@ -21,6 +23,10 @@ pub struct Setting {
     pub store: String,
     /// What Escape pressed twice opens.
     pub double_escape: DoubleEscape,
+    /// What the tree shows at first.
+    pub tree_filter: osier_tree::projection::outline::Filter,
+    /// The tree shows the branch one is on before its siblings.
+    pub active_first: bool,
     /// Do not ask about a summary on leaving a branch.
     pub never_summarize: bool,
     /// Keys that are not to be the usual ones, by the name of what they do.
@@ -31,6 +37,8 @@ pub struct Setting {
     pub models: Vec<String>,
     /// Names of templates and skills, which are said like commands.
     pub templates: Vec<String>,
+    /// Seconds that the user's time is east of UTC.
+    pub utc_offset: i32,
     /// Lines for somebody who is here for the first time.
     pub welcome: Vec<String>,
 }
@@ -51,6 +59,8 @@ pub struct Facts {
     pub git_branch: Option<String>,
     pub model: String,
     pub thinking: ThinkingLevel,
+    /// What the session says may be done without asking.
+    pub approval: Option<Mode>,
     /// Tokens the model takes at most.
     pub window: u64,
     pub cost: f64,
@@ -71,6 +81,8 @@ pub struct Work {
     pub bash: Option<(String, String)>,
     /// A summary being written: of what, and its text.
     pub summary: Option<(&'static str, String)>,
+    /// Questions that wait for an answer.
+    pub asked: Vec<u64>,
     /// Why the model is asked again.
     pub retrying: Option<String>,
     pub stopping: bool,
@@ -89,6 +101,8 @@ pub struct State {
     pub rows: usize,
     /// Milliseconds since the start.
     pub now: u64,
+    /// The time of day.
+    pub clock: Clock,
     pub setting: Arc<Setting>,
     pub facts: Facts,
     /// Tokens of the context when the model was asked last.
@@ -118,7 +132,14 @@ pub struct State {
 
 impl State {
     pub fn new(setting: Setting, columns: usize, rows: usize) -> State {
-        State { columns: columns.max(1), rows: rows.max(1), setting: Arc::new(setting), ..State::default() }
+        let clock = Clock { now: 0, offset: setting.utc_offset };
+        State {
+            columns: columns.max(1),
+            rows: rows.max(1),
+            clock,
+            setting: Arc::new(setting),
+            ..State::default()
+        }
     }
 
     pub(crate) fn look(&self) -> Look<'_> {

@@ -23,7 +23,7 @@ pub(crate) fn status(state: &State) -> Line {
         level => format!("{} · {}", facts.model, level.name()),
     };
     let tips = if facts.tips > 1 {
-        format!("#{} of {} branches", facts.depth, facts.tips)
+        format!("#{} · {} branches", facts.depth, facts.tips)
     } else {
         format!("#{}", facts.depth)
     };
@@ -78,6 +78,7 @@ pub(crate) fn spinner(state: &State) -> Option<Line> {
     }
     let passed = state.now.saturating_sub(work.since);
     let doing = match () {
+        () if !work.asked.is_empty() => "waiting for your answer".to_owned(),
         () if work.stopping => "stopping".to_owned(),
         () if work.retrying.is_some() => work.retrying.clone().unwrap_or_default(),
         () if work.summary.is_some() => "summarizing".to_owned(),
@@ -85,14 +86,14 @@ pub(crate) fn spinner(state: &State) -> Option<Line> {
         () if !state.script.waiting().is_empty() => "running tools".to_owned(),
         () => state.draft.doing().to_owned(),
     };
-    let written = state.draft.written();
+    let written = state.draft.written;
     let mut told = format!(" {doing} · {}", elapsed(passed));
     if written > 0 {
         told += &format!(" · ↓ {} tokens", format_tokens(written.div_ceil(4) as u64));
     }
     let sign = SPINNER[(passed / 120) as usize % SPINNER.len()];
     let line = Line::of(Style::from(Role::Accent).bold(), sign).with(Role::Dim, &told);
-    let hint = " · escape stops";
+    let hint = if work.asked.is_empty() { " · escape stops" } else { "" };
     let fits = line.width() + width(hint) <= state.columns;
     Some(line.with(Role::Dim, if fits { hint } else { "" }).cut(state.columns))
 }

@@ -77,6 +77,12 @@ impl Desk {
         self.hear(Msg::Tree(Box::new(forest)));
     }
 
+    /// The tree was read again.
+    pub(crate) fn grow_tree(&mut self) {
+        let forest = forest(&self.script);
+        self.hear(Msg::Grown(Box::new(forest)));
+    }
+
     pub(crate) fn hear(&mut self, msg: Msg) {
         let actions = update(&mut self.state, msg);
         let mut finished = Vec::new();

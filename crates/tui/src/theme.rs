@@ -96,11 +96,12 @@ impl Theme {
         let flags = [(style.bold, "1"), (style.italic, "3"), (style.underline, "4"), (style.strike, "9")];
         codes.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, code)| code.to_owned()));
         let colour = |role: Role| self.colours[role as usize];
-        codes.extend(colour(style.role).code(self.depth, false));
-        codes.extend(style.on.and_then(|role| colour(role).code(self.depth, true)));
-        // Without colours what is selected or marked would not be seen.
-        if self.depth == Depth::None && style.on == Some(Role::SelectedBg) {
+        if style.on == Some(Role::SelectedBg) && !colour(Role::SelectedBg).is_had_by(self.depth) {
+            // With few colours, some of the letters would have that of the ground.
             codes.push("7".to_owned());
+        } else {
+            codes.extend(colour(style.role).code(self.depth, false));
+            codes.extend(style.on.and_then(|role| colour(role).code(self.depth, true)));
         }
         if codes.is_empty() { String::new() } else { format!("\x1b[{}m", codes.join(";")) }
     }
@@ -144,5 +145,17 @@ mod tests {
         assert_eq!(theme.begin(Role::Bad.into()), "");
         assert_eq!(theme.begin(Style::from(Role::Bad).bold()), "\x1b[1m");
         assert_eq!(theme.begin(Style { on: Some(Role::SelectedBg), ..Style::default() }), "\x1b[7m");
+    }
+
+    #[test]
+    fn with_sixteen_colours_every_word_of_a_selected_row_can_be_read() {
+        let selected = |role: Role| Style { on: Some(Role::SelectedBg), ..role.into() };
+        for theme in [Theme::dark(), Theme::light()] {
+            let theme = theme.with_depth(Depth::Sixteen);
+            let begun: Vec<String> = Role::ALL.iter().map(|role| theme.begin(selected(*role))).collect();
+            assert!(begun.iter().all(|code| code == "\x1b[7m"), "{begun:?}");
+        }
+        let many = Theme::dark().with_depth(Depth::Many);
+        assert_eq!(many.begin(selected(Role::Dim)), "\x1b[90;48;5;238m");
     }
 }

@@ -75,6 +75,9 @@ impl Script {
                     .map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
                 summary(&format!("compaction{}", tokens.unwrap_or_default()), body, look)
             }
+            (Kind::BranchSummary, _) if word(body, "summary").starts_with("Grafted from ") => {
+                summary("conclusion of another branch", body, look)
+            }
             (Kind::BranchSummary, _) => summary("summary of the branch that was left", body, look),
             (Kind::Backtrack, _) => backtrack::draw(body, look),
             (Kind::SubagentBatch | Kind::SubagentResult, _) => card::subagents(body, look),

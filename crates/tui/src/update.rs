@@ -4,14 +4,17 @@ mod events;
 mod keys;
 
 use osier_agent::{Command, Reply};
+use osier_model::Image;
+use osier_tree::continuing;
 use serde_json::Value;
 
 use crate::draft::Draft;
-use crate::editor::{History, Pastes};
+use crate::editor::{History, Pastes, Pictures, image_path};
+use crate::host::SettingRow;
 use crate::key::Input;
 use crate::msg::{Action, Forest, Joined, Msg, Path, Purpose};
-use crate::overlay::{Approve, Fork, News, Outcome, Overlay, Room, Tree};
-use crate::state::State;
+use crate::overlay::{Fork, News, Outcome, Overlay, Reader, Room, Settings, Tree};
+use crate::state::{State, Work};
 use crate::text::{Line, wrap};
 use crate::theme::Role;
 use crate::transcript::{Script, block};
@@ -22,6 +25,8 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
         Msg::Input(input) => match input {
             Input::Key(key) => keys::key(state, key),
             Input::Paste(text) => paste(state, &text),
+            // Colours are for whoever draws.
+            Input::Ground { .. } => Vec::new(),
             Input::Resize(columns, rows) => {
                 (state.columns, state.rows) = (usize::from(columns).max(1), usize::from(rows).max(1));
                 Vec::new()
@@ -35,10 +40,16 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
             Vec::new()
         }
         Msg::Tree(forest) => show_tree(state, &forest),
+        Msg::Grown(forest) => hear(state, &News::Forest(&forest)),
+        Msg::Page(title, lines) => {
+            state.overlays.push(Box::new(Reader::new(&title, lines)));
+            Vec::new()
+        }
         Msg::Sessions(cards) => {
             let news = News::Sessions(&cards);
             hear(state, &news)
         }
+        Msg::Settings(rows) => show_settings(state, rows),
         Msg::Files(files) => {
             state.files = Some(files);
             keys::complete(state);
@@ -47,9 +58,16 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
         Msg::Replied(purpose, reply) => replied(state, &purpose, *reply),
         Msg::Told(lines) => vec![Action::Print(block(lines))],
         Msg::Text(text) => {
-            state.editor.set(text.trim_end_matches('\n'));
+            state.editor.give_back(text.trim_end_matches('\n'));
             Vec::new()
         }
+        // What was said or deleted meanwhile does not come back.
+        Msg::Image(path, _) if !state.editor.text().contains(&path) => Vec::new(),
+        Msg::Image(path, image) => {
+            state.editor.put_picture(&path, image);
+            Vec::new()
+        }
+        Msg::Copied(text) => vec![Action::Copy(text)],
         Msg::Failed(error) => {
             complain(state, &error);
             Vec::new()
@@ -59,7 +77,12 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
 }
 
 pub(crate) fn room(state: &State) -> Room {
-    Room { columns: state.columns, rows: state.rows.saturating_sub(2).max(3), now: state.now }
+    Room {
+        columns: state.columns,
+        rows: state.rows.saturating_sub(2).max(3),
+        now: state.now,
+        clock: state.clock,
+    }
 }
 
 /// A word for the user, until the next key.
@@ -72,11 +95,22 @@ pub(crate) fn complain(state: &mut State, text: &str) {
 }
 
 fn paste(state: &mut State, text: &str) -> Vec<Action> {
-    match state.overlays.last_mut() {
-        Some(overlay) => overlay.paste(text),
-        None => state.editor.paste(&clean_paste(text)),
+    let text = clean_paste(text);
+    if let Some(overlay) = state.overlays.last_mut() {
+        overlay.paste(&text);
+        return Vec::new();
     }
-    Vec::new()
+    match image_path(&text) {
+        Some(path) => {
+            // It is a path until it is clear that it is an image.
+            state.editor.paste(&path);
+            vec![Action::ReadImage(path)]
+        }
+        None => {
+            state.editor.paste(&text);
+            Vec::new()
+        }
+    }
 }
 
 /// A paste may hold what a terminal would obey; line ends and tabs are meant.
@@ -85,10 +119,12 @@ fn clean_paste(text: &str) -> String {
 }
 
 fn join(state: &mut State, joined: Joined) -> Vec<Action> {
-    let Joined { running, drafts, asked, queue, returned, pastes, said } = joined;
-    state.work.turn = running;
+    let Joined { running, drafts, asked, queue, returned, pastes, pictures, said } = joined;
+    state.work = Work { turn: running, ..Work::default() };
     state.work.since = state.now;
     state.editor.pastes = Pastes::new(pastes);
+    state.editor.pictures = Pictures::new(pictures);
+    let said = said.iter().map(|text| state.editor.pastes.folded(text)).collect();
     state.editor.history = History::new(said);
     let texts = |line: Vec<osier_agent::Said>| line.into_iter().map(|said| said.text).collect();
     (state.steering, state.follow_up) = (texts(queue.steering), texts(queue.follow_up));
@@ -98,7 +134,7 @@ fn join(state: &mut State, joined: Joined) -> Vec<Action> {
     state.draft = draft;
     give_back(state, returned.into_iter().map(|said| said.text).collect());
     for (id, question) in asked {
-        state.overlays.push(Box::new(Approve::new(id, question, state.now)));
+        events::ask(state, id, question);
     }
     if certain.is_empty() { Vec::new() } else { vec![Action::Print(certain)] }
 }
@@ -110,7 +146,23 @@ pub(crate) fn give_back(state: &mut State, mut texts: Vec<String>) {
     }
     let now = state.editor.text().to_owned();
     texts.extend(Some(now).filter(|now| !now.trim().is_empty()));
-    state.editor.set(&texts.join("\n\n"));
+    state.editor.give_back(&texts.join("\n\n"));
+}
+
+/// What was said returns to the editor, with the images it does not name.
+fn edit_again(state: &mut State, editor: &continuing::Editor) {
+    state.editor.give_back(editor.typed.as_deref().unwrap_or(&editor.text));
+    if !state.editor.pictures.used(state.editor.text()).is_empty() {
+        return;
+    }
+    for block in &editor.images {
+        let word = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+        let image = Image { data: word("data"), mime_type: word("mimeType") };
+        let name = format!(".{}", image.mime_type.rsplit('/').next().unwrap_or_default());
+        if !state.editor.text().to_lowercase().contains(&name) && !image.data.is_empty() {
+            state.editor.put_picture("", image);
+        }
+    }
 }
 
 /// The screen shows this path and nothing else.
@@ -169,10 +221,22 @@ fn show_tree(state: &mut State, forest: &Forest) -> Vec<Action> {
         }
         return Vec::new();
     }
-    let tree = Tree::new(forest.clone(), &state.setting.keys, !state.setting.never_summarize);
+    let tree = Tree::new(forest.clone(), &state.setting);
     match tree.is_empty() {
         true => tell(state, "the tree is empty; say something first"),
         false => state.overlays.push(Box::new(tree)),
+    }
+    Vec::new()
+}
+
+/// What was asked for, or what holds after a change.
+fn show_settings(state: &mut State, rows: Vec<SettingRow>) -> Vec<Action> {
+    if !state.overlays.is_empty() {
+        return hear(state, &News::Settings(&rows));
+    }
+    match rows.is_empty() {
+        true => tell(state, "there is nothing to set here"),
+        false => state.overlays.push(Box::new(Settings::new(rows))),
     }
     Vec::new()
 }
@@ -251,9 +315,13 @@ fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -
             } else {
                 state.overlays.clear();
                 if let Some(editor) = moved.editor.filter(|_| state.editor.text().trim().is_empty()) {
-                    state.editor.set(editor.typed.as_deref().unwrap_or(&editor.text));
+                    edit_again(state, &editor);
                 }
             }
+        }
+        (Purpose::Graft, Ok(_)) => {
+            state.overlays.clear();
+            tell(state, "its conclusion is here now");
         }
         (Purpose::Undo, Ok(Reply::Done)) => tell(state, "there is no move to undo"),
         (Purpose::Redo, Ok(Reply::Done)) => tell(state, "there is no move to redo"),

@@ -23,6 +23,7 @@ pub fn view(state: &State) -> Frame {
         columns: state.columns,
         rows: state.rows.saturating_sub(below.len() + 1).max(3),
         now: state.now,
+        clock: state.clock,
     };
     let mut middle = match state.overlays.last() {
         Some(overlay) => overlay.view(room),
@@ -65,7 +66,8 @@ fn editor(state: &State) -> Frame {
         lines.extend(list.into_iter().take(room));
     } else if state.editor.is_empty() && !state.work.is_going_on() && state.facts.depth == 0 {
         let hint = "say something, or /help";
-        lines[0].push(Role::Dim, hint);
+        let first = std::mem::take(&mut lines[0]);
+        lines[0] = first.with(Role::Dim, hint).cut(state.columns);
     }
     Frame { lines, cursor: Some(cursor) }
 }

@@ -3,11 +3,12 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
@@ -29,6 +30,10 @@ impl Terminal {
     }
 
     fn run(name: &str, columns: u16, rows: u16) -> Terminal {
+        Terminal::run_with(name, columns, rows, |command| command.env("NO_COLOR", "1"))
+    }
+
+    fn run_with(name: &str, columns: u16, rows: u16, set: impl Fn(&mut Command) -> &mut Command) -> Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
@@ -41,7 +46,8 @@ impl Terminal {
         std::fs::create_dir(&work).unwrap();
         std::fs::write(work.join("notes.txt"), "buy milk\n").unwrap();
         let mut command = Command::new(example(name));
-        command.arg(folder.path().join("home")).current_dir(&work).env("NO_COLOR", "1").env_remove("TMUX");
+        command.arg(folder.path().join("home")).current_dir(&work).env_remove("TMUX").env_remove("NO_COLOR");
+        set(&mut command);
         let copy = || slave.try_clone().unwrap();
         let child = command.stdin(copy()).stdout(copy()).stderr(copy()).spawn().unwrap();
         let parser = vt100::Parser::new(rows, columns, 1000);
@@ -60,13 +66,29 @@ impl Terminal {
         }
     }
 
+    /// Reads until these bytes were written, behind a place among them; gives the place behind them.
+    #[track_caller]
+    fn wait_for_bytes(&mut self, wanted: &str, from: usize) -> usize {
+        loop {
+            let text = String::from_utf8_lossy(&self.bytes[from..]).into_owned();
+            match text.find(wanted) {
+                Some(at) => return from + at + wanted.len(),
+                None => assert!(self.read(), "{wanted:?} does not come: {text:?}"),
+            }
+        }
+    }
+
     /// More of what the program wrote; false if it is silent or gone.
     fn read(&mut self) -> bool {
-        let patience = Timespec { tv_sec: PATIENCE, tv_nsec: 0 };
+        self.has_more(PATIENCE, 0) && self.take()
+    }
+
+    fn has_more(&self, tv_sec: i64, tv_nsec: i64) -> bool {
         let mut waiting = [PollFd::new(&self.master, PollFlags::IN)];
-        if poll(&mut waiting, Some(&patience)).unwrap() == 0 {
-            return false;
-        }
+        poll(&mut waiting, Some(&Timespec { tv_sec, tv_nsec })).unwrap() > 0
+    }
+
+    fn take(&mut self) -> bool {
         let mut buffer = [0; 4096];
         let Ok(count @ 1..) = self.master.read(&mut buffer) else { return false };
         self.parser.process(&buffer[..count]);
@@ -89,21 +111,48 @@ impl Terminal {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Waits until something holds that the screen does not tell.
+    #[track_caller]
+    fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Terminal) -> bool) {
+        for _ in 0..10 * PATIENCE {
+            if holds(self) {
+                return;
+            }
+            if self.has_more(0, 100_000_000) {
+                self.take();
+            }
+        }
+        panic!("it does not {what}:\n{}", self.text());
+    }
+
     /// Waits for the end; the terminal must be as it was.
     #[track_caller]
     fn end(mut self) -> Option<i32> {
-        let code = self.child.wait().unwrap().code();
+        let mut status = None;
+        self.until("end", |terminal| {
+            status = terminal.child.try_wait().unwrap();
+            status.is_some()
+        });
+        let code = status.unwrap().code();
         let modes = tcgetattr(&self.slave).unwrap().local_modes;
         assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "raw mode was left on");
-        drop(std::mem::replace(&mut self.slave, File::open("/dev/null").unwrap()));
-        while self.read() {}
+        // All is written by now; it is read while somebody holds the other side, because the last to leave may take it along.
+        while self.has_more(0, 200_000_000) && self.take() {}
         let text = String::from_utf8_lossy(&self.bytes).into_owned();
         for (on, off) in
             [("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h"), ("\x1b[>1u", "\x1b[<1u")]
         {
-            assert!(text.rfind(on) < text.rfind(off), "{on:?} was left on");
+            assert!(text.rfind(on) < text.rfind(off), "{on:?} was left on by {code:?}: {text:?}");
         }
         code
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A test that failed leaves nobody behind; one that has ended is not there any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -186,6 +235,85 @@ fn a_panic_gives_the_terminal_back_before_it_is_told() {
 fn whoever_kills_it_gets_his_terminal_back() {
     let mut terminal = Terminal::start(80, 24);
     terminal.wait_for("say something");
+    terminal.signal(Signal::TERM);
+    assert_eq!(terminal.end(), Some(143));
+}
+
+#[test]
+fn every_signal_that_ends_it_gives_the_terminal_back() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::QUIT, 131), (Signal::HUP, 129)] {
+        let mut terminal = Terminal::start(80, 24);
+        terminal.wait_for("say something");
+        terminal.signal(signal);
+        assert_eq!(terminal.end(), Some(code), "{signal:?}");
+    }
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_to_the_shell_and_going_on_draws_anew() {
+    let mut terminal =
+        Terminal::run_with("tui", 80, 24, |command| command.env("NO_COLOR", "1").process_group(0));
+    terminal.wait_for("say something");
+    terminal.press("half a thought\x1a");
+    let left = terminal.wait_for_bytes("\x1b[?2004l", 0);
+    let child = Pid::from_child(&terminal.child);
+    terminal.until("stop", |_| {
+        let told = waitpid(Some(child), WaitOptions::UNTRACED | WaitOptions::NOHANG).unwrap();
+        told.is_some_and(|(_, status)| status.stopped())
+    });
+    let modes = tcgetattr(&terminal.slave).unwrap().local_modes;
+    assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "the shell got a raw terminal");
+    terminal.signal(Signal::CONT);
+    let back = terminal.wait_for_bytes("\x1b[?2004h", left);
+    terminal.wait_for_bytes("half a thought", back);
+    terminal.press("!");
+    terminal.wait_for("half a thought!");
+    terminal.press("\x03\x04");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn the_terminals_answer_about_its_background_is_no_text_and_no_key_is_lost() {
+    let mut terminal = Terminal::run_with("tui", 80, 24, |command| {
+        command.env("TERM", "xterm-256color").env_remove("COLORTERM")
+    });
+    terminal.press("a");
+    let asked = terminal.wait_for_bytes("\x1b]11;?\x1b\\", 0);
+    terminal.press("b\x1b]11;rgb:ffff/ffff/ffff\x1b\\c");
+    terminal.wait_for("> abc");
+    // Blue is the light theme's, cyan the dark one's.
+    terminal.wait_for_bytes("\x1b[1;34m> ", asked);
+    assert!(!terminal.text().contains("rgb"), "{}", terminal.text());
+    terminal.press("\x03\x04");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn no_key_is_lost_while_the_terminal_changes_its_size() {
+    let mut terminal = Terminal::start(100, 30);
+    terminal.wait_for("say something");
+    for round in 0..20 {
+        terminal.resize(if round % 2 == 0 { 60 } else { 100 }, 30);
+        terminal.press("x");
+    }
+    terminal.wait_for(&"x".repeat(20));
+    terminal.press("\x03\x04");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
+fn two_escapes_that_come_at_once_open_the_tree() {
+    let mut terminal = Terminal::start(80, 24);
+    terminal.wait_for("say something");
+    terminal.press("read notes.txt\r");
+    terminal.wait_for("returned 1 line");
+    // Escape stops a turn that has not quite ended; then nothing opens, and the next two do.
+    terminal.until("open the tree", |terminal| {
+        terminal.press("\x1b\x1b");
+        terminal.read();
+        terminal.text().contains("← active")
+    });
+    terminal.press("\x03");
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.end(), Some(143));
 }

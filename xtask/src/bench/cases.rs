@@ -38,7 +38,9 @@ pub(super) fn all(bench: &Bench) -> Vec<Row> {
     rows.push(bench.list());
     rows.push(bench.latest());
     rows.extend(super::wire::rows(bench));
+    rows.extend(super::speaking::rows(bench));
     rows.extend(bench.starts());
+    rows.extend(super::screen::rows(bench));
     rows
 }
 

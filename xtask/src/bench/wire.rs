@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
 
@@ -20,7 +21,7 @@ const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"ass
                       data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
 /// A request that came.
-struct Came {
+pub(super) struct Came {
     first_byte: Instant,
     whole: Instant,
     bytes: usize,
@@ -39,20 +40,8 @@ impl Bench {
 
     fn fill_prompt(&self, row: &mut Row, messages: usize) -> Result<()> {
         let (port, requests) = serve()?;
-        let home = self.dir.join("wire-home");
-        std::fs::create_dir_all(&home)?;
         let file = talk(&self.dir, messages)?;
-        let config = format!(
-            "[providers.bench]\napi = \"openai-completions\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
-             [[providers.bench.models]]\nid = \"echo\"\ncontext_window = 1000000000\n"
-        );
-        std::fs::write(home.join("config.toml"), config)?;
-        let command = || {
-            let mut command = self.osier.command();
-            command.env("OSIER_HOME", &home).args(["--model", "bench/echo", "-p", "Is it so?"]);
-            command.arg("--session").arg(&file);
-            command
-        };
+        let (home, command) = self.prompting(port, &file)?;
         let mut best = (f64::INFINITY, f64::INFINITY, 0);
         for _ in 0..self.rounds {
             let _ = std::fs::remove_dir_all(home.join("cache"));
@@ -76,6 +65,27 @@ impl Bench {
     }
 }
 
+impl Bench {
+    /// How to say something on a session to a server at this port; and the home folder that knows the server.
+    pub(super) fn prompting(&self, port: u16, file: &Path) -> Result<(PathBuf, impl Fn() -> Command)> {
+        let home = self.dir.join("wire-home");
+        std::fs::create_dir_all(&home)?;
+        let config = format!(
+            "[providers.bench]\napi = \"openai-completions\"\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
+             [[providers.bench.models]]\nid = \"echo\"\ncontext_window = 1000000000\n"
+        );
+        std::fs::write(home.join("config.toml"), config)?;
+        let (own, file) = (home.clone(), file.to_owned());
+        let command = move || {
+            let mut command = self.osier.command();
+            command.env("OSIER_HOME", &own).args(["--model", "bench/echo", "-p", "Is it so?"]);
+            command.arg("--session").arg(&file);
+            command
+        };
+        Ok((home, command))
+    }
+}
+
 /// A session that is one path of so many messages.
 fn talk(dir: &Path, messages: usize) -> Result<PathBuf> {
     let file = dir.join(format!("talk-{messages}.jsonl"));
@@ -89,9 +99,19 @@ fn talk(dir: &Path, messages: usize) -> Result<PathBuf> {
         let parent =
             n.checked_sub(1).map_or_else(|| "null".to_owned(), |n| format!("\"{:08x}\"", entry_id(n)));
         let (role, text) = (["user", "assistant"][n % 2], words.text(&mut rng, 100));
+        // Every reply tells how long the conversation is, so nobody has to measure it again.
+        let usage = if n % 2 == 1 {
+            format!(
+                r#""stopReason":"stop","usage":{{"input":{},"output":150,"cacheRead":0,"cacheWrite":0,"totalTokens":{}}},"#,
+                n * 150,
+                n * 150 + 150
+            )
+        } else {
+            String::new()
+        };
         writeln!(
             out,
-            r#"{{"type":"message","id":"{:08x}","parentId":{parent},"timestamp":"{}","message":{{"role":"{role}","content":[{{"type":"text","text":"{text}"}}],"timestamp":{START}}}}}"#,
+            r#"{{"type":"message","id":"{:08x}","parentId":{parent},"timestamp":"{}","message":{{"role":"{role}","content":[{{"type":"text","text":"{text}"}}],{usage}"timestamp":{START}}}}}"#,
             entry_id(n),
             iso(START + n as u64 * 1000),
         )?;
@@ -113,6 +133,17 @@ fn serve() -> Result<(u16, Receiver<Came>)> {
 }
 
 fn answer(mut stream: TcpStream, came: &Sender<Came>) -> Result<()> {
+    // Told first: once the answer is out, the process may end and the request is asked for.
+    came.send(read_request(&stream)?)?;
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{ANSWER}",
+        ANSWER.len()
+    )?;
+    Ok(())
+}
+
+pub(super) fn read_request(stream: &TcpStream) -> Result<Came> {
     let mut reader = BufReader::new(stream.try_clone()?);
     reader.fill_buf()?;
     let first_byte = Instant::now();
@@ -130,12 +161,5 @@ fn answer(mut stream: TcpStream, came: &Sender<Came>) -> Result<()> {
     }
     std::io::copy(&mut reader.take(length), &mut std::io::sink())?;
     let whole = Instant::now();
-    // Told first: once the answer is out, the process may end and the request is asked for.
-    came.send(Came { first_byte, whole, bytes: length as usize })?;
-    write!(
-        stream,
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{ANSWER}",
-        ANSWER.len()
-    )?;
-    Ok(())
+    Ok(Came { first_byte, whole, bytes: length as usize })
 }

@@ -113,12 +113,12 @@ async fn a_gate_changes_label_and_instructions() {
         move first, summarize, label mine, about mine > Two was tried.
         ",
         expect![[r#"
-            before                        │ after                                                 │ the model would see
-            user: "one"                   │ user: "one"                                           │ system
-            assistant: "first"            │ assistant: "first"                                    │ user: one
-            user: "two"                   │ ├─ user: "two"                                        │ assistant: first
-            assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Two was tried.
-                                          │ └─ [its] [branch summary]: The user tried …  ← active
+            before                        │ after                                               │ the model would see
+            user: "one"                   │ user: "one"                                         │ system
+            assistant: "first"            │ assistant: "first"                                  │ user: one
+            user: "two"                   │ ├─ user: "two"                                      │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"                              │ branch: Two was tried.
+                                          │ └─ [its] [branch summary]: Two was tried.  ← active
 
             asked for a summary
               [User]: two

@@ -1,11 +1,13 @@
 //! Appending never changes what was sent before: in every protocol each request's messages begin with those of the request
-//! before it, whatever happened in between. Only a move (and, elsewhere, a context edit or a compaction) starts anew.
+//! before it, whatever happened in between. Only a move (and, elsewhere, a context edit or a compaction) starts anew. Another
+//! model has another cache: it begins with what it was sent itself. A new briefing changes the prompt and no message.
 //!
 //! Anthropic's cache markers move along the end; they are no part of what is cached.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use osier_agent::{Client, Command, Error};
+use osier_agent::{Answer, Briefing, Client, Command, Error, Parts, When};
 use osier_model::scripted::{Scripted, Turn};
 use osier_model::{Api, Failure, ModelInfo, Registry, Request, ThinkingLevel, body_of};
 use osier_store::MemoryStore;
@@ -27,6 +29,22 @@ enum Op {
     /// Another process goes on after this one died in the middle of a batch.
     Die,
     Move(usize),
+    /// What the model is told before the conversation changes, as when a file of instructions is edited.
+    Patch,
+    /// Something is said while the reply's calls run.
+    Steer(Vec<u8>),
+    /// Another model goes on, or the first one again.
+    Switch,
+}
+
+/// A briefing that was edited so many times.
+#[derive(Debug, Default)]
+struct Edited(AtomicUsize);
+
+impl Briefing for Edited {
+    fn sections(&self, _: i64) -> Vec<(String, String)> {
+        vec![("preamble".to_owned(), format!("Version {}.", self.0.load(Ordering::Relaxed)))]
+    }
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -40,6 +58,9 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (0u8..3).prop_map(Op::Mark),
         1 => Just(Op::Die),
         1 => (0usize..100).prop_map(Op::Move),
+        1 => Just(Op::Patch),
+        1 => reply().prop_map(Op::Steer),
+        1 => Just(Op::Switch),
     ]
 }
 
@@ -54,28 +75,39 @@ pub(crate) fn model(api: Api) -> Arc<ModelInfo> {
 /// A conversation that anything may happen to.
 struct Talk {
     script: Scripted,
-    model: Arc<ModelInfo>,
+    models: [Arc<ModelInfo>; 2],
+    briefing: Arc<Edited>,
     desk: Desk,
     /// Processes that died. They hang in a question and never write again.
     dead: Vec<Desk>,
     calls: usize,
-    /// How many requests had been sent when the leaf was moved.
+    /// How many requests had been sent when the leaf was moved, and when the briefing was edited.
     moves: Vec<usize>,
+    patches: Vec<usize>,
+}
+
+/// The agent of every process of a talk.
+fn put_in(parts: &mut Parts, script: &Scripted, models: &[Arc<ModelInfo>; 2], briefing: &Arc<Edited>) {
+    parts.model = Arc::new(script.clone());
+    parts.lookup = Arc::new(models.to_vec());
+    parts.default_model = models[0].clone();
+    parts.default_thinking = ThinkingLevel::Medium;
+    parts.briefing = briefing.clone();
+    parts.backtracking = true;
 }
 
 impl Talk {
     async fn new(api: Api) -> Talk {
-        let (script, model) = (Scripted::new([]), model(api));
-        let (answers, info) = (script.clone(), model.clone());
+        let (script, first, briefing) = (Scripted::new([]), model(api), Arc::new(Edited::default()));
+        let second = ModelInfo { id: "another".to_owned(), ..ModelInfo::clone(&first) };
+        let models = [first, Arc::new(second)];
         let desk = Desk::on(Arc::new(MemoryStore::default()), [], |parts| {
-            parts.model = Arc::new(answers);
-            parts.default_model = info;
-            parts.default_thinking = ThinkingLevel::Medium;
-            parts.backtracking = true;
+            put_in(parts, &script, &models, &briefing);
         })
         .await;
         desk.write("a.txt", "text\n");
-        Talk { script, model, desk, dead: Vec::new(), calls: 0, moves: Vec::new() }
+        let (moves, patches) = (Vec::new(), Vec::new());
+        Talk { script, models, briefing, desk, dead: Vec::new(), calls: 0, moves, patches }
     }
 
     /// A reply of these blocks, and whether it calls tools.
@@ -138,6 +170,16 @@ impl Talk {
                 self.desk.send(Command::Bash(command)).await;
             }
             Op::Mark(kind) => self.mark(*kind).await,
+            Op::Patch => {
+                self.briefing.0.fetch_add(1, Ordering::Relaxed);
+                self.patches.push(self.script.requests().len());
+            }
+            Op::Steer(blocks) => self.steer(blocks).await,
+            Op::Switch => {
+                let now = self.desk.worker.choice().await.unwrap().model.id.clone();
+                let other = self.models.iter().find(|model| model.id != now).unwrap();
+                self.desk.send(Command::SetModel(other.full_name())).await;
+            }
             Op::Die => self.die().await,
             Op::Move(to) => {
                 let tree = self.desk.session().tree();
@@ -165,17 +207,31 @@ impl Talk {
         }
     }
 
-    async fn die(&mut self) {
-        let (turn, _) = self.reply(&[2, 3]);
+    /// A reply that ends in a call which somebody has to be asked about.
+    fn asking(&mut self, blocks: &[u8]) -> Turn {
+        let turn = self.reply(blocks).0;
         self.calls += 1;
-        self.script.push(turn.call(format!("id {}", self.calls), "bash", &json!({ "command": "true" })));
+        turn.call(format!("id {}", self.calls), "bash", &json!({ "command": "true" }))
+    }
+
+    async fn steer(&mut self, blocks: &[u8]) {
+        let turn = self.asking(blocks);
+        self.script.push(turn);
+        self.script.push(Turn::reply("steered"));
+        let mut ear = self.desk.begin(Command::prompt("go")).await;
+        let (question, _) = ear.until_asked().await;
+        let text = "this way".to_owned();
+        self.desk.send(Command::Prompt { text, images: Vec::new(), when: When::Steer }).await;
+        self.desk.send(Command::Answer { question, answer: Answer::No(String::new()) }).await;
+        ear.end().await;
+    }
+
+    async fn die(&mut self) {
+        let turn = self.asking(&[2, 3]);
+        self.script.push(turn);
         self.desk.begin(Command::prompt("go")).await.until_asked().await;
-        let (answers, info) = (self.script.clone(), self.model.clone());
         let again = Desk::open(self.desk.store.clone(), self.desk.folder.clone(), [], |parts| {
-            parts.model = Arc::new(answers);
-            parts.default_model = info;
-            parts.default_thinking = ThinkingLevel::Medium;
-            parts.backtracking = true;
+            put_in(parts, &self.script, &self.models, &self.briefing);
         })
         .await;
         self.dead.push(std::mem::replace(&mut self.desk, again));
@@ -191,8 +247,11 @@ fn sent(request: &Request) -> (Vec<Value>, Value) {
         _ => ("messages", "system"),
     };
     unmark(&mut body);
-    let messages = body[list].take().as_array().unwrap().clone();
-    (messages, json!([body[before].take(), body["tools"].take()]))
+    let mut messages = body[list].take().as_array().unwrap().clone();
+    let is_prompt = |message: &Value| message["role"] == "system" || message["role"] == "developer";
+    let prompt =
+        if messages.first().is_some_and(is_prompt) { messages.remove(0) } else { body[before].take() };
+    (messages, json!([prompt, body["tools"].take()]))
 }
 
 fn unmark(value: &mut Value) {
@@ -215,13 +274,18 @@ fn check(api: Api, ops: &[Op]) -> Result<usize, TestCaseError> {
         }
         let requests = talk.script.requests();
         let bodies: Vec<_> = requests.iter().map(sent).collect();
-        for (at, pair) in bodies.windows(2).enumerate() {
-            let [(old, before), (new, now)] = pair else { unreachable!("windows of two") };
-            if !talk.moves.contains(&(at + 1)) {
-                prop_assert!(new.len() >= old.len(), "request {} is shorter", at + 1);
-                prop_assert_eq!(&new[..old.len()], &old[..], "request {} begins differently", at + 1);
+        for (at, (new, now)) in bodies.iter().enumerate() {
+            let same = |earlier: &usize| requests[*earlier].model.id == requests[at].model.id;
+            let Some(last) = (0..at).rev().find(same) else { continue };
+            let (old, before) = &bodies[last];
+            let between = |happened: &[usize]| happened.iter().any(|sent| (last + 1..=at).contains(sent));
+            if !between(&talk.moves) {
+                prop_assert!(new.len() >= old.len(), "request {} is shorter", at);
+                prop_assert_eq!(&new[..old.len()], &old[..], "request {} begins differently", at);
             }
-            prop_assert_eq!(before, now, "prompt and tools of request {}", at + 1);
+            if !between(&talk.patches) {
+                prop_assert_eq!(before, now, "prompt and tools of request {}", at);
+            }
         }
         Ok(bodies.len())
     })
@@ -249,6 +313,12 @@ fn the_property_is_about_many_requests() {
         Op::Stop(vec![3]),
         Op::Die,
         Op::Say(vec![vec![2]]),
+        Op::Patch,
+        Op::Steer(vec![2, 3]),
+        Op::Switch,
+        Op::Say(vec![vec![0, 2]]),
+        Op::Switch,
+        Op::Say(vec![vec![2]]),
     ];
-    assert_eq!(check(Api::AnthropicMessages, &all).unwrap(), 8);
+    assert_eq!(check(Api::AnthropicMessages, &all).unwrap(), 12);
 }

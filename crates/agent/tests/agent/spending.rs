@@ -48,6 +48,29 @@ async fn summaries_count_for_the_model_that_wrote_them() {
 }
 
 #[tokio::test]
+async fn what_a_summary_took_that_came_to_nothing_is_counted_and_changes_nothing_else() {
+    let scene = "say one > first\n say two > second";
+    let mut stage = Stage::set(Props::default(), scene).await;
+    let (before, seen) = (stage.desk.worker.cursor().place(), stage.seen().await);
+    stage.play("move first, summarize > Half a #700 !cut\n move first, summarize > Nothing !fail").await;
+    let tree = stage.session().tree();
+    assert!(tree.same_place(stage.desk.worker.cursor().place(), before));
+    assert_eq!(stage.seen().await, seen);
+    assert_eq!(stage.told.len(), 2, "{:?}", stage.told);
+    let lines = stage.script().await.lines;
+    let last: Value = serde_json::from_slice(lines.last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["type"], &last["kind"], &last["model"]),
+        (&"usage".into(), &"summary".into(), &"scripted".into())
+    );
+    let report = usage(&stage).await;
+    assert_eq!((report.session.input, report.path.input), (700, 700));
+    assert_eq!(lines.iter().filter(|line| line.starts_with(b"{\"type\":\"usage\"")).count(), 1);
+    stage.play("move first, summarize > Two was tried. #50").await;
+    assert_eq!(usage(&stage).await.session.input, 750);
+}
+
+#[tokio::test]
 async fn a_long_branch_is_told_from_its_end_as_far_as_the_window_allows() {
     let props = Props { summary_model: writer(8192, 4096), ..Props::default() };
     let mut stage = Stage::set(props, "say one > first").await;

@@ -14,12 +14,12 @@ async fn the_summary_stands_at_the_new_place() {
         move first, summarize > Two was tried.
         ",
         expect![[r#"
-            before                        │ after                                                 │ the model would see
-            user: "one"                   │ user: "one"                                           │ system
-            assistant: "first"            │ assistant: "first"                                    │ user: one
-            user: "two"                   │ ├─ user: "two"                                        │ assistant: first
-            assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Two was tried.
-                                          │ └─ [branch summary]: The user tried anothe…  ← active
+            before                        │ after                                         │ the model would see
+            user: "one"                   │ user: "one"                                   │ system
+            assistant: "first"            │ assistant: "first"                            │ user: one
+            user: "two"                   │ ├─ user: "two"                                │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"                        │ branch: Two was tried.
+                                          │ └─ [branch summary]: Two was tried.  ← active
 
             asked for a summary
               [User]: two
@@ -40,14 +40,14 @@ async fn what_returns_to_the_editor_is_not_summarized() {
         move two, summarize > Three was tried.
         ",
         expect![[r#"
-            before                       │ after                                                 │ the model would see
-            user: "one"                  │ user: "one"                                           │ system
-            assistant: "first"           │ assistant: "first"                                    │ user: one
-            user: "two"                  │ ├─ user: "two"                                        │ assistant: first
-            assistant: "second"          │ │  assistant: "second"                                │ branch: Three was tried.
+            before                       │ after                                           │ the model would see
+            user: "one"                  │ user: "one"                                     │ system
+            assistant: "first"           │ assistant: "first"                              │ user: one
+            user: "two"                  │ ├─ user: "two"                                  │ assistant: first
+            assistant: "second"          │ │  assistant: "second"                          │ branch: Three was tried.
             user: "three"                │ │  user: "three"
             assistant: "third"  ← active │ │  assistant: "third"
-                                         │ └─ [branch summary]: The user tried anothe…  ← active
+                                         │ └─ [branch summary]: Three was tried.  ← active
 
             asked for a summary
               [Assistant]: second
@@ -79,7 +79,7 @@ async fn results_that_are_landed_on_are_not_summarized() {
             user: "two"                   │ │  user: "two"                                        │ branch: Something was written. <modified-f…
             [write: c.txt]                │ │  [write: c.txt]
             assistant: "second"  ← active │ │  assistant: "second"
-                                          │ └─ [branch summary]: The user tried anothe…  ← active
+                                          │ └─ [branch summary]: Something was written…  ← active
 
             asked for a summary
               [Assistant]: both read
@@ -102,12 +102,12 @@ async fn before_everything_the_whole_path_is_summarized() {
         say three > third
         ",
         expect![[r#"
-            before                        │ after                                       │ the model would see
-            user: "one"                   │ user: "one"                                 │ branch: All of it.
-            assistant: "first"            │    assistant: "first"                       │ system
-            user: "two"                   │    user: "two"                              │ user: three
-            assistant: "second"  ← active │    assistant: "second"                      │ assistant: third
-                                          │ [branch summary]: The user tried another b…
+            before                        │ after                           │ the model would see
+            user: "one"                   │ user: "one"                     │ branch: All of it.
+            assistant: "first"            │    assistant: "first"           │ system
+            user: "two"                   │    user: "two"                  │ user: three
+            assistant: "second"  ← active │    assistant: "second"          │ assistant: third
+                                          │ [branch summary]: All of it.
                                           │    user: "three"
                                           │    assistant: "third"  ← active
 
@@ -131,12 +131,12 @@ async fn the_users_instructions_are_added() {
         move first, summarize, about names of files > Names.
         ",
         expect![[r#"
-            before                        │ after                                                 │ the model would see
-            user: "one"                   │ user: "one"                                           │ system
-            assistant: "first"            │ assistant: "first"                                    │ user: one
-            user: "two"                   │ ├─ user: "two"                                        │ assistant: first
-            assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Names.
-                                          │ └─ [branch summary]: The user tried anothe…  ← active
+            before                        │ after                                 │ the model would see
+            user: "one"                   │ user: "one"                           │ system
+            assistant: "first"            │ assistant: "first"                    │ user: one
+            user: "two"                   │ ├─ user: "two"                        │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"                │ branch: Names.
+                                          │ └─ [branch summary]: Names.  ← active
 
             asked for a summary
               [User]: two
@@ -157,12 +157,12 @@ async fn the_users_instructions_replace_the_form() {
         move first, summarize, only In one word please. > Word.
         ",
         expect![[r#"
-            before                        │ after                                                 │ the model would see
-            user: "one"                   │ user: "one"                                           │ system
-            assistant: "first"            │ assistant: "first"                                    │ user: one
-            user: "two"                   │ ├─ user: "two"                                        │ assistant: first
-            assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Word.
-                                          │ └─ [branch summary]: The user tried anothe…  ← active
+            before                        │ after                                │ the model would see
+            user: "one"                   │ user: "one"                          │ system
+            assistant: "first"            │ assistant: "first"                   │ user: one
+            user: "two"                   │ ├─ user: "two"                       │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"               │ branch: Word.
+                                          │ └─ [branch summary]: Word.  ← active
 
             asked for a summary
               [User]: two
@@ -188,7 +188,7 @@ async fn a_label_goes_on_the_summary() {
             assistant: "first"            │ assistant: "first"                                    │ user: one
             user: "two"                   │ ├─ user: "two"                                        │ assistant: first
             assistant: "second"  ← active │ │  assistant: "second"                                │ branch: Two was tried.
-                                          │ └─ [tried] [branch summary]: The user trie…  ← active
+                                          │ └─ [tried] [branch summary]: Two was tried…  ← active
 
             asked for a summary
               [User]: two
@@ -252,13 +252,13 @@ async fn a_branch_beside_is_summarized_from_where_both_part() {
         move second, summarize > Three was tried.
         ",
         expect![[r#"
-            before                          │ after                                                 │ the model would see
-            user: "common"                  │ user: "common"                                        │ system
-            assistant: "shared"             │ assistant: "shared"                                   │ user: common
-            ├─ user: "two"                  │ ├─ user: "two"                                        │ assistant: shared
-            │  assistant: "second"          │ │  assistant: "second"                                │ user: two
-            └─ user: "three"                │ │  [branch summary]: The user tried anothe…  ← active │ assistant: second
-               assistant: "third"  ← active │ └─ user: "three"                                      │ branch: Three was tried.
+            before                          │ after                                           │ the model would see
+            user: "common"                  │ user: "common"                                  │ system
+            assistant: "shared"             │ assistant: "shared"                             │ user: common
+            ├─ user: "two"                  │ ├─ user: "two"                                  │ assistant: shared
+            │  assistant: "second"          │ │  assistant: "second"                          │ user: two
+            └─ user: "three"                │ │  [branch summary]: Three was tried.  ← active │ assistant: second
+               assistant: "third"  ← active │ └─ user: "three"                                │ branch: Three was tried.
                                             │    assistant: "third"
 
             asked for a summary
@@ -288,11 +288,11 @@ async fn files_of_the_branch_and_of_summaries_in_it_are_carried_along() {
             │  [read: a.txt]                            │    │  [read: a.txt]
             │  [write: c.txt]                           │    │  [write: c.txt]
             │  assistant: "second"                      │    │  assistant: "second"
-            └─ [branch summary]: The user tried anothe… │    └─ [branch summary]: The user tried ano…
+            └─ [branch summary]: Two was tried. <read-… │    └─ [branch summary]: Two was tried. <re…
                user: "three"                            │       user: "three"
                [read: b.txt]                            │       [read: b.txt]
                assistant: "third"  ← active             │       assistant: "third"
-                                                        │ [branch summary]: The user tried another b…  ← active
+                                                        │ [branch summary]: Both were tried. <read-f…  ← active
 
             asked for a summary
               [Assistant]: first
@@ -331,17 +331,17 @@ async fn a_compaction_in_the_branch_stands_for_what_it_hides() {
         move first, summarize > A compacted branch.
         ",
         expect![[r#"
-            before                                      │ after                                                 │ the model would see
-            user: "one"                                 │ user: "one"                                           │ system
-            assistant: "first"                          │ assistant: "first"                                    │ user: one
-            user: "two, which is a rather long questio… │ ├─ user: "two, which is a rather long ques…           │ assistant: first
-            assistant: "second, an answer as long as t… │ │  assistant: "second, an answer as long a…           │ branch: A compacted branch.
+            before                                      │ after                                              │ the model would see
+            user: "one"                                 │ user: "one"                                        │ system
+            assistant: "first"                          │ assistant: "first"                                 │ user: one
+            user: "two, which is a rather long questio… │ ├─ user: "two, which is a rather long ques…        │ assistant: first
+            assistant: "second, an answer as long as t… │ │  assistant: "second, an answer as long a…        │ branch: A compacted branch.
             user: "three, again a question that takes … │ │  user: "three, again a question that tak…
             assistant: "third, with as many words in i… │ │  assistant: "third, with as many words i…
             [compaction: 2k tokens]                     │ │  [compaction: 2k tokens]
             user: "four"                                │ │  user: "four"
             assistant: "fourth"  ← active               │ │  assistant: "fourth"
-                                                        │ └─ [branch summary]: The user tried anothe…  ← active
+                                                        │ └─ [branch summary]: A compacted branch.  ← active
 
             asked for a summary
               [User]: The conversation up to here is told by this summary:
@@ -369,15 +369,15 @@ async fn what_only_the_compaction_of_the_common_part_hides_is_not_told() {
         move second, summarize > Three was tried.
         ",
         expect![[r#"
-            before                                      │ after                                                 │ the model would see
-            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio…           │ system
-            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th…           │ user: one, which is a rather long question…
-            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma…           │ assistant: first, an answer as long as the…
-            assistant: "second, with as many words in … │ assistant: "second, with as many words in …           │ user: two, again a question that takes man…
-            [compaction: 1k tokens]                     │ ├─ [compaction: 1k tokens]                            │ assistant: second, with as many words in i…
-            user: "three"                               │ │  user: "three"                                      │ branch: Three was tried.
+            before                                      │ after                                           │ the model would see
+            user: "one, which is a rather long questio… │ user: "one, which is a rather long questio…     │ system
+            assistant: "first, an answer as long as th… │ assistant: "first, an answer as long as th…     │ user: one, which is a rather long question…
+            user: "two, again a question that takes ma… │ user: "two, again a question that takes ma…     │ assistant: first, an answer as long as the…
+            assistant: "second, with as many words in … │ assistant: "second, with as many words in …     │ user: two, again a question that takes man…
+            [compaction: 1k tokens]                     │ ├─ [compaction: 1k tokens]                      │ assistant: second, with as many words in i…
+            user: "three"                               │ │  user: "three"                                │ branch: Three was tried.
             assistant: "third"  ← active                │ │  assistant: "third"
-                                                        │ └─ [branch summary]: The user tried anothe…  ← active
+                                                        │ └─ [branch summary]: Three was tried.  ← active
 
             asked for a summary
               [User]: three
@@ -533,12 +533,12 @@ async fn undo_takes_back_a_move_with_its_summary_and_redo_returns() {
         undo
         ",
         expect![[r#"
-            before                        │ after                                       │ the model would see
-            user: "one"                   │ user: "one"                                 │ system
-            assistant: "first"            │ assistant: "first"                          │ user: one
-            user: "two"                   │ ├─ user: "two"                              │ assistant: first
-            assistant: "second"  ← active │ │  assistant: "second"  ← active            │ user: two
-                                          │ └─ [branch summary]: The user tried anothe… │ assistant: second
+            before                        │ after                               │ the model would see
+            user: "one"                   │ user: "one"                         │ system
+            assistant: "first"            │ assistant: "first"                  │ user: one
+            user: "two"                   │ ├─ user: "two"                      │ assistant: first
+            assistant: "second"  ← active │ │  assistant: "second"  ← active    │ user: two
+                                          │ └─ [branch summary]: Two was tried. │ assistant: second
 
             asked for a summary
               [User]: two
@@ -561,14 +561,14 @@ async fn redo_stands_below_the_summary_again() {
         say three > third
         ",
         expect![[r#"
-            before                                                │ after                                       │ the model would see
-            user: "one"                                           │ user: "one"                                 │ system
-            assistant: "first"                                    │ assistant: "first"                          │ user: one
-            ├─ user: "two"                                        │ ├─ user: "two"                              │ assistant: first
-            │  assistant: "second"                                │ │  assistant: "second"                      │ branch: Two was tried.
-            └─ [branch summary]: The user tried anothe…  ← active │ └─ [branch summary]: The user tried anothe… │ user: three
-                                                                  │    user: "three"                            │ assistant: third
-                                                                  │    assistant: "third"  ← active
+            before                                        │ after                               │ the model would see
+            user: "one"                                   │ user: "one"                         │ system
+            assistant: "first"                            │ assistant: "first"                  │ user: one
+            ├─ user: "two"                                │ ├─ user: "two"                      │ assistant: first
+            │  assistant: "second"                        │ │  assistant: "second"              │ branch: Two was tried.
+            └─ [branch summary]: Two was tried.  ← active │ └─ [branch summary]: Two was tried. │ user: three
+                                                          │    user: "three"                    │ assistant: third
+                                                          │    assistant: "third"  ← active
         "#]],
     )
     .await;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use futures_util::StreamExt;
 use osier_agent::{Client, Command, Error, Finished, Reply, When};
 use osier_model::scripted::{Scripted, Turn};
 use osier_model::{
@@ -205,4 +206,30 @@ async fn a_turn_that_breaks_down_is_told_and_can_be_resumed() {
     assert!(error.unwrap().starts_with("the turn broke down"));
     assert_eq!(desk.run(Command::Resume).await, Finished::Done);
     assert_eq!(desk.path().await[2..], ["user: \"a\"", "assistant: \"better now\""]);
+}
+
+/// Breaks the rule that every stream ends with a message or a failure.
+#[derive(Debug)]
+struct Endless(Scripted);
+
+impl Model for Endless {
+    fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas {
+        let deltas = self.0.stream(request, cancel);
+        Box::pin(deltas.filter(|delta| std::future::ready(!delta.is_end())))
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_without_an_end_is_a_failure_and_what_was_said_is_kept() {
+    let desk = Desk::with([], |parts| {
+        let scripted = Scripted::new([Turn::reply("Half a sent"), Turn::reply("never asked")]);
+        parts.model = Arc::new(Endless(scripted));
+    })
+    .await;
+    let (finished, error) = desk.begin(Command::prompt("hi")).await.end().await;
+    assert_eq!(finished, Some(Finished::Failed));
+    assert_eq!(error.unwrap(), "scripted broke off in the middle of the reply: its stream just ended");
+    assert_eq!(desk.path().await[2..], ["user: \"hi\"", "assistant: \"Half a sent\""]);
+    let stored = desk.messages().await.pop().unwrap();
+    assert_eq!(stored["stopReason"], "error");
 }

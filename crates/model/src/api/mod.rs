@@ -8,7 +8,7 @@ mod openai_completions;
 mod openai_responses;
 mod refusal;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::message::StopReason;
@@ -24,7 +24,24 @@ pub(crate) struct Call {
     /// Below the provider's base URL.
     pub(crate) path: String,
     pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) body: Value,
+    pub(crate) body: Body,
+}
+
+/// A JSON object to post.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Fields(Map<String, Value>),
+    /// Written already.
+    Text(String),
+}
+
+impl Body {
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Body::Fields(fields) => Value::Object(fields).to_string(),
+            Body::Text(text) => text,
+        }
+    }
 }
 
 /// Whether a reader waits for more.

@@ -8,14 +8,14 @@ use crate::request::ModelInfo;
 /// Why a name means no model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    #[error("no model {name}{}; `osier models` lists what there is", did_you_mean(nearest))]
+    #[error("no model {name}; {}`osier models` lists what there is", did_you_mean(nearest))]
     Unknown { name: String, nearest: Vec<String> },
     #[error("{name} can mean {}; say which", candidates.join(" or "))]
     Ambiguous { name: String, candidates: Vec<String> },
 }
 
 fn did_you_mean(nearest: &[String]) -> String {
-    if nearest.is_empty() { String::new() } else { format!("; did you mean {}?", nearest.join(" or ")) }
+    if nearest.is_empty() { String::new() } else { format!("did you mean {}? ", nearest.join(" or ")) }
 }
 
 pub(super) fn find(registry: &Registry, name: &str) -> Result<Arc<ModelInfo>, LookupError> {
@@ -63,14 +63,24 @@ fn letters(name: &str) -> String {
 }
 
 fn nearest(registry: &Registry, name: &str) -> Vec<String> {
+    let name = name.to_lowercase();
+    let id = name.rsplit('/').next().unwrap_or_default();
     let likeness = |model: &ModelInfo| {
-        let full = strsim::jaro_winkler(name, &model.full_name());
-        full.max(strsim::jaro_winkler(name, &model.id)).max(if model.id.contains(name) { 0.9 } else { 0.0 })
+        let full = strsim::jaro_winkler(&name, &model.full_name());
+        let whole = full.max(strsim::jaro_winkler(id, &model.id));
+        whole.max(if model.id.contains(id) { 0.9 } else { a_word(id, &model.id) })
     };
     let mut near: Vec<(f64, String)> =
         registry.models.iter().map(|model| (likeness(model), model.full_name())).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
     near.into_iter().filter(|(likeness, _)| *likeness > 0.75).map(|(_, name)| name).take(3).collect()
+}
+
+/// How much a name is like one word of an id: people say `opus` for a model that is called much longer. Numbers are no words.
+fn a_word(name: &str, id: &str) -> f64 {
+    let words = id.split(['-', '/', ':', '.', '_', ' ']).filter(|word| word.len() >= 4);
+    let likeness = words.map(|word| strsim::jaro_winkler(name, word)).fold(0.0, f64::max);
+    if likeness > 0.85 { 0.95 * likeness } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -100,10 +110,17 @@ mod tests {
     fn slips_get_suggestions() {
         assert_eq!(
             find("anthropic/claude-opus-5.5").unwrap_err(),
-            "no model anthropic/claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5?; `osier models` lists what there is"
+            "no model anthropic/claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists what there is"
         );
         assert!(find("claude-opus-55").unwrap_err().contains("did you mean anthropic/claude-opus-5-5"));
         assert_eq!(find("zzz"), Err("no model zzz; `osier models` lists what there is".to_owned()));
         assert!(find("offline/other").is_err());
+        for (slip, meant) in [("opuss", "opus-5-5"), ("sonett", "sonnet-5-5"), ("Haikku", "haiku-5-5")] {
+            let told = find(slip).unwrap_err();
+            assert!(
+                told.starts_with(&format!("no model {slip}; did you mean anthropic/claude-{meant}")),
+                "{told}"
+            );
+        }
     }
 }

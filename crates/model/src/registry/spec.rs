@@ -51,6 +51,9 @@ pub struct ModelSpec {
     pub images: Option<bool>,
     pub thinking: Option<ThinkingSpec>,
     pub compat: CompatSpec,
+    /// The user set the limit of output.
+    #[serde(skip)]
+    pub is_limited: bool,
     #[serde(flatten)]
     pub unknown: BTreeMap<String, toml::Value>,
 }
@@ -88,7 +91,7 @@ const MODEL_KEYS: &[&str] =
     &["id", "name", "api", "context_window", "max_output", "price", "tools", "images", "thinking", "compat"];
 
 impl ProviderSpec {
-    /// This with what `over` says on top. Models of the same id are one model.
+    /// This with what the user says in `over` on top. Models of the same id are one model.
     pub(super) fn with(mut self, over: ProviderSpec) -> ProviderSpec {
         let names_a_key =
             over.api_key_env.is_some() || over.api_key_command.is_some() || over.api_key_file.is_some();
@@ -98,7 +101,8 @@ impl ProviderSpec {
             self.api_key_file = over.api_key_file;
         }
         self.headers.extend(over.headers);
-        for model in over.models {
+        for mut model in over.models {
+            model.is_limited = model.max_output.is_some();
             match self.models.iter_mut().find(|known| known.id == model.id) {
                 Some(known) => *known = std::mem::take(known).with(model),
                 None => self.models.push(model),
@@ -183,6 +187,7 @@ impl ModelSpec {
             images: over.images.or(self.images),
             thinking: over.thinking.or(self.thinking),
             compat: merged(self.compat, over.compat),
+            is_limited: self.is_limited || over.is_limited,
             unknown: BTreeMap::new(),
         }
     }
@@ -198,6 +203,7 @@ impl ModelSpec {
             api,
             context_window,
             max_output: self.max_output.unwrap_or_else(|| 16_384.min(context_window / 2)).min(context_window),
+            limits_output: self.is_limited,
             price: self.price.clone().unwrap_or_default(),
             tools: self.tools.unwrap_or(true),
             images: self.images.unwrap_or(false),

@@ -52,7 +52,7 @@ impl Exchange {
             return Err(not_configured(format!("{} has no wire protocol", request.model.full_name())));
         };
         let headers = headers(provider, key, request.model.api, &call.headers).map_err(not_configured)?;
-        let body = call.body.to_string();
+        let body = call.body.into_text();
         let was_long = body.len() as u64 / 4 > request.model.context_window / 2;
         let client = net.client(&provider.base_url).map_err(|error| network(provider, error))?;
         let sending = client.post(provider.url(&call.path)).headers(headers).body(body).send();

@@ -88,6 +88,13 @@ async fn a_compaction_says_what_was_wanted_done_decided_and_broken() {
 }
 
 #[tokio::test]
+async fn without_a_request_the_goal_is_what_the_assistant_set_out_to_do() {
+    let left = "<conversation>\n[Assistant]: I will search for the willow.\n\n[Assistant]: It stands by the river.\n</conversation>\n\nWrite a summary.";
+    let summary = summary(left).await;
+    assert!(summary.starts_with("## Goal\n- I will search for the willow.\n"), "{summary}");
+}
+
+#[tokio::test]
 async fn an_earlier_summary_is_carried_on() {
     let first = summary(CONVERSATION).await;
     let second = "<conversation>\n[User]: Now make the empty test pass and document parse().\n\n[Assistant]: Added docs to parse().\n</conversation>\n\n<previous-summary>\n".to_owned()

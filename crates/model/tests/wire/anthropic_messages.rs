@@ -107,7 +107,7 @@ data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}
     expect![[r#"
         start x -
         usage in 3 out 0 read 0 write 0 thought 0 cost 0.0000030
-        0 call ls call_1
+        0 call ls call_efa51ec8_1
         0   {"path":"."}
         0 end
         done ToolUse

@@ -270,6 +270,29 @@ fn caches_can_be_switched_off() {
 }
 
 #[test]
+fn a_limit_of_output_is_named_where_the_user_set_one_or_the_api_wants_one() {
+    let named = |max_output: &str| {
+        APIS.map(|api| {
+            let settings = format!(
+                "[p]\napi = \"{}\"\nbase_url = \"http://x\"\n[[p.models]]\nid = \"m\"\n{max_output}",
+                api.name()
+            );
+            let model = Registry::new(toml::from_str(&settings).unwrap()).find("p/m").unwrap();
+            let body = body_of(&Request::new(model, vec![Message::user("hi")])).unwrap();
+            let names = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+            let plain = names.iter().find_map(|name| body.get(*name).map(|limit| format!("{name} {limit}")));
+            let google = &body["generationConfig"]["maxOutputTokens"];
+            plain.unwrap_or_else(|| format!("{google}"))
+        })
+    };
+    assert_eq!(named(""), ["max_tokens 16384", "null", "null", "null"]);
+    assert_eq!(
+        named("max_output = 2000"),
+        ["max_tokens 2000", "max_tokens 2000", "max_output_tokens 2000", "2000"]
+    );
+}
+
+#[test]
 fn bound_thoughts_are_left_out_where_thinking_is_off() {
     let thoughts = |name: &str| {
         let request = Request { thinking: ThinkingLevel::Off, ..full(listed(name)) };

@@ -20,7 +20,7 @@ async fn thoughts_text_and_two_calls_at_once() {
         1 text
         1   我来读 |both.
         1 end
-        2 call read call_1
+        2 call read call_efa51ec8_1
         2   {"path":"a"}
         2 end signed CsgB
         3 call read given

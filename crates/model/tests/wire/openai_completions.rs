@@ -69,9 +69,9 @@ async fn ollama_whole_calls_without_numbers_and_the_wrong_reason() {
         0 thinking
         0   Which file?
         0 end signed reasoning
-        1 call read call_1
+        1 call read call_efa51ec8_1
         1   {"path":"a"}
-        2 call ls call_2
+        2 call ls call_efa51ec8_2
         2   {"path":"."}
         1 end
         2 end

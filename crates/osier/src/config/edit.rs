@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
-use super::key_of;
 use super::rows::without_secrets;
+use super::{key_of, names};
 use crate::failure::usage;
 use crate::home::Home;
 use crate::layout::plain;
@@ -20,6 +20,20 @@ use crate::settings::{Owner, dotted};
 use crate::trust;
 
 pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<ExitCode> {
+    let (path, shown) = write_down(name, text, home)?;
+    let mut out = Out::new();
+    match json {
+        true => out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?,
+        false => out.line(&plain(&format!("{} = {shown}", dotted(&path))))?,
+    }
+    for text in afterthoughts(&path, home)? {
+        remark(&format!("osier: {text}"));
+    }
+    out.done()
+}
+
+/// Puts a value into the file. Gives the key, and the value as it may be shown.
+pub(super) fn write_down(name: &str, text: &str, home: &Home) -> Result<(Vec<String>, String)> {
     let (path, key) = key_of(name)?;
     let kind = key.kind;
     let Some(value) = kind.read(text) else {
@@ -27,9 +41,13 @@ pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<Exi
     };
     let value: Value =
         value.to_string().parse().with_context(|| format!("cannot write {} down", dotted(&path)))?;
+    names::check(key.name, &value, home)?;
     let shown = match value.as_str() {
         _ if key.reach == Reach::Secret => "(set)".to_owned(),
         Some(url) if key.name.ends_with(".base_url") => Value::from(without_secrets(url)).to_string(),
+        Some(url) if key.name.ends_with(".url") => {
+            Value::from(osier_store_mysql::without_password(url)).to_string()
+        }
         _ => value.to_string(),
     };
     let (head, mut document) = open(home)?;
@@ -39,27 +57,27 @@ pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<Exi
     })?;
     put(table, last, value);
     save(&head, &document, home)?;
-    let mut out = Out::new();
-    match json {
-        true => out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?,
-        false => out.line(&plain(&format!("{} = {shown}", dotted(&path))))?,
-    }
-    afterthoughts(&path, home)?;
-    out.done()
+    Ok((path, shown))
 }
 
 pub(super) fn unset(name: &str, json: bool, home: &Home) -> Result<ExitCode> {
+    let path = take_out(name, home)?;
+    let mut out = Out::new();
+    if json {
+        out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?;
+    }
+    out.done()
+}
+
+/// Takes a key out of the file.
+pub(super) fn take_out(name: &str, home: &Home) -> Result<Vec<String>> {
     let (path, _) = key_of(name)?;
     let (head, mut document) = open(home)?;
     if !remove(document.as_item_mut(), &path) {
         bail!("{} is not set in {}", dotted(&path), home.shown(&home.config_file()));
     }
     save(&head, &document, home)?;
-    let mut out = Out::new();
-    if json {
-        out.json(&json!({ "key": dotted(&path), "file": home.config_file().to_string_lossy() }))?;
-    }
-    out.done()
+    Ok(path)
 }
 
 /// Takes a key out, and tables that are empty then. Tells whether it was there.
@@ -132,19 +150,13 @@ fn save(head: &str, document: &DocumentMut, home: &Home) -> Result<()> {
 }
 
 /// Somebody who changes a setting should not have to wonder why nothing changed.
-fn afterthoughts(path: &[String], home: &Home) -> Result<()> {
+pub(super) fn afterthoughts(path: &[String], home: &Home) -> Result<Vec<String>> {
     let home = home.again()?;
     let sets = home.settings.layers.sets();
-    if let Some(set) = sets.iter().find(|set| set.path == path && set.owner == Owner::Project) {
-        remark(&format!("osier: here {}:{} counts over it", home.shown(&set.file), set.line));
-    }
+    let over = sets.iter().find(|set| set.path == path && set.owner == Owner::Project);
+    let over = over.map(|set| format!("here {}:{} counts over it", home.shown(&set.file), set.line));
+    let mut thoughts: Vec<String> = over.into_iter().collect();
     let registry = home.registry();
-    for problem in registry.problems() {
-        remark(&format!("osier: {problem}"));
-    }
-    let model = home.settings.model.as_ref().filter(|_| path == ["model"]);
-    if let Some(Err(error)) = model.map(|model| registry.find(model)) {
-        remark(&format!("osier: {error}"));
-    }
-    Ok(())
+    thoughts.extend(registry.problems().iter().map(ToString::to_string));
+    Ok(thoughts)
 }

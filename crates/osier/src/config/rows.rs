@@ -86,7 +86,11 @@ fn of_set(set: &Set) -> Row {
             Owner::User => From::User { file, line },
             Owner::Project => From::Project { file, line },
         },
-        provider: set.path.get(1).filter(|_| set.path[0] == "providers").cloned(),
+        provider: set
+            .path
+            .get(1)
+            .filter(|_| set.key.name.contains(NAME))
+            .map(|name| format!("{}.{name}", set.path[0])),
     }
 }
 
@@ -125,8 +129,9 @@ fn shown(key: &Key, value: &toml::Value) -> Value {
     if key.reach == Reach::Secret {
         return Value::Null;
     }
-    match (key.name.ends_with(".base_url"), value.as_str()) {
-        (true, Some(url)) => json!(without_secrets(url)),
+    match value.as_str() {
+        Some(url) if key.name.ends_with(".base_url") => json!(without_secrets(url)),
+        Some(url) if key.name.ends_with(".url") => json!(osier_store_mysql::without_password(url)),
         _ => json!(value),
     }
 }

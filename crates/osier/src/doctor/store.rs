@@ -5,12 +5,14 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use osier_store::{Filter, Store};
+use osier_store::Filter;
+use osier_store::file::NAME;
 use rustix::fs::{Access, access};
 
 use super::Check;
 use crate::home::Home;
 use crate::layout::count;
+use crate::stores::Shelf;
 
 const AREA: &str = "store";
 const MEGABYTE: u64 = 1 << 20;
@@ -25,18 +27,25 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
     for name in ["", "sessions", "cache"] {
         checks.extend(mode(&folder.join(name), home));
     }
-    checks.push(sessions(home).await);
+    for shelf in &home.shelves {
+        checks.push(sessions(shelf).await);
+    }
     checks
 }
 
 fn not_yet(home: &Home) -> Check {
     let shown = home.shown(&home.folder);
     let parent = home.folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
-    if parent.is_dir() && access(parent, Access::WRITE_OK).is_ok() {
-        return Check::ok(AREA, format!("{shown} is made with the first session"));
+    // Only trying tells: modes say nothing of file systems that hold no files of anybody's.
+    let trial = parent.join(format!(".osier-doctor-{}", std::process::id()));
+    match fs::create_dir(&trial).and_then(|()| fs::remove_dir(&trial)) {
+        Ok(()) => Check::ok(AREA, format!("{shown} is made with the first session")),
+        Err(error) => Check::fail(
+            AREA,
+            format!("{shown} cannot be made in {}: {error}", home.shown(parent)),
+            "set OSIER_HOME to a folder you can write to",
+        ),
     }
-    let said = format!("{shown} cannot be made in {}", home.shown(parent));
-    Check::fail(AREA, said, "set OSIER_HOME to a folder you can write to")
 }
 
 /// Appends to a file under a lock, as sessions do, and sees that nobody else could have.
@@ -108,19 +117,25 @@ fn mode(path: &Path, home: &Home) -> Option<Check> {
     })
 }
 
-async fn sessions(home: &Home) -> Check {
-    match home.store().list(&Filter::default()).await {
+/// Whether the sessions of one store can be listed. Of a database one card is asked for: it may hold very many.
+async fn sessions(shelf: &Shelf) -> Check {
+    let files = matches!(shelf, Shelf::Files { .. });
+    let filter = Filter { limit: (!files).then_some(1), ..Filter::default() };
+    let place = if shelf.name() == NAME { String::new() } else { format!("store {}: ", shelf.name()) };
+    match shelf.store().list(&filter).await {
+        Err(error) if !files => Check::fail(AREA, error.to_string(), "docs/stores.md tells more"),
         Err(error) => Check::fail(
             AREA,
-            format!("the sessions cannot be listed: {error}"),
+            format!("{place}the sessions cannot be listed: {error}"),
             "mend the mode of the folder",
         ),
+        Ok(_) if !files => Check::ok(AREA, format!("{place}it answers")),
         Ok(page) => match page.unreadable.first() {
-            None => Check::ok(AREA, count(page.cards.len(), "session", "sessions")),
+            None => Check::ok(AREA, format!("{place}{}", count(page.cards.len(), "session", "sessions"))),
             Some(first) => Check::warn(
                 AREA,
                 format!(
-                    "{} cannot be read, such as {first}",
+                    "{place}{} cannot be read, such as {first}",
                     count(page.unreadable.len(), "session", "sessions")
                 ),
                 "`osier sessions verify FILE` tells what is wrong",

@@ -39,11 +39,6 @@ impl Answer {
         }
     }
 
-    /// Another turn begins, below what was asked.
-    pub(crate) fn begin(&mut self) {
-        self.began = false;
-    }
-
     /// What can be shown now because of this event.
     pub(crate) fn take(&mut self, event: &Event) -> String {
         match event {
@@ -53,11 +48,6 @@ impl Answer {
             }
             _ => String::new(),
         }
-    }
-
-    /// A piece of something beside the conversation.
-    pub(crate) fn aside(&mut self, text: &str) -> String {
-        self.shown(text)
     }
 
     /// What is left to show when the turn has ended well.

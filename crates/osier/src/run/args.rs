@@ -9,11 +9,12 @@ use clap::builder::PossibleValuesParser;
 use osier_model::ThinkingLevel;
 
 use crate::failure::usage;
+use crate::home::Said;
 
 const SESSION: &str = "Which session";
 const MODEL: &str = "Model and tools";
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     /// What to say. `@FILE` adds a text or an image, `-` what standard input holds
     #[arg(value_name = "PROMPT")]
@@ -43,6 +44,12 @@ pub(crate) struct Args {
     /// Begin with a copy of a session, up to its leaf or to ENTRY
     #[arg(long, value_name = "ID[@ENTRY]", help_heading = SESSION)]
     pub(super) fork: Option<String>,
+    /// The store for a new session; a session that is there is found in all
+    #[arg(long, value_name = "NAME", help_heading = SESSION)]
+    pub(super) store: Option<String>,
+    /// The agent that a new session belongs to, as `[agents.NAME]` of the settings describes it
+    #[arg(long, value_name = "NAME", help_heading = SESSION)]
+    pub(super) agent: Option<String>,
     /// Keep nothing
     #[arg(long, help_heading = SESSION)]
     pub(super) no_session: bool,
@@ -82,7 +89,7 @@ pub(crate) enum Mode {
 /// How a run shows itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    Chat,
+    Screen,
     Print(Mode),
 }
 
@@ -95,13 +102,17 @@ fn approvals() -> PossibleValuesParser {
 }
 
 impl Args {
+    pub(crate) fn said(&self) -> Said {
+        Said { store: self.store.clone(), agent: self.agent.clone() }
+    }
+
     /// Talking needs a person at both ends; anything else gets the answer and no more.
     pub(super) fn way(&self) -> Way {
         let person = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
         match self.mode {
             Some(mode) => Way::Print(mode),
             None if self.print || !person => Way::Print(Mode::Text),
-            None => Way::Chat,
+            None => Way::Screen,
         }
     }
 

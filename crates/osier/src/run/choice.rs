@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use osier_session::{Env, Session};
+use osier_session::{Env, Listed, Session};
 use osier_store::{MemoryStore, Store};
 use osier_tree::Header;
 use osier_tree::projection::card::Card;
 
-use super::args::Args;
+use super::args::{Args, Way};
+use super::late::LateStore;
 use super::picker;
 use crate::failure::usage;
 use crate::home::Home;
@@ -17,9 +18,6 @@ use crate::out::remark;
 use crate::reading;
 use crate::sessions::fork;
 use crate::target::{self, Target};
-
-/// The agent whose sessions people go on with; sessions of other agents belong to the work of those.
-const MAIN: &str = "main";
 
 /// What was chosen. A new session is made only when something is to be kept, so looking in leaves no file.
 #[derive(Debug)]
@@ -33,8 +31,12 @@ impl Choice {
         if args.go_on {
             return last(home).await;
         }
-        if let Some(wanted) = &args.resume {
-            return resume(wanted.as_deref(), home).await;
+        match &args.resume {
+            Some(Some(word)) => return by_word(word, home).await,
+            // The screen begins with the list of sessions.
+            Some(None) if args.way() == Way::Screen => return Ok(Choice::New { kept: true }),
+            Some(None) => return Err(picker::unnamed(&cards(home).await?, home)),
+            None => {}
         }
         if let Some(file) = &args.session {
             return file_of(file, home).await;
@@ -53,14 +55,26 @@ impl Choice {
         }
     }
 
+    /// The session itself. A new one is kept only when something is said in it.
+    pub(super) async fn open_late(self, home: &Home) -> Result<Session> {
+        match self {
+            Choice::New { kept: true } => {
+                let store: Arc<dyn Store> = home.store();
+                let header = home.header(&*store, &home.cwd.to_string_lossy()).await?;
+                let late = LateStore::new(store, header.clone()).await?;
+                Ok(Session::open(Arc::new(late), &header.id, env(home)).await?)
+            }
+            choice => choice.open(home).await,
+        }
+    }
+
     /// Where the session belongs, if that is another directory than the current one, and is there.
     pub(super) fn elsewhere(&self, home: &Home) -> Option<&Path> {
         let Choice::There(session) = self else { return None };
         let cwd = Path::new(&session.header().cwd);
         // The copy of a foreign file has its directory from there.
         let parent = session.header().parent_session.as_deref();
-        let is_own_copy =
-            parent.is_none_or(|parent| Path::new(parent).starts_with(home.folder.join("sessions")));
+        let is_own_copy = parent.is_none_or(|parent| home.keeps(Path::new(parent)));
         (session.file().is_some() && is_ours(session, home) && is_own_copy && cwd != home.cwd && cwd.is_dir())
             .then_some(cwd)
     }
@@ -76,10 +90,13 @@ async fn begin(kept: bool, home: &Home) -> Result<Session> {
     Ok(Session::create(store, &header, &[], env(home)).await?)
 }
 
-/// The sessions of this directory that a person would go on with, the one used last first.
-pub(super) async fn cards(home: &Home) -> Result<Vec<Card>> {
-    let mut cards = home.store().list(&home.filter(false)).await?.cards;
-    cards.retain(|card| card.agent_id == MAIN);
+/// The sessions of this directory that a person would go on with, the one used last first. Those of other agents belong to
+/// the work of those.
+async fn cards(home: &Home) -> Result<Vec<Card>> {
+    let Listed { page, down } = home.listed().list(&home.filter(false)).await?;
+    crate::stores::tell(&down);
+    let mut cards = page.cards;
+    cards.retain(|card| card.agent_id == home.settings.agent);
     Ok(cards)
 }
 
@@ -93,24 +110,17 @@ async fn last(home: &Home) -> Result<Choice> {
     }
 }
 
-/// By its file, where it has one: of copies of a session the one in the list is meant.
-pub(super) async fn resume_card(card: &Card, home: &Home) -> Result<Choice> {
-    by_word(card.file.as_deref().unwrap_or(&card.id), home).await
-}
-
-async fn resume(wanted: Option<&str>, home: &Home) -> Result<Choice> {
-    match wanted {
-        Some(word) => by_word(word, home).await,
-        None => match picker::pick(&cards(home).await?, home)? {
-            Some(card) => resume_card(&card, home).await,
-            None => Ok(Choice::New { kept: true }),
-        },
-    }
+/// Of copies of a session the one in the list is meant.
+async fn resume_card(card: &Card, home: &Home) -> Result<Choice> {
+    there(Target::of_card(home, card).await?, home).await
 }
 
 /// The session that a word means.
 pub(super) async fn by_word(word: &str, home: &Home) -> Result<Choice> {
-    let target = Target::find(home, word).await?;
+    there(Target::find(home, word).await?, home).await
+}
+
+async fn there(target: Target, home: &Home) -> Result<Choice> {
     Ok(Choice::There(Session::open(target.store, &target.key, env(home)).await?))
 }
 
@@ -121,9 +131,11 @@ async fn file_of(file: &str, home: &Home) -> Result<Choice> {
     by_word(file, home).await
 }
 
-/// Whether Osier made the file of a session. Any other may have been made by anybody, and says what it likes.
+/// Whether this user's Osier made a session. A file from elsewhere, or a row of a database that others write to as well,
+/// says what it likes.
 pub(super) fn is_ours(session: &Session, home: &Home) -> bool {
-    session.file().is_none_or(|file| file.starts_with(home.folder.join("sessions")))
+    let is_forgotten = || session.store().name() == "memory";
+    session.file().map_or_else(is_forgotten, |file| home.keeps(file))
 }
 
 async fn forked(word: &str, home: &Home) -> Result<Choice> {

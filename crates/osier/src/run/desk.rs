@@ -4,23 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
-use osier_agent::{Client, Facts, Parts, Prompts, Said, Worker};
+use osier_agent::{Client, Facts, Gates, Parts, Prompts, Said, Worker};
 use osier_model::{KeySource, ModelInfo, Models, ThinkingLevel};
 use osier_session::Session;
-use osier_tools::{Env, Mode, ToolContext, Toolbox, Tools};
-use osier_tree::entry::read_entry;
-use osier_tree::projection::preview::Previews;
-use osier_tree::{Kind, Role, Seq};
+use osier_tools::{Closed, Env, Mode, ToolContext, Toolbox, Tools};
 
 use super::args::Args;
-use super::card;
 use super::choice::{Choice, is_ours};
 use super::follow::Follow;
 use super::prompt;
+use crate::config::{BACKTRACK, no_tool};
 use crate::failure::usage;
 use crate::home::{self, Home};
 use crate::layout::plain;
-use crate::out::remark;
 use crate::reading;
 use crate::settings::choice::{Choice as ModelChoice, Wanted, Why, choose, for_summaries};
 
@@ -37,10 +33,11 @@ pub(super) struct Desk {
     backtracking: bool,
     model: ModelChoice,
     summary_model: Option<Arc<ModelInfo>>,
+    /// Asked before something larger than an entry happens.
+    pub(super) gates: Arc<dyn Gates>,
+    /// What there is to say about all this.
+    pub(super) remarks: Vec<String>,
 }
-
-/// The tool for it is the agent's own.
-const BACKTRACK: &str = "backtrack";
 
 /// An open session with an agent at work on it.
 #[derive(Debug)]
@@ -52,16 +49,15 @@ pub(super) struct Open {
 
 impl Desk {
     pub(super) async fn new(args: Args, home: Home, choice: &Choice, attended: bool) -> Result<Desk> {
+        let mut remarks = Vec::new();
         let home = match choice.elsewhere(&home).filter(|_| args.cwd.is_none()) {
-            Some(cwd) => moved(cwd)?,
+            Some(cwd) => moved(&home, cwd, &mut remarks)?,
             None => home,
         };
         let (tools, backtracking) = tools(&args, &home)?;
         let models = Arc::new(home.models());
         let registry = models.registry();
-        for problem in registry.problems() {
-            remark(&format!("osier: {problem}"));
-        }
+        remarks.extend(registry.problems().iter().map(ToString::to_string));
         let of_session = match choice {
             Choice::There(session) => reading::model_on_path(session).await?,
             Choice::New { .. } => None,
@@ -76,15 +72,19 @@ impl Desk {
         if let Some(text) = model.remark.as_ref().filter(|_| !attended) {
             bail!("{text}; name another one with --model, say --model offline");
         }
+        if let Some(text) = &model.remark {
+            remarks.push(format!("{text}; going on with {}", model.model.full_name()));
+        }
         let summary_model =
             for_summaries(None, &home.settings, registry).context("the setting summary_model")?;
-        Ok(Desk { home, args, attended, models, tools, backtracking, model, summary_model })
+        let gates = Arc::new(osier_agent::gates::Open);
+        Ok(Desk { home, args, attended, models, tools, backtracking, model, summary_model, gates, remarks })
     }
 
-    /// The same for another session. What named the first one is not said again.
-    pub(super) async fn again(self, choice: &Choice) -> Result<Desk> {
-        let args = Args { name: None, ..self.args };
-        Desk::new(args, self.home, choice, self.attended).await
+    /// The same for another session, with the settings as they are now. What named the first one is not said again.
+    pub(super) async fn another(&self, choice: &Choice) -> Result<Desk> {
+        let args = Args { name: None, ..self.args.clone() };
+        Desk::new(args, self.home.again()?, choice, self.attended).await
     }
 
     pub(super) fn has_tools(&self) -> bool {
@@ -100,40 +100,47 @@ impl Desk {
         prompt::compose(&self.args.words, &self.context()).await
     }
 
-    /// Which model answers, and what to do about it.
-    pub(super) fn introduction(&self) -> String {
-        let model = self.model_name();
-        let cwd = plain(&self.home.shown(&self.home.cwd));
-        match self.model.why {
-            Why::Nothing => format!(
-                "osier in {cwd}, with the built-in model {model}: it needs no key, and follows simple requests only\n\
-                 For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see `osier models`; /help helps"
-            ),
-            _ => format!(
-                "osier in {cwd}, with {model}\n/help lists the commands; Ctrl-C stops a turn, Ctrl-D leaves"
-            ),
+    /// Tells what there is to say, to standard error.
+    pub(super) fn tell(&self) {
+        for text in &self.remarks {
+            crate::out::remark(&format!("osier: {text}"));
         }
     }
 
-    /// Opens what was chosen, and puts an agent to work on it.
+    /// Whether nothing but the built-in model can be used.
+    pub(super) fn has_no_key(&self) -> bool {
+        self.model.why == Why::Nothing
+    }
+
+    /// The models that can be asked now, by name.
+    pub(super) fn model_names(&self) -> Vec<String> {
+        let (registry, surroundings) = (self.models.registry(), self.home.surroundings());
+        let is_ready = |model: &&Arc<ModelInfo>| registry.is_ready(model, &surroundings).is_ok();
+        registry.models().iter().filter(is_ready).map(|model| model.full_name()).collect()
+    }
+
+    /// Opens what was chosen, puts an agent to work on it, and follows it.
     pub(super) async fn open(&self, choice: Choice) -> Result<Open> {
-        let is_new = matches!(choice, Choice::New { .. });
         let session = choice.open(&self.home).await?;
         let version = session.version();
+        let worker = self.work(&session).await?;
+        let follow = Follow::since(&worker, &session, version).await?;
+        Ok(Open { session, worker, follow })
+    }
+
+    /// Puts an agent to work on a session.
+    pub(super) async fn work(&self, session: &Session) -> Result<Worker> {
+        let is_new = session.version().entries == 0;
         if let Some(name) =
             self.args.name.as_deref().filter(|name| session.tree().marks().name() != Some(name))
         {
             session.rename(name).await?;
         }
-        let worker = Worker::start(session.clone(), self.parts(&session)).await?;
+        let worker = Worker::start(session.clone(), self.parts(session)).await?;
         if is_new && self.home.settings.approval != Mode::default() && self.args.approval.is_none() {
             worker.send(osier_agent::Command::SetApproval(self.home.settings.approval)).await?;
         }
-        if let Some(text) = &self.model.remark {
-            remark(&format!("osier: {text}; going on with {}", self.model_name()));
-        }
-        let follow = Follow::since(&worker, &session, version).await?;
-        Ok(Open { session, worker, follow })
+        Ok(worker)
     }
 
     fn parts(&self, session: &Session) -> Parts {
@@ -152,6 +159,7 @@ impl Desk {
             approval: self.args.approval.as_deref().and_then(Mode::named),
             own_approvals: is_ours(session, &self.home),
             attended: self.attended,
+            gates: self.gates.clone(),
             ..Parts::new(
                 self.models.clone(),
                 self.models.registry().clone(),
@@ -183,13 +191,27 @@ impl Desk {
         Prompts { templates: below("prompts"), skills: below("skills") }
     }
 
-    /// Where tools work. Keys of models are not for the commands they run.
+    /// Where tools work. Keys of models and passwords of stores are not for the commands they run.
     fn context(&self) -> ToolContext {
-        let providers = self.models.registry().providers();
-        let keys: Vec<&String> = providers.flat_map(|provider| key_variables(&provider.key)).collect();
+        let providers = self.models.registry().providers().map(|provider| &provider.key);
+        let stores = self.home.settings.stores.values().map(|spec| &spec.password);
+        let keys: Vec<&String> = providers.chain(stores).flat_map(key_variables).collect();
         let is_key = |name: &std::ffi::OsString| keys.iter().any(|key| name.as_os_str() == key.as_str());
         let env = Env::new(self.home.variables().filter(|(name, _)| !is_key(name)));
-        ToolContext::new(&self.home.cwd, self.home.folder.join("cache").join("output"), env)
+        let artefacts = self.home.folder.join("cache").join("output");
+        ToolContext { closed: Arc::new(self.closed()), ..ToolContext::new(&self.home.cwd, artefacts, env) }
+    }
+
+    /// What may hold keys of models and passwords of stores.
+    fn closed(&self) -> Closed {
+        let surroundings = self.home.surroundings();
+        let specs = self.home.settings.providers.values();
+        let stores = self.home.settings.stores.values().filter_map(|spec| match &spec.password {
+            KeySource::File(file) => Some(file),
+            _ => None,
+        });
+        let files = specs.filter_map(|spec| spec.api_key_file.as_ref()).chain(stores);
+        Closed::new(&self.home.folder, files.map(|file| self.home.cwd.join(surroundings.path(file))))
     }
 }
 
@@ -201,10 +223,10 @@ fn key_variables(key: &KeySource) -> &[String] {
 }
 
 /// The home of the directory that a session belongs to.
-fn moved(cwd: &Path) -> Result<Home> {
-    let home = Home::at(cwd)?;
-    remark(&format!("osier: working in {}, where the session belongs", plain(&home.shown(cwd))));
-    crate::trust::tell(&home);
+fn moved(from: &Home, cwd: &Path, remarks: &mut Vec<String>) -> Result<Home> {
+    let home = from.moved(cwd)?;
+    remarks.push(format!("working in {}, where the session belongs", plain(&home.shown(cwd))));
+    remarks.extend(crate::trust::untrusted(&home));
     Ok(home)
 }
 
@@ -219,34 +241,6 @@ fn tools(args: &Args, home: &Home) -> Result<(Tools, bool)> {
     };
     let wanted = wanted.iter().map(|name| name.trim()).filter(|name| !name.is_empty());
     let (own, wanted): (Vec<&str>, Vec<&str>) = wanted.partition(|name| *name == BACKTRACK);
-    let mut known: Vec<String> = all.specs().into_iter().map(|spec| spec.name).collect();
-    known.push(BACKTRACK.to_owned());
-    let tools = all.only(&wanted).map_err(|unknown| {
-        usage(format!("no tool {}; the tools are {}", plain(&unknown.join(", ")), known.join(", ")))
-    })?;
+    let tools = all.only(&wanted).map_err(|unknown| usage(no_tool(&unknown)))?;
     Ok((tools, backtracking && !own.is_empty()))
-}
-
-impl Open {
-    /// The model in force on the path.
-    pub(super) async fn model(&self) -> Result<Option<String>> {
-        reading::model_on_path(&self.session).await
-    }
-
-    /// The last entries of the conversation, a line each.
-    pub(super) async fn recent(&self, most: usize) -> Result<Vec<String>> {
-        let tree = self.session.tree();
-        let talks = |seq: &Seq| {
-            let head = tree.head(*seq);
-            head.kind != Kind::Message || head.role != Role::System
-        };
-        let place = tree.heads().anchor(self.session.main().place());
-        let mut last: Vec<Seq> = tree.heads().up(place).filter(talks).take(most).collect();
-        last.reverse();
-        let lines = reading::lines(&self.session, &last).await?;
-        let mut previews = Previews::new(None);
-        let entries = last.iter().filter_map(|seq| read_entry(lines.get(seq)?).ok());
-        let line = |entry| card::of(&entry).map_or_else(|| previews.preview(&entry), |card| card.text());
-        Ok(entries.map(line).collect())
-    }
 }

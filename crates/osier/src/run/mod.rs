@@ -3,15 +3,18 @@
 mod answer;
 mod args;
 mod card;
-mod chat;
 mod choice;
 mod clean;
 mod desk;
 mod follow;
+mod git;
+mod host;
+mod late;
 mod nearest;
 mod picker;
 mod print;
 mod prompt;
+mod screen;
 pub(crate) mod signals;
 mod sink;
 pub(crate) mod told;
@@ -25,7 +28,7 @@ use anyhow::{Context, Result};
 pub(crate) use self::args::Args;
 use self::args::{Mode, Way};
 use self::choice::Choice;
-use self::desk::{Desk, Open};
+use self::desk::Desk;
 use crate::failure::usage;
 use crate::home::Home;
 use crate::layout::plain;
@@ -55,13 +58,7 @@ pub(crate) fn go_there(args: &Args) -> Result<()> {
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     keep_to_itself();
     match args.way() {
-        Way::Chat => {
-            let home = trust::ask(home)?;
-            let choice = Choice::make(&args, &home).await?;
-            let desk = Desk::new(args, home, &choice, true).await?;
-            let first = desk.first().await?;
-            chat::talk(desk, choice, Some(first).filter(|said| !said.is_empty())).await
-        }
+        Way::Screen => screen::run(args, trust::ask(home)?).await,
         Way::Print(mode) => print(args, home, mode).await,
     }
 }
@@ -80,6 +77,7 @@ async fn print(args: Args, home: Home, mode: Mode) -> Result<ExitCode> {
     trust::tell(&home);
     let choice = Choice::make(&args, &home).await?;
     let desk = Desk::new(args, home, &choice, false).await?;
+    desk.tell();
     let said = desk.first().await?;
     if said.is_empty() {
         return Err(usage(

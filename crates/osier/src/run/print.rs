@@ -58,7 +58,8 @@ pub(super) async fn run(open: Open, said: Said, form: Form<'_>) -> Result<ExitCo
     };
     session.before_prompt().await?;
     tokio::select! {
-        written = printer.last(&ended) => written?,
+        // A terminal that was closed cannot be written to, and that is not what went wrong.
+        written = printer.last(&ended) => if !matches!(why, Some(Why::Asked(_))) { written? },
         asked = signals.next() => return Ok(ExitCode::from(asked.code())),
     }
     printer.end(ended, why)
@@ -119,7 +120,8 @@ impl<'f> Printer<'f> {
             }
         }
         self.refused.take(event, self.form.home);
-        if let Some(line) = told::line(event, self.form.home).filter(|_| self.form.progress) {
+        let is_notice = matches!(event, Event::Live(Live::Notice { .. }));
+        if let Some(line) = told::line(event, self.form.home).filter(|_| self.form.progress || is_notice) {
             remark(&line);
         }
         match event {

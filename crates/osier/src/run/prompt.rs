@@ -76,7 +76,8 @@ async fn file(path: &str, ctx: &ToolContext, images: &mut Vec<Image>) -> Result<
     if images.len() > before {
         return Ok(format!("<file name=\"{path}\"></file>"));
     }
-    let text = whole(&ctx.cwd.join(path)).with_context(|| format!("cannot read @{path}"))?;
+    let text = ctx.path(path).context("`~` is not known here").and_then(|path| whole(&path));
+    let text = text.with_context(|| format!("cannot read @{path}"))?;
     Ok(format!("<file name=\"{path}\">\n{}\n</file>", text.trim_end_matches(['\n', '\r'])))
 }
 
@@ -92,13 +93,17 @@ fn whole(path: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use osier_tools::Env;
 
     async fn told(words: &[&str], piped: &str) -> String {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a.txt"), "one\ntwo\n").expect("a file");
         fs::write(folder.path().join("b.bin"), [0, 159, 146, 150, 0]).expect("a file");
         fs::write(folder.path().join("dot.gif"), GIF).expect("a file");
-        let ctx = ToolContext::new(folder.path(), folder.path(), osier_tools::Env::default());
+        fs::create_dir(folder.path().join("home")).expect("a folder");
+        fs::write(folder.path().join("home").join("h.txt"), "at home\n").expect("a file");
+        let home = folder.path().join("home").into_os_string();
+        let ctx = ToolContext::new(folder.path(), folder.path(), Env::new([("HOME".into(), home)]));
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         match put_together(&words, piped.to_owned(), &ctx).await {
             Ok(said) if said.images.is_empty() => said.text,
@@ -122,6 +127,7 @@ mod tests {
     async fn files_are_named_and_images_go_beside_the_text() {
         let text = told(&["explain", "@a.txt", "please"], "").await;
         assert_eq!(text, "<file name=\"a.txt\">\none\ntwo\n</file>\n\nexplain please");
+        assert_eq!(told(&["@~/h.txt"], "").await, "<file name=\"~/h.txt\">\nat home\n</file>");
         let image = told(&["@dot.gif", "what is it?"], "").await;
         assert!(image.starts_with("<file name=\"dot.gif\"></file>\n\nwhat is it? + 1 image/"), "{image}");
     }

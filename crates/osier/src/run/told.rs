@@ -58,7 +58,7 @@ fn failed(line: &[u8]) -> Option<String> {
 /// A compaction or a return of the model.
 fn stood_out(line: &[u8]) -> Option<String> {
     let entry = osier_tree::entry::read_entry(line).ok()?;
-    card::of(&entry).map(|card| card.title)
+    card::title(&entry)
 }
 
 /// The message of an entry, if it is the result of a tool.
@@ -73,6 +73,8 @@ pub(super) struct Refused {
     /// The calls of the turn, by id.
     calls: Vec<(String, String)>,
     refused: Vec<String>,
+    /// Some of it is a change of files here, which can be allowed by itself.
+    changes: bool,
 }
 
 impl Refused {
@@ -86,6 +88,7 @@ impl Refused {
                 calls.map(|block| (word(block, "id"), call(&word(block, "name"), &block["arguments"], home))),
             );
         } else if let Some(result) = tool_result(line).filter(|result| result["details"]["denied"] == true) {
+            self.changes |= result["details"]["why"] == "writes";
             let id = result["toolCallId"].as_str().unwrap_or_default();
             let refused = self.calls.iter().rev().find(|(call, _)| call == id).map(|(_, line)| line);
             self.refused.extend(refused.filter(|line| !self.refused.contains(line)).cloned());
@@ -95,10 +98,8 @@ impl Refused {
     /// What was refused, and what would allow it.
     pub(super) fn told(&self) -> Option<String> {
         let refused = self.refused.join(" ");
-        (!refused.is_empty()).then(|| {
-            format!(
-                "osier: not allowed: {refused}; --approval autoEdit lets it change files here, --approval yolo lets it do anything"
-            )
-        })
+        let edits = if self.changes { "--approval autoEdit lets it change files here, " } else { "" };
+        (!refused.is_empty())
+            .then(|| format!("osier: not allowed: {refused}; {edits}--approval yolo lets it do anything"))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use osier_session::{Commit, Outcome, Session, Stored};
-use osier_store::{MemoryStore, Store, StoreError};
+use osier_store::{MemoryStore, StoreError};
 use osier_tree::projection::context::with_field;
 use osier_tree::scan::{Raw, quote};
 use osier_tree::{Header, Place, PlanError, Seq, SessionTree};
@@ -188,7 +188,7 @@ async fn begin(home: &Home, path: Option<&Path>, wish: &Wish) -> Result<Appended
     let header = home.header(&*store, &home.cwd.to_string_lossy()).await?;
     let (lines, stored) = first_lines(home, &header, wish).await?;
     let created = match path {
-        Some(path) => store.create_at(path, &header, &lines).await,
+        Some(path) => home.files().create_at(path, &header, &lines).await,
         None => store.create(&header, &lines).await,
     };
     match (created, path.and_then(Path::to_str)) {

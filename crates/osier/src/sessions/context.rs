@@ -3,13 +3,9 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_store::StoreError;
-use osier_tree::entry::read_entry;
-use osier_tree::projection::context::{model_of, thinking_of};
-use osier_tree::scan::Raw;
+use osier_session::ContextReader;
 use osier_tree::{ContextPlan, Seq};
-use rustc_hash::FxHashMap;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::said;
 use crate::home::Home;
@@ -51,7 +47,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     match args.json {
         true => {
             out.raw(b"{")?;
-            members(&target, &plan, &mut out).await?;
+            reader(&target, &plan).members(|piece| out.raw(piece)).await?;
             out.raw(b"}\n")?;
         }
         false => text(&target, &plan, &mut out).await?,
@@ -70,89 +66,18 @@ async fn plan(args: &Args, target: &Target, home: &Home) -> Result<ContextPlan> 
     Ok(heads.context(leaf).await?)
 }
 
-/// Hands out the messages of a plan one by one.
-async fn each_message(
-    target: &Target,
-    plan: &ContextPlan,
-    mut each: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    let edits = edits(target, plan).await?;
-    let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).collect();
-    let mut items = plan.items.iter();
-    target
-        .each_line(&wanted, |_, line| {
-            let Some(item) = items.next() else { return Ok(()) };
-            let edit = item.edit.and_then(|edit| edits.get(&edit)).map(Vec::as_slice);
-            let mut result = Ok(());
-            item.messages(line, edit, &mut |message| {
-                if result.is_ok() {
-                    result = each(message);
-                }
-            });
-            result
-        })
-        .await
-}
-
-/// The lines of the edits of a plan.
-async fn edits(target: &Target, plan: &ContextPlan) -> Result<FxHashMap<Seq, Vec<u8>>> {
-    let wanted: Vec<Seq> = plan.items.iter().filter_map(|item| item.edit).collect();
-    let mut edits = FxHashMap::default();
-    target
-        .each_line(&wanted, |seq, line| {
-            edits.insert(seq, line.to_vec());
-            Ok::<_, StoreError>(())
-        })
-        .await?;
-    Ok(edits)
-}
-
-/// Writes the members of a context behind an opening brace: `leafId`, `messages`, `thinkingLevel`, `model`.
-pub(super) async fn members(target: &Target, plan: &ContextPlan, out: &mut Out) -> Result<()> {
-    let leaf = match plan.leaf {
-        Some(leaf) => json!(read_entry(&target.line(leaf).await?).ok().map(|entry| entry.id.into_owned())),
-        None => Value::Null,
-    };
-    out.raw(format!("\"leafId\":{leaf},\"messages\":[").as_bytes())?;
-    let mut first = true;
-    each_message(target, plan, |message| {
-        if !std::mem::take(&mut first) {
-            out.raw(b",")?;
-        }
-        out.raw(String::from_utf8_lossy(message).as_bytes())
-    })
-    .await?;
-    let (thinking, model) = (thinking(target, plan).await?, model(target, plan).await?);
-    out.raw(format!("],\"thinkingLevel\":{thinking},\"model\":{model}").as_bytes())
-}
-
-async fn thinking(target: &Target, plan: &ContextPlan) -> Result<Value> {
-    let Some(seq) = plan.thinking else { return Ok(json!("off")) };
-    let line = target.line(seq).await?;
-    let entry = read_entry(&line).ok();
-    Ok(entry.as_ref().and_then(thinking_of).map_or_else(|| json!("off"), value))
-}
-
-async fn model(target: &Target, plan: &ContextPlan) -> Result<Value> {
-    let Some(seq) = plan.model else { return Ok(Value::Null) };
-    let line = target.line(seq).await?;
-    let entry = read_entry(&line).ok();
-    let model = entry.as_ref().and_then(model_of);
-    Ok(model
-        .map_or(Value::Null, |(provider, id)| json!({ "provider": value(provider), "modelId": value(id) })))
-}
-
-fn value(raw: Raw<'_>) -> Value {
-    raw.text().map_or_else(|| serde_json::from_slice(raw.bytes()).unwrap_or_default(), |text| json!(text))
+fn reader<'a>(target: &'a Target, plan: &'a ContextPlan) -> ContextReader<'a> {
+    let generation = target.opened.version.generation;
+    ContextReader { store: &*target.store, key: &target.key, generation, plan }
 }
 
 async fn text(target: &Target, plan: &ContextPlan, out: &mut Out) -> Result<()> {
     let mut messages = 0;
-    each_message(target, plan, |message| {
+    let write = |message: &[u8]| {
         messages += 1;
         said::write(&said::read(message), out)
-    })
-    .await?;
+    };
+    reader(target, plan).each_message(write).await?;
     if plan.dangling {
         let odd = "The compaction keeps from an entry that is not above it; nothing was kept.";
         out.line(&out.paint(Style::Bad, odd))?;

@@ -1,12 +1,15 @@
-//! `delete`: sessions, for good. Asked before, unless told not to.
+//! `delete`: sessions, for good, wherever they are. Asked before, unless told not to.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_store::{Deleted, FileStore, Store, StoreError};
+use osier_session::Listed;
+use osier_store::{Counts, Deleted, StoreError};
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::time::Millis;
+use serde::Serialize;
 
 use crate::agree::agreed;
 use crate::failure::usage;
@@ -14,6 +17,7 @@ use crate::home::Home;
 use crate::layout::{age, count, plain};
 use crate::out::{Out, remark};
 use crate::progress::waiting;
+use crate::stores;
 use crate::target::Target;
 
 #[derive(Debug, clap::Args)]
@@ -23,7 +27,9 @@ Examples:
   osier sessions delete --older-than 30d          of this directory; lists them and asks
   osier sessions delete --older-than 6w --all --yes
 
-Sessions that are open in another process are spared. Lists what goes and how much it was, to standard error.")]
+A session is found in whatever store it is, and the sessions of its sub-agents go with it. Sessions that are open in \
+another process are spared; with --force they go too, and whoever has one open can store nothing more in it. What is gone \
+already is told, and no error. Lists what goes and how much it was, to standard error.")]
 pub(crate) struct Args {
     /// Sessions: first digits of an id, or a .jsonl file
     #[arg(required_unless_present = "older_than", conflicts_with = "older_than")]
@@ -34,28 +40,37 @@ pub(crate) struct Args {
     /// With --older-than: of all directories
     #[arg(long, requires = "older_than")]
     all: bool,
+    /// Also sessions that are open in another process
+    #[arg(long)]
+    force: bool,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
-    /// Print what was deleted as JSON
+    /// Print [{session, agentId, store, deleted, counts}] as JSON
     #[arg(long)]
     json: bool,
 }
 
-/// A session that is to go.
-struct Chosen {
-    key: String,
-    row: String,
+/// What became of one session.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Gone {
+    session: String,
+    /// `null`, as the store, if it was not there.
+    agent_id: Option<String>,
+    store: Option<String>,
+    deleted: bool,
+    counts: Counts,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let store = home.store();
-    let chosen = match &args.older_than {
-        Some(age) => old(&store, home, home.now().saturating_sub(duration(age)?), args.all).await?,
+    let (named, missing) = match &args.older_than {
+        Some(age) => (old(home, home.now().saturating_sub(duration(age)?), args.all).await?, Vec::new()),
         None => named(&args.sessions, home).await?,
     };
-    for chosen in &chosen {
-        remark(&chosen.row);
+    let chosen = with_subagents(named, home).await?;
+    for card in &chosen {
+        remark(&row(card, home));
     }
     if !args.yes && !chosen.is_empty() {
         let question = format!("Delete {} for good?", if chosen.len() == 1 { "it" } else { "them" });
@@ -63,28 +78,63 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
             bail!("nothing was deleted");
         }
     }
-    let (gone, spared) = delete(&store, &chosen).await?;
+    let (mut gone, spared) = delete(&chosen, args.force, home).await?;
     let mut out = Out::new();
     if args.json {
+        gone.extend(missing.into_iter().map(Gone::nowhere));
         out.json(&gone)?;
     } else {
-        let entries = gone.iter().map(|one| one.counts.entries).sum();
-        let sessions = gone.iter().map(|one| one.counts.sessions).sum();
-        let (sessions, entries) =
-            (count(sessions, "session", "sessions"), count(entries, "entry", "entries"));
-        remark(&format!("{sessions} with {entries} deleted"));
+        missing
+            .iter()
+            .for_each(|word| remark(&format!("no session {}: it is gone, or never was", plain(word))));
+        if !gone.is_empty() || missing.is_empty() {
+            tell(&gone, home);
+        }
     }
     out.done()?;
     let failed = spared > 0 && args.older_than.is_none();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
+impl Gone {
+    fn of(card: &Card, deleted: Deleted) -> Gone {
+        let Deleted { deleted, store, counts } = deleted;
+        let (session, agent_id) = (card.id.clone(), Some(card.agent_id.clone()));
+        Gone { session, agent_id, store: Some(store), deleted, counts }
+    }
+
+    fn nowhere(word: String) -> Gone {
+        Gone { session: word, agent_id: None, store: None, deleted: false, counts: Counts::default() }
+    }
+}
+
+/// How much went, by store if there are several.
+fn tell(gone: &[Gone], home: &Home) {
+    let several = home.shelves.len() > 1;
+    let mut counts: BTreeMap<&str, Counts> = BTreeMap::new();
+    for one in gone {
+        let store = one.store.as_deref().filter(|_| several).unwrap_or_default();
+        let sum = counts.entry(store).or_default();
+        sum.sessions += one.counts.sessions;
+        sum.entries += one.counts.entries;
+    }
+    if counts.is_empty() {
+        counts.insert("", Counts::default());
+    }
+    for (store, Counts { sessions, entries }) in counts {
+        let (sessions, entries) =
+            (count(sessions, "session", "sessions"), count(entries, "entry", "entries"));
+        let place = if store.is_empty() { String::new() } else { format!(" from {store}") };
+        remark(&format!("{sessions} with {entries} deleted{place}"));
+    }
+}
+
 /// Deletes what is not in use, and tells how many are.
-async fn delete(store: &FileStore, chosen: &[Chosen]) -> Result<(Vec<Deleted>, usize)> {
+async fn delete(chosen: &[Card], force: bool, home: &Home) -> Result<(Vec<Gone>, usize)> {
     let (mut gone, mut spared) = (Vec::new(), 0);
-    for chosen in chosen {
-        match store.delete(&chosen.key).await {
-            Ok(deleted) => gone.push(deleted),
+    for card in chosen {
+        match delete_one(card, force, home).await {
+            Ok(deleted) => gone.push(Gone::of(card, deleted)),
             Err(error @ StoreError::Busy { .. }) => {
                 spared += 1;
                 remark(&format!("osier: {}", plain(&error.to_string())));
@@ -95,29 +145,71 @@ async fn delete(store: &FileStore, chosen: &[Chosen]) -> Result<(Vec<Deleted>, u
     Ok((gone, spared))
 }
 
-async fn named(words: &[String], home: &Home) -> Result<Vec<Chosen>> {
-    let mut chosen: Vec<Chosen> = Vec::new();
+async fn delete_one(card: &Card, force: bool, home: &Home) -> Result<Deleted, StoreError> {
+    let key = card.file.as_deref().unwrap_or(&card.id);
+    match home.shelf(&card.store) {
+        Some(shelf) => match shelf.files().filter(|_| force) {
+            Some(files) => files.delete_in_use(key).await,
+            None => shelf.store().delete(key).await,
+        },
+        None => Err(StoreError::NotFound { store: card.store.clone(), id: card.id.clone() }),
+    }
+}
+
+/// The sessions that words mean, and the words that mean none.
+async fn named(words: &[String], home: &Home) -> Result<(Vec<Card>, Vec<String>)> {
+    let (mut cards, mut missing): (Vec<Card>, Vec<String>) = (Vec::new(), Vec::new());
     for word in words {
-        let target = Target::find(home, word).await?;
-        let card = target.store.card(&target.key).await?;
-        if !chosen.iter().any(|other| other.key == target.key) {
-            chosen.push(Chosen { key: target.key.clone(), row: row(&card, home.now()) });
+        let target = match is_id(word) {
+            true => Target::find_if_there(home, word).await?,
+            false => Some(Target::find(home, word).await?),
+        };
+        match target {
+            Some(target) => cards.push(target.store.card(&target.key).await?),
+            None => missing.push(word.clone()),
         }
     }
-    Ok(chosen)
+    Ok((cards, missing))
 }
 
-async fn old(store: &FileStore, home: &Home, before: Millis, all: bool) -> Result<Vec<Chosen>> {
+/// Whether a word can be an id that was once shown; anything shorter may be a slip.
+fn is_id(word: &str) -> bool {
+    word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}
+
+async fn old(home: &Home, before: Millis, all: bool) -> Result<Vec<Card>> {
     let _waiting = waiting("reading the sessions");
-    let page = store.list(&home.filter(all)).await?;
+    let Listed { page, down } = home.listed().list(&home.filter(all)).await?;
+    stores::tell(&down);
     // A fork is younger than what was said in it.
-    let old = page.cards.iter().filter(|card| card.modified.max(card.created) < before);
-    let key = |card: &Card| card.file.clone().unwrap_or_else(|| card.id.clone());
-    Ok(old.map(|card| Chosen { key: key(card), row: row(card, home.now()) }).collect())
+    let old = page.cards.into_iter().filter(|card| card.modified.max(card.created) < before);
+    Ok(old.collect())
 }
 
-fn row(card: &Card, now: Millis) -> String {
-    format!("{}  {:>4}  {}", plain(&card.short_id), age(card.modified, now), one_line(card.title(), 70))
+/// Each session once, behind the sessions of its sub-agents: should this end halfway, they are found again.
+async fn with_subagents(cards: Vec<Card>, home: &Home) -> Result<Vec<Card>> {
+    if cards.is_empty() {
+        return Ok(cards);
+    }
+    let (below, down) = home.stores().below(&cards).await?;
+    stores::tell(&down);
+    let mut all: Vec<Card> = Vec::new();
+    for card in below.into_iter().rev().chain(cards) {
+        let is_same =
+            |other: &Card| other.store == card.store && other.id == card.id && other.file == card.file;
+        if !all.iter().any(is_same) {
+            all.push(card);
+        }
+    }
+    Ok(all)
+}
+
+fn row(card: &Card, home: &Home) -> String {
+    let title = one_line(card.title(), 70);
+    let store = if home.shelves.len() > 1 { format!("  {}", plain(&card.store)) } else { String::new() };
+    let whose =
+        if card.agent_id == "main" { String::new() } else { format!("{}: ", one_line(&card.agent_id, 20)) };
+    format!("{}{store}  {:>4}  {whose}{title}", plain(&card.short_id), age(card.modified, home.now()))
 }
 
 /// Milliseconds from `12h`, `30d`, `6w`.

@@ -6,12 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use osier_session::Session;
-use osier_store::Store;
 use osier_tree::projection::transcript::{TranscriptItem, markdown, transcript, transcript_entries};
 use osier_tree::{Place, SessionTree};
 use serde_json::json;
 
-use super::fork;
 use crate::home::Home;
 use crate::out::Out;
 use crate::reading;
@@ -57,7 +55,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let tree = session.tree();
     let at = reading::place(&tree, args.at.as_deref())?;
     let text = match format(&args) {
-        Format::Jsonl => jsonl(&session, &tree, at, home).await?,
+        Format::Jsonl => jsonl(&session, at, home).await?,
         Format::Md => markdown(&items(&session, &tree, at).await?, card.title()).into_bytes(),
         Format::Json => {
             let value = json!({ "session": card, "transcript": items(&session, &tree, at).await? });
@@ -91,9 +89,10 @@ async fn items(session: &Session, tree: &SessionTree, at: Place) -> Result<Vec<T
 }
 
 /// A log of the path alone, re-chained, under a fresh header that names no parent.
-async fn jsonl(session: &Session, tree: &SessionTree, at: Place, home: &Home) -> Result<Vec<u8>> {
-    let header = home.header(&**session.store(), &session.header().cwd).await?;
-    let lines = fork::path(session, tree, at, &home.env()).await?;
+async fn jsonl(session: &Session, at: Place, home: &Home) -> Result<Vec<u8>> {
+    let mut header = home.header(&**session.store(), &session.header().cwd).await?;
+    header.agent_id.clone_from(&session.header().agent_id);
+    let lines = session.fork_lines(at).await?;
     let mut out = Vec::new();
     for line in std::iter::once(header.line()).chain(lines) {
         out.extend_from_slice(&line);

@@ -7,7 +7,7 @@ use osier_session::{Env, Session};
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::{display_text, editor_text, inert, one_line};
 use osier_tree::time::{self, Millis};
-use osier_tree::{Header, Place, Seq, SessionTree};
+use osier_tree::{Place, Seq, SessionTree};
 use serde::Serialize;
 use serde_json::json;
 
@@ -107,26 +107,17 @@ pub(crate) async fn fork(
     name: Option<&str>,
     home: &Home,
 ) -> Result<Session> {
-    let tree = source.tree();
     if at.is_none() && !may_be_empty {
         bail!("there is nothing to fork: the session stands before its first entry; name an ENTRY");
     }
     let env = home.env();
-    let mut lines = path(source, &tree, at, &env).await?;
+    let mut lines = source.fork_lines(at).await?;
     if let Some(name) = name {
         lines.push(named(name, &lines, &env));
     }
-    let header = header(source, home).await?;
-    Ok(Session::create(source.store().clone(), &header, &lines, env).await?)
-}
-
-/// The lines of a path as a session of its own.
-pub(super) async fn path(source: &Session, tree: &SessionTree, at: Place, env: &Env) -> Result<Vec<Vec<u8>>> {
-    let lines = reading::lines(source, &tree.fork_entries(at)).await?;
-    let mint = |taken: &dyn Fn(&str) -> bool| {
-        std::iter::repeat_with(|| env.ids.entry()).find(|id| !taken(id)).unwrap_or_default()
-    };
-    Ok(tree.fork(at, &lines, env.clock.now(), mint))
+    let store = home.named_store().map_or_else(|| source.store().clone(), |_| home.store());
+    let header = source.fork_header(&*store).await?;
+    Ok(Session::create(store, &header, &lines, env).await?)
 }
 
 /// The line that names the new session, below all others.
@@ -136,16 +127,6 @@ fn named(name: &str, lines: &[Vec<u8>], env: &Env) -> Vec<u8> {
     let id = std::iter::repeat_with(|| env.ids.entry()).find(|id| !ids.contains(id)).unwrap_or_default();
     let draft = SessionTree::default().plan_name(name);
     draft.line(&id, ids.last().map(String::as_str), env.clock.now())
-}
-
-async fn header(source: &Session, home: &Home) -> Result<Header> {
-    let store = source.store();
-    let mut header = home.header(&**store, &source.header().cwd).await?;
-    header.parent_session = source.file().map(|file| file.display().to_string());
-    header.parent_session_id = Some(source.id().to_owned());
-    header.parent_store = Some(store.name().to_owned());
-    header.agent_id = source.header().agent_id.clone();
-    Ok(header)
 }
 
 /// A message that a new session can begin before.

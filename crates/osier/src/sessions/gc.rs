@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use osier_store::{Store, StoreError};
+use osier_store::StoreError;
 use osier_tree::Seq;
 use serde_json::json;
 

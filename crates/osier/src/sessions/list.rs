@@ -3,17 +3,19 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_store::Store;
+use osier_session::{Down, Listed};
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::time::Millis;
 use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
 
 use super::search::Query;
 use crate::home::{self, Home};
 use crate::layout::{age, fit, left, plain, right, width};
 use crate::out::{Out, Style, remark};
 use crate::progress::waiting;
+use crate::stores;
 
 /// The fewest columns a title gets, however narrow the terminal is.
 const TITLE: usize = 20;
@@ -32,8 +34,9 @@ Examples:
   osier sessions list --search 're:fix(ed|es)'
   osier sessions list --json | jq '.[0].id'
 
-Prints one row per session: short id, messages, age of the last one, name (else summary, else first words) and, with \
---all, the directory. The one used last comes first, forks stand below what they were forked from.")]
+Prints one row per session: short id, store (if there are several), messages, age of the last one, name (else summary, \
+else first words) and, with --all, the directory. The one used last comes first, forks stand below what they were forked \
+from. A store that cannot be reached is told on standard error and, with --json, as {store, error} behind the cards.")]
 pub(crate) struct Args {
     /// The sessions of all directories, not only of this one
     #[arg(long, short)]
@@ -54,10 +57,11 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let query = args.search.as_deref().map(Query::parse).transpose()?;
-    let cards = cards(&args, query.as_ref(), home).await?;
+    let (cards, down) = cards(&args, query.as_ref(), home).await?;
     let mut out = Out::new();
+    stores::tell(&down);
     if args.json {
-        out.json(&cards)?;
+        out.json(&items(&cards, &down))?;
         return out.done();
     }
     let threads = match query {
@@ -65,7 +69,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         Some(_) => cards.iter().map(|card| (0, card)).collect(),
     };
     let rows: Vec<Row> = threads.into_iter().map(|(depth, card)| Row::new(card, depth, home.now())).collect();
-    write(&rows, args.all, &mut out)?;
+    write(&rows, Columns { stores: home.shelves.len() > 1, cwds: args.all }, &mut out)?;
     if cards.is_empty() {
         remark(match args.all {
             true => "no sessions",
@@ -75,25 +79,41 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-async fn cards(args: &Args, query: Option<&Query>, home: &Home) -> Result<Vec<Card>> {
+/// What programs get: the cards and, behind them, the stores that could not be asked.
+fn items(cards: &[Card], down: &[Down]) -> Vec<Value> {
+    let cards = cards.iter().map(|card| json!(card));
+    cards
+        .chain(down.iter().map(|Down { store, why }| json!({ "store": store, "error": why.to_string() })))
+        .collect()
+}
+
+async fn cards(args: &Args, query: Option<&Query>, home: &Home) -> Result<(Vec<Card>, Vec<Down>)> {
     let _waiting = waiting("reading the sessions");
-    let store = home.store();
-    let page = store.list(&home.filter(args.all)).await?;
+    let stores = home.listed();
+    let Listed { page, down } = stores.list(&home.filter(args.all)).await?;
     for file in &page.unreadable {
         remark(&format!("osier: {}", plain(file)));
     }
     let mut cards = page.cards;
     cards.retain(|card| !args.named || card.name.is_some());
     if let Some(query) = query {
-        cards = query.choose(cards, &store).await?;
+        cards = query.choose(cards, &stores).await?;
     }
     cards.truncate(args.limit.unwrap_or(usize::MAX));
-    Ok(cards)
+    Ok((cards, down))
+}
+
+/// Which columns are drawn besides the usual ones.
+#[derive(Clone, Copy)]
+struct Columns {
+    stores: bool,
+    cwds: bool,
 }
 
 /// What is drawn of a session.
 struct Row {
     id: String,
+    store: String,
     messages: String,
     age: String,
     indent: String,
@@ -107,6 +127,7 @@ impl Row {
         let depth = depth.min(LEVELS);
         Row {
             id: plain(&card.short_id),
+            store: plain(&card.store),
             messages: card.message_count.to_string(),
             age: age(card.modified, now),
             indent: if depth > 0 { format!("{}└─ ", "   ".repeat(depth - 1)) } else { String::new() },
@@ -118,22 +139,26 @@ impl Row {
 }
 
 /// Writes the rows with their columns below each other.
-fn write(rows: &[Row], all: bool, out: &mut Out) -> Result<()> {
+fn write(rows: &[Row], columns: Columns, out: &mut Out) -> Result<()> {
     let widest = |of: fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
     let ids = widest(|row| width(&row.id));
     let messages = widest(|row| row.messages.len());
     let ages = widest(|row| row.age.len());
-    let cwds = if all { widest(|row| width(&row.cwd)).min(CWD) } else { 0 };
-    let taken = ids + messages + " msg".len() + ages + cwds + 4 * 2;
+    let cwds = if columns.cwds { widest(|row| width(&row.cwd)).min(CWD) } else { 0 };
+    let stores = if columns.stores { widest(|row| width(&row.store)) + 2 } else { 0 };
+    let taken = ids + stores + messages + " msg".len() + ages + cwds + 4 * 2;
     let room = home::columns().map_or(usize::MAX, |columns| columns.saturating_sub(taken).max(TITLE));
     let titles = widest(|row| width(&row.indent) + width(&row.title)).min(room);
     for row in rows {
         let left_over = titles.saturating_sub(width(&row.indent));
         let title = fit(&row.title, left_over.max(1));
         let gap = " ".repeat(left_over.saturating_sub(width(&title)));
+        let store =
+            if columns.stores { format!("  {}", left(&row.store, stores - 2)) } else { String::new() };
         let line = format!(
-            "{}  {} msg  {}  {}{}{gap}  {}",
+            "{}{}  {} msg  {}  {}{}{gap}  {}",
             out.paint(Style::Label, &left(&row.id, ids)),
+            out.paint(Style::Dim, &store),
             right(&row.messages, messages),
             right(&row.age, ages),
             out.paint(Style::Dim, &row.indent),

@@ -7,6 +7,7 @@ pub(crate) mod compaction;
 pub(crate) mod compare;
 mod config;
 mod context;
+mod copy;
 mod delete;
 mod export;
 pub(crate) mod fork;
@@ -31,6 +32,16 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::home::Home;
+
+/// `osier sessions`, and which store is meant.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// The store for a new session, to list, or of several copies; a session is found wherever it is
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) store: Option<String>,
+}
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -58,6 +69,8 @@ pub(crate) enum Command {
     Undo(moving::UndoArgs),
     /// Go forward again after an undo
     Redo(moving::UndoArgs),
+    /// Copy a session to another store
+    Copy(copy::Args),
     /// Copy a path into a new session
     Fork(fork::Args),
     /// Let a summary stand for the older part of the path
@@ -98,6 +111,7 @@ pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
         Command::Move(args) => moving::run_move(args, &home).await,
         Command::Undo(args) => moving::run_undo(args, &home, moving::Direction::Back).await,
         Command::Redo(args) => moving::run_undo(args, &home, moving::Direction::Forward).await,
+        Command::Copy(args) => copy::run(args, &home).await,
         Command::Fork(args) => fork::run(args, &home).await,
         Command::Compact(args) => compact::run(args, &home).await,
         Command::Compaction(args) => compaction::run(args, &home).await,

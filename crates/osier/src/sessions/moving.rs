@@ -22,6 +22,7 @@ Examples:
   osier sessions move 4f89da11 c55d6ff3               to say that message differently: prints its text
   osier sessions move 4f89da11 c55d6ff3 --exact       to go on below it
   osier sessions move 4f89da11 root                   before the first entry
+  osier sessions move 4f89da11 root --expect 3781a861 if nobody went elsewhere meanwhile
   osier sessions move 4f89da11 3781a861 --summarize   with a summary of what is left
   osier sessions move 4f89da11 3781a861 --summarize --instructions 'only what failed, and why'
 
@@ -54,6 +55,9 @@ pub(crate) struct MoveArgs {
     /// The model that writes the summary
     #[arg(long, value_name = "NAME", requires = "summarize")]
     model: Option<String>,
+    /// Only if the leaf stands there: an entry's id, or `root`
+    #[arg(long, value_name = "LEAF", conflicts_with = "summarize")]
+    expect: Option<String>,
     /// Print {leafId, moved, cancelled, aborted?, editorText?, summaryEntry?} as JSON
     #[arg(long)]
     json: bool,
@@ -112,10 +116,16 @@ pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
     }
     let text = editor_text(&session, &landing).await?;
     let cursor = session.main();
-    let outcome = match args.label.as_ref().filter(|_| args.entry != "root") {
-        Some(label) => cursor.move_and_label(landing.place, &args.entry, label).await?,
+    let outcome = match &args.expect {
+        Some(leaf) => {
+            cursor.move_from(Some(leaf.as_str()).filter(|leaf| *leaf != "root"), landing.place).await?
+        }
         None => cursor.move_to(landing.place).await?,
     };
+    let label = args.label.as_ref().filter(|_| args.entry != "root" && outcome != Outcome::Cancelled);
+    if let Some(label) = label {
+        session.label(&args.entry, Some(label)).await?;
+    }
     let cancelled = Some(outcome == Outcome::Cancelled);
     tell(&session, Went { cancelled, editor_text: text, ..went(&outcome) }, args.json).await
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
-use osier_session::{Env, Session};
-use osier_store::{FileStore, PagedHeads, Store, StoreError, each_line};
+use osier_session::{Env, Session, Stores};
+use osier_store::{PagedHeads, Store, StoreError, each_line};
 use osier_tree::entry::{Role, read_entry};
 use osier_tree::projection::card::{Card, text_of};
 use osier_tree::projection::preview::display_text;
@@ -44,7 +44,7 @@ impl Query {
     }
 
     /// The sessions that match: those whose name does first, otherwise in the order given.
-    pub(crate) async fn choose(&self, cards: Vec<Card>, store: &Arc<FileStore>) -> Result<Vec<Card>> {
+    pub(crate) async fn choose(&self, cards: Vec<Card>, stores: &Stores) -> Result<Vec<Card>> {
         let mut matcher = Matcher::new(Config::DEFAULT);
         let (mut by_name, mut by_text) = (Vec::new(), Vec::new());
         for card in cards {
@@ -54,6 +54,7 @@ impl Query {
                 continue;
             }
             // A session that cannot be read any more holds nothing that could be found.
+            let Some(store) = stores.get(&card.store) else { continue };
             let read = each_said(store, &card, |said| hunt.look_at(said)).await;
             if read.is_ok() && hunt.is_over() {
                 by_text.push(card);
@@ -115,7 +116,7 @@ impl<'q> Hunt<'q> {
 }
 
 /// Hands out what users and assistants said in a session, on all branches that are not deleted.
-async fn each_said(store: &Arc<FileStore>, card: &Card, mut each: impl FnMut(&str)) -> Result<()> {
+async fn each_said(store: &Arc<dyn Store>, card: &Card, mut each: impl FnMut(&str)) -> Result<()> {
     let key = card.file.as_deref().unwrap_or(&card.id);
     let opened = store.open(key).await?;
     let mut heads = PagedHeads::new(&**store, key, opened.version);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_session::Session;
-use osier_store::{Store, StoreError};
+use osier_store::StoreError;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
@@ -81,6 +81,7 @@ fn write_card(card: &Card, out: &mut Out) -> Result<()> {
     let parent = card.parent_session_id.as_ref().or(card.parent_session.as_ref());
     let rows = [
         ("id", plain(&card.id)),
+        ("store", plain(if card.file.is_none() { &card.store } else { "" })),
         ("file", plain(card.file.as_deref().unwrap_or_default())),
         ("directory", plain(&card.cwd)),
         ("created", time::format(card.created)),

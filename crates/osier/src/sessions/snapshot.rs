@@ -3,92 +3,58 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::{Session, State};
-use osier_tree::entry::read_entry;
-use osier_tree::projection::json::entry_json;
-use osier_tree::projection::snapshot::SCHEMA_VERSION;
-use osier_tree::{Seq, SessionTree};
-use serde_json::{Map, Value, json};
+use osier_session::{Since, SnapshotAsk};
 
-use super::context;
 use crate::home::Home;
 use crate::out::Out;
-use crate::reading;
-use crate::target::Target;
+use crate::target;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   osier sessions snapshot 4f89da11 --json
   osier sessions snapshot x.jsonl --no-context | jq .activePath
+  osier sessions snapshot 4f89da11 --since 120@00000000000a1b2c     only what came since
 
 Prints one JSON object: schemaVersion, revision (the number of entries) and generation (another one after gc), session, \
 entries (all, in the order of the log), activePath, childrenByParentId (roots under \"__roots__\"), labelsByEntryId, \
 deletedBranches (their first entries; what hangs in them is in `entries` only) and runtimeContext. All of it is taken \
-from one state of the session, whoever appends meanwhile.")]
+from one state of the session, whoever appends meanwhile. With --since also `since` and `reset`, and in `entries` only the \
+new ones; if there is no such state of this log, all of them, and `reset` is true.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
     /// Leave out the runtime context
     #[arg(long)]
     no_context: bool,
+    /// Only the entries after a state: its revision, and its generation if it is known
+    #[arg(long, value_name = "REVISION[@GENERATION]", value_parser = since)]
+    since: Option<Since>,
     /// Print JSON; there is no other form
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let target = Target::find(home, &args.session).await?;
-    let session = target.session(home).await?;
-    let state = session.state();
-    let card = reading::card_of(&session, &state).await?;
+    let session = target::session(home, &args.session).await?;
+    let ask = SnapshotAsk { without_context: args.no_context, since: args.since };
     let mut out = Out::new();
-    let start = format!(
-        "{{\"schemaVersion\":{SCHEMA_VERSION},\"revision\":{},\"generation\":\"{:016x}\",\"session\":{}",
-        state.version.entries,
-        state.version.generation,
-        state.tree.snapshot_session(&card),
-    );
-    out.raw(start.as_bytes())?;
-    entries(&session, &state, &mut out).await?;
-    shape(&state.tree, &mut out)?;
-    if !args.no_context {
-        out.raw(b",\"runtimeContext\":{")?;
-        context::members(&target, &state.tree.context_entries(state.tree.leaf()), &mut out).await?;
-        out.raw(b"}")?;
-    }
-    out.raw(b"}\n")?;
+    session.snapshot(ask, |piece| out.raw(piece)).await?;
     out.done()
 }
 
-async fn entries(session: &Session, state: &State, out: &mut Out) -> Result<()> {
-    let all: Vec<Seq> = (0..state.version.entries).map(Seq::new).collect();
-    let mut first = true;
-    out.raw(b",\"entries\":[")?;
-    session
-        .each_line(state.version, &all, |_, line| -> Result<()> {
-            let Ok(entry) = read_entry(line) else { return Ok(()) };
-            if !std::mem::take(&mut first) {
-                out.raw(b",\n")?;
-            }
-            out.raw(&entry_json(&entry))
-        })
-        .await?;
-    out.raw(b"]")
-}
-
-/// What hangs where, and what it is called.
-fn shape(tree: &SessionTree, out: &mut Out) -> Result<()> {
-    out.raw(b",\"activePath\":")?;
-    out.json(&tree.snapshot_path())?;
-    out.raw(b",\"childrenByParentId\":{")?;
-    let mut first = true;
-    for (parent, children) in tree.snapshot_children() {
-        let comma = if std::mem::take(&mut first) { "" } else { "," };
-        out.raw(format!("{comma}{}:{}", json!(parent), json!(children)).as_bytes())?;
+/// A state as `REVISION` or `REVISION@GENERATION`.
+fn since(text: &str) -> Result<Since, String> {
+    let (revision, generation) = match text.split_once('@') {
+        Some((revision, generation)) => (revision, Some(generation)),
+        None => (text, None),
+    };
+    let generation = generation.map(|digits| u64::from_str_radix(digits, 16)).transpose();
+    match (revision.parse(), generation) {
+        (Ok(revision), Ok(generation)) => Ok(Since { revision, generation }),
+        _ => {
+            Err("give a number of entries, or REVISION@GENERATION, as an earlier snapshot says them"
+                .to_owned())
+        }
     }
-    let labels: Map<String, Value> =
-        tree.snapshot_labels().map(|(id, label)| (id.to_owned(), json!(label))).collect();
-    let deleted = json!(tree.snapshot_deleted());
-    out.raw(format!("}},\"labelsByEntryId\":{},\"deletedBranches\":{deleted}", json!(labels)).as_bytes())
 }

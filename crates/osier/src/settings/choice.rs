@@ -203,16 +203,16 @@ mod tests {
         check(
             &[asked("smoll"), asked("opus"), asked("claude-opus-5.5"), asked("5"), asked("zzz")],
             expect![[r#"
-                no model smoll; did you mean local/smol?; `osier models` lists what there is
-                no model opus; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5?; `osier models` lists what there is
-                no model claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5?; `osier models` lists what there is
+                no model smoll; did you mean local/smol? `osier models` lists what there is
+                no model opus; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5? `osier models` lists what there is
+                no model claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists what there is
                 5 can mean anthropic/claude-opus-5-5 or anthropic/claude-sonnet-5-5 or anthropic/claude-haiku-5-5 or anthropic/claude-opus-5 or anthropic/claude-haiku-4-5 or openai/gpt-5.5; say which
                 no model zzz; `osier models` lists what there is"#]],
         );
         check(
             &[chosen(&[], "model = 'anthropic/claude-opus-55'", Wanted::default())],
             expect![
-                "no model anthropic/claude-opus-55; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5?; `osier models` lists what there is"
+                "no model anthropic/claude-opus-55; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists what there is"
             ],
         );
     }

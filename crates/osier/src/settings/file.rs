@@ -14,13 +14,20 @@ use super::table::{Key, Meaning, meaning, nearest};
 const LONGEST: u64 = 1 << 20;
 
 /// A key of the table, set to something it may be.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Found {
     /// The words of the key, names filled in.
     pub(crate) path: Vec<String>,
     pub(crate) key: &'static Key,
     pub(crate) value: Value,
     pub(crate) line: usize,
+}
+
+/// Without the value, which may be a secret.
+impl std::fmt::Debug for Found {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", dotted(&self.path), self.line)
+    }
 }
 
 /// Something wrong in a file. An unknown key stops nothing; the rest does, for its author meant something by it.

@@ -63,6 +63,15 @@ impl Kind {
         }
     }
 
+    /// The values there are, if they are few.
+    pub(crate) fn choices(self) -> &'static [&'static str] {
+        match self {
+            Kind::Choice(names) => names,
+            Kind::Bool => &["true", "false"],
+            _ => &[],
+        }
+    }
+
     /// A value as somebody writes it on the command line: text needs no quotes there.
     pub(crate) fn read(self, text: &str) -> Option<Value> {
         let as_toml = || toml::from_str::<toml::Table>(&format!("v = {text}")).ok()?.remove("v");

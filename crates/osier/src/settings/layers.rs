@@ -16,7 +16,7 @@ pub(crate) enum Owner {
 }
 
 /// A setting in force, and the line that set it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Set {
     pub(crate) path: Vec<String>,
     pub(crate) key: &'static Key,
@@ -24,6 +24,13 @@ pub(crate) struct Set {
     pub(crate) owner: Owner,
     pub(crate) file: PathBuf,
     pub(crate) line: usize,
+}
+
+/// Without the value, which may be a secret.
+impl std::fmt::Debug for Set {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} at {}:{}", self.path.join("."), self.file.display(), self.line)
+    }
 }
 
 /// What is set, each key once.
@@ -51,7 +58,8 @@ impl Layers {
     /// A key comes from one place: who says where a provider's key is takes back what a lower file said.
     fn drop_key_sources(&mut self, found: &[Found]) {
         let source = |path: &[String]| {
-            let names_one = path.last().is_some_and(|word| word.starts_with("api_key_"));
+            let names_one =
+                path.last().is_some_and(|word| word.starts_with("api_key_") || word.starts_with("password_"));
             names_one.then(|| path[..path.len() - 1].to_vec())
         };
         for provider in found.iter().filter_map(|found| source(&found.path)) {
@@ -86,8 +94,15 @@ impl Layers {
     }
 
     pub(crate) fn texts(&self, name: &str) -> Option<Vec<String>> {
-        let value = self.value(name)?;
-        Some(value.as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
+        super::texts_of(&self.value(name)?)
+    }
+
+    /// Below two words: what is set for one name of a table.
+    pub(crate) fn of_name(&self, word: &str, name: &str) -> Table {
+        match self.table(word).remove(name) {
+            Some(Value::Table(table)) => table,
+            _ => Table::new(),
+        }
     }
 
     /// Everything below a word, as one table.

@@ -7,6 +7,7 @@ mod file;
 mod kind;
 mod layers;
 mod project;
+mod stores;
 pub(crate) mod table;
 
 use std::collections::BTreeMap;
@@ -17,10 +18,13 @@ use osier_agent::Compacting;
 use osier_model::{ProviderSpec, Retry, ThinkingLevel};
 use osier_session::Durability;
 use osier_tools::Mode;
+use osier_tree::projection::outline::Filter;
+use osier_tui::state::DoubleEscape;
 
 pub(crate) use file::{Found, Problem, dotted};
 pub(crate) use layers::{Layers, Owner, Set};
 pub(crate) use project::Project;
+pub(crate) use stores::{StorePlace, StoreSpec};
 use table::Reach;
 
 /// The settings in force.
@@ -40,10 +44,58 @@ pub(crate) struct Settings {
     pub(crate) restore_model_on_move: bool,
     pub(crate) system_prompt: Option<String>,
     pub(crate) append_system_prompt: Option<String>,
+    pub(crate) screen: Screen,
     pub(crate) retry: Retry,
+    /// The agent that new sessions belong to.
+    pub(crate) agent: String,
+    /// The store of new sessions; one that is there.
+    pub(crate) default_store: String,
+    /// The stores besides the files in the home folder.
+    pub(crate) stores: BTreeMap<String, StoreSpec>,
     pub(crate) providers: BTreeMap<String, ProviderSpec>,
     /// Where each came from.
     pub(crate) layers: Layers,
+}
+
+/// How the terminal interface looks and behaves.
+#[derive(Debug, Clone)]
+pub(crate) struct Screen {
+    /// Light or dark; the terminal tells without it.
+    pub(crate) is_light: Option<bool>,
+    pub(crate) double_escape: DoubleEscape,
+    pub(crate) tree_filter: Filter,
+    /// The branch one is on comes before its siblings.
+    pub(crate) active_first: bool,
+    pub(crate) ask_summary: bool,
+    pub(crate) editor: Option<String>,
+    /// Keys by the name of what they do.
+    pub(crate) keys: BTreeMap<String, String>,
+}
+
+impl Screen {
+    fn of(layers: &Layers) -> Screen {
+        Screen {
+            is_light: match layers.text("theme").as_deref() {
+                Some("dark") => Some(false),
+                Some("light") => Some(true),
+                _ => None,
+            },
+            double_escape: match layers.text("double_escape").as_deref() {
+                Some("fork") => DoubleEscape::Fork,
+                Some("none") => DoubleEscape::Nothing,
+                _ => DoubleEscape::Tree,
+            },
+            tree_filter: layers.text("tree_filter").and_then(|name| Filter::named(&name)).unwrap_or_default(),
+            active_first: layers.text("tree_order").as_deref() == Some("active"),
+            ask_summary: layers.bool("ask_summary").unwrap_or(true),
+            editor: layers.text("editor").filter(|editor| !editor.trim().is_empty()),
+            keys: layers
+                .table("keys")
+                .into_iter()
+                .filter_map(|(name, keys)| Some((name, keys.as_str()?.to_owned())))
+                .collect(),
+        }
+    }
 }
 
 /// Settings, and what there is to say about the files they came from.
@@ -88,12 +140,23 @@ pub(crate) fn load(user: &Path, project: OfProject, is_trusted: bool) -> Loaded 
     let (wanted, ignored) =
         if is_trusted { (project.wanted, Vec::new()) } else { (Vec::new(), project.wanted) };
     layers.add(Owner::Project, &project.file, wanted);
-    let settings = Settings::of(layers, &mut problems);
+    let settings = Settings::of(layers, None, &mut problems);
     Loaded { settings, problems, ignored }
 }
 
 impl Settings {
-    fn of(layers: Layers, problems: &mut Vec<Problem>) -> Settings {
+    /// The same with another agent at work.
+    pub(crate) fn of_agent(&self, agent: &str, problems: &mut Vec<Problem>) -> Settings {
+        Settings::of(self.layers.clone(), Some(agent), problems)
+    }
+
+    fn of(layers: Layers, agent: Option<&str>, problems: &mut Vec<Problem>) -> Settings {
+        let agent = agent.map(str::to_owned).or_else(|| layers.text("agent")).unwrap_or_default();
+        let own = layers.of_name("agents", &agent);
+        let own_text = |key: &str| own.get(key).and_then(|value| value.as_str()).map(str::to_owned);
+        let text = |key: &str| own_text(key).or_else(|| layers.text(key));
+        let stores = stores::read(&layers, problems);
+        let default_store = stores::default(&layers, own_text("store"), &stores, problems);
         let usual = Retry::default();
         let retry = Retry {
             tries: layers.count("retry.attempts").unwrap_or(usual.tries),
@@ -106,13 +169,13 @@ impl Settings {
                 Some("always") => Durability::Always,
                 _ => Durability::Turn,
             },
-            model: layers.text("model"),
+            model: text("model"),
             thinking: layers
                 .text("thinking")
                 .and_then(|name| ThinkingLevel::parse(&name))
                 .unwrap_or_default(),
             approval: layers.text("approval").and_then(|name| Mode::named(&name)).unwrap_or_default(),
-            tools: layers.texts("tools"),
+            tools: own.get("tools").and_then(texts_of).or_else(|| layers.texts("tools")),
             backtracking: layers.bool("backtracking").unwrap_or(true),
             summary_model: layers.text("summary_model"),
             compacting: Compacting {
@@ -121,9 +184,13 @@ impl Settings {
                 keep_recent: layers.count("compaction.keep_recent_tokens"),
             },
             restore_model_on_move: layers.bool("restore_model_on_move").unwrap_or(true),
-            system_prompt: layers.text("system_prompt"),
-            append_system_prompt: layers.text("append_system_prompt"),
+            system_prompt: text("system_prompt"),
+            append_system_prompt: text("append_system_prompt"),
+            screen: Screen::of(&layers),
             retry,
+            agent,
+            default_store,
+            stores,
             providers: providers(&layers, problems),
             layers,
         }
@@ -133,8 +200,12 @@ impl Settings {
 /// What holds when nobody set anything.
 impl Default for Settings {
     fn default() -> Settings {
-        Settings::of(Layers::default(), &mut Vec::new())
+        Settings::of(Layers::default(), None, &mut Vec::new())
     }
+}
+
+fn texts_of(value: &toml::Value) -> Option<Vec<String>> {
+    Some(value.as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
 }
 
 /// The checks of each key have passed, so what fails here is how they fit together.

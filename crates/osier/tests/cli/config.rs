@@ -45,7 +45,15 @@ fn without_files_the_defaults_hold() {
             restore_model_on_move          true               default
             system_prompt                  -
             append_system_prompt           -
+            theme                          "auto"             default
+            double_escape                  "tree"             default
+            tree_filter                    "default"          default
+            tree_order                     "oldest"           default
+            ask_summary                    true               default
+            editor                         -
             durability                     "turn"             default
+            agent                          "main"             default
+            default_store                  "file"             default
             retry.attempts                 4                  default
             retry.patience                 60                 default
         "#]],
@@ -76,7 +84,15 @@ fn each_setting_is_shown_with_the_line_it_came_from() {
             restore_model_on_move          true                        default
             system_prompt                  -
             append_system_prompt           -
+            theme                          "auto"                      default
+            double_escape                  "tree"                      default
+            tree_filter                    "default"                   default
+            tree_order                     "oldest"                    default
+            ask_summary                    true                        default
+            editor                         -
             durability                     "turn"                      default
+            agent                          "main"                      default
+            default_store                  "file"                      default
             retry.attempts                 4                           default
             retry.patience                 60                          default
             providers.local.base_url       "http://127.0.0.1:8080/v1"  ~/home/config.toml:6
@@ -147,7 +163,15 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
             restore_model_on_move          true               default
             system_prompt                  -
             append_system_prompt           -
+            theme                          "auto"             default
+            double_escape                  "tree"             default
+            tree_filter                    "default"          default
+            tree_order                     "oldest"           default
+            ask_summary                    true               default
+            editor                         -
             durability                     "turn"             default
+            agent                          "main"             default
+            default_store                  "file"             default
             retry.attempts                 4                  default
             retry.patience                 60                 default
             ! osier: ~/home/config.toml:1: unknown key durabilty; did you mean durability?
@@ -180,7 +204,15 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
             restore_model_on_move          true               default
             system_prompt                  -
             append_system_prompt           -
+            theme                          "auto"             default
+            double_escape                  "tree"             default
+            tree_filter                    "default"          default
+            tree_order                     "oldest"           default
+            ask_summary                    true               default
+            editor                         -
             durability                     "turn"             default
+            agent                          "main"             default
+            default_store                  "file"             default
             retry.attempts                 4                  default
             retry.patience                 60                 default
             ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
@@ -286,6 +318,9 @@ fn a_setting_that_cannot_be_is_refused_and_nothing_is_written() {
             &["config", "set", "retry.attempts", "many"],
             &["config", "set", "providers", "x"],
             &["config", "set", "a b", "x"],
+            &["config", "set", "tools", "read,gerp"],
+            &["config", "set", "model", "claude-opos-5-5"],
+            &["config", "set", "summary_model", "opuss"],
             &["config", "unset", "model"],
             &["config", "get", "tools"],
             &["config", "get", "providers.x.base_ulr"],
@@ -306,6 +341,15 @@ fn a_setting_that_cannot_be_is_refused_and_nothing_is_written() {
             $ config set a b x
             ! osier: a b is no key
             exit 2
+            $ config set tools read,gerp
+            ! osier: no tool gerp; did you mean grep? The tools are read, write, edit, bash, grep, find, ls, todo, backtrack
+            exit 2
+            $ config set model claude-opos-5-5
+            ! osier: no model claude-opos-5-5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists what there is
+            exit 2
+            $ config set summary_model opuss
+            ! osier: no model opuss; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5? `osier models` lists what there is
+            exit 2
             $ config unset model
             ! osier: model is not set in ~/home/config.toml
             exit 1
@@ -325,14 +369,11 @@ fn a_change_that_changes_nothing_here_says_why() {
     let world = world("", Some("thinking = \"off\"\n"));
     check(
         &world,
-        &[&["config", "set", "thinking", "max"], &["config", "set", "model", "claude-opos-5-5"]],
+        &[&["config", "set", "thinking", "max"]],
         expect![[r#"
             $ config set thinking max
             thinking = "max"
             ! osier: here ~/code/.osier/config.toml:1 counts over it
-            $ config set model claude-opos-5-5
-            model = "claude-opos-5-5"
-            ! osier: no model claude-opos-5-5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5?; `osier models` lists what there is
         "#]],
     );
 }

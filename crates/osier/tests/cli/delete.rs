@@ -56,7 +56,18 @@ fn a_session_is_deleted_for_good_once_that_was_said() {
     "#]],
     );
     assert_eq!(world.session_files().len(), 0);
-    world.fails(1, &format!("delete {id} --yes"));
+    world.check(
+        &[&format!("delete {id} --yes"), &format!("delete {} --yes --json", &id[..8]), "delete zz --yes"],
+        expect![[r#"
+            $ delete <1> --yes
+            ! no session <1>: it is gone, or never was
+            $ delete <1> --yes --json
+            [{"session":"<1>","agentId":null,"store":null,"deleted":false,"counts":{"sessions":0,"entries":0}}]
+            $ delete zz --yes
+            ! osier: no session zz; `osier sessions list --all` shows what there is
+            exit 1
+        "#]],
+    );
 }
 
 #[test]
@@ -65,7 +76,13 @@ fn a_file_is_deleted_by_its_path_and_a_missing_one_is_told() {
     let gone = world.json("delete s.jsonl s.jsonl --yes");
     assert_eq!(
         gone,
-        json!([{ "deleted": true, "store": "file", "counts": { "sessions": 1, "entries": 2 } }])
+        json!([{
+            "session": "5e551011-0000-4000-8000-000000000001",
+            "agentId": "main",
+            "store": "file",
+            "deleted": true,
+            "counts": { "sessions": 1, "entries": 2 },
+        }])
     );
     assert!(!world.path("s.jsonl").exists());
     assert_eq!(world.fails(1, "delete s.jsonl --yes"), "osier: no file s.jsonl\n");
@@ -126,5 +143,30 @@ async fn sessions_that_are_open_are_spared() {
     assert_eq!(left(&world), ["bbbbbbbb"]);
     let ran = world.run("delete bbbbbbbb --yes");
     assert_eq!(ran.code, 1, "whoever names it is told that it is still there");
-    drop(open);
+    assert_eq!(world.json("delete bbbbbbbb --yes --force")[0]["deleted"], json!(true));
+    let failed = open.rename("too late").await.unwrap_err();
+    assert_eq!(failed.word(), "session_not_found", "{failed}");
+    assert!(world.session_files().is_empty());
+}
+
+/// The session of a sub-agent names the session it works for, and belongs to another agent; a fork keeps the agent.
+#[test]
+fn the_sessions_of_sub_agents_go_with_a_session_and_forks_stay() {
+    let world = World::new();
+    aged(&world, "bbbbbbbb", 1);
+    aged(&world, "cccccccc", 2);
+    aged(&world, "dddddddd", 3);
+    let fork = world.ok("fork bbbbbbbb").trim().to_owned();
+    for (id, parent) in [("cccccccc", "bbbbbbbb-0000"), ("dddddddd", "cccccccc-0000")] {
+        let file =
+            world.session_files().into_iter().find(|file| file.to_string_lossy().contains(id)).unwrap();
+        let text = fs::read_to_string(&file).unwrap();
+        let header = format!(r#""parentSessionId":"{parent}","agentId":"{id}","cwd""#);
+        fs::write(&file, text.replacen("\"cwd\"", &header, 1)).unwrap();
+    }
+    let gone = world.json("delete bbbbbbbb --yes");
+    let agents: Vec<&str> =
+        gone.as_array().unwrap().iter().map(|one| one["agentId"].as_str().unwrap()).collect();
+    assert_eq!(agents, ["dddddddd", "cccccccc", "main"]);
+    assert_eq!(left(&world), [&fork[..8]]);
 }

@@ -4,7 +4,7 @@ use osier_testkit::expect;
 
 use crate::support::World;
 
-const COMMANDS: [&str; 24] = [
+const COMMANDS: [&str; 25] = [
     "list",
     "show",
     "tree",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 24] = [
     "move",
     "undo",
     "redo",
+    "copy",
     "fork",
     "compact",
     "compaction",
@@ -71,6 +72,9 @@ fn help_tells_what_there_is() {
                                    from a list
               --session <FILE>     Go on with the session in this file, Osier's or pi's
               --fork <ID[@ENTRY]>  Begin with a copy of a session, up to its leaf or to ENTRY
+              --store <NAME>       The store for a new session; a session that is there is found in all
+              --agent <NAME>       The agent that a new session belongs to, as `[agents.NAME]` of the
+                                   settings describes it
               --no-session         Keep nothing
               --name <NAME>        Name the session
 
@@ -88,7 +92,7 @@ fn help_tells_what_there_is() {
               --append-system-prompt <TEXT>  Say this to the model after all other instructions
 
         Examples:
-          osier                              talk, line by line
+          osier                              talk, with the tree one key away
           osier -p 'list the files here'     print the answer and end
           cat log.txt | osier -p 'explain'   say what is piped in as well
           osier -c 'and now the tests'       go on with the last session
@@ -134,6 +138,7 @@ fn every_command_has_examples_and_says_what_it_prints() {
         move: Move the leaf to another entry
         undo: Go back to where the leaf was before the last move
         redo: Go forward again after an undo
+        copy: Copy a session to another store
         fork: Copy a path into a new session
         compact: Let a summary stand for the older part of the path
         compaction: Show what a compaction dropped, or go to before it

@@ -214,3 +214,45 @@ fn an_undo_never_leads_into_a_deleted_branch() {
     world.fails(1, "undo s.jsonl");
     assert!(world.ok("tree s.jsonl").ends_with("assistant: \"b\"  ← active\n"));
 }
+
+#[test]
+fn a_move_can_be_made_only_from_where_the_leaf_is_expected() {
+    let world = World::with("say a; reply b; say c");
+    let before = world.read("s.jsonl");
+    world.check(
+        &[
+            "move s.jsonl root --expect 00000002",
+            "move s.jsonl 00000003 --exact --expect root",
+            "move s.jsonl root --expect nobody",
+        ],
+        expect![[r#"
+            $ move s.jsonl root --expect 00000002
+            ! osier: the conversation now stands at 00000003; look at what came, then try again
+            exit 1
+            $ move s.jsonl 00000003 --exact --expect root
+            ! osier: the conversation now stands at 00000003; look at what came, then try again
+            exit 1
+            $ move s.jsonl root --expect nobody
+            ! osier: the conversation now stands at 00000003; look at what came, then try again
+            exit 1
+        "#]],
+    );
+    assert_eq!(world.read("s.jsonl"), before);
+    world.check(
+        &[
+            "move s.jsonl root --expect 00000003",
+            "move s.jsonl 00000002 --expect root --label here",
+            "tree s.jsonl --ids",
+        ],
+        expect![[r#"
+            $ move s.jsonl root --expect 00000003
+            ! the leaf is at the beginning
+            $ move s.jsonl 00000002 --expect root --label here
+            ! the leaf is at <1>
+            $ tree s.jsonl --ids
+            00000001  user: "a"
+            00000002  [here] assistant: "b"  ← active
+            00000003  user: "c"
+        "#]],
+    );
+}

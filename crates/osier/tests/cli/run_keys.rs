@@ -55,3 +55,42 @@ fn commands_do_not_see_the_keys_of_models() {
     is_nowhere(&ran, "env");
     assert!(!everything_below(&world).contains(KEY));
 }
+
+/// What may be looked at without asking does not include what Osier keeps of keys itself.
+#[test]
+fn tools_do_not_open_the_files_that_hold_keys() {
+    let server = Server::new();
+    let world = server.world();
+    let file = world.home().join("config.toml");
+    let key = world.home().join("keys").join("other");
+    std::fs::create_dir(key.parent().unwrap()).unwrap();
+    std::fs::write(&key, KEY).unwrap();
+    let elsewhere = world.cwd().join("key");
+    std::fs::write(&elsewhere, KEY).unwrap();
+    let settings = std::fs::read_to_string(&file).unwrap()
+        + &format!("[providers.other]\napi_key_file = {elsewhere:?}\nheaders = {{ x-key = \"{KEY}\" }}\n");
+    std::fs::write(&file, settings).unwrap();
+    let running = Running::start(osier(&world, &["--mode", "json", "--no-session", "look around"]));
+    for (name, arguments) in [
+        ("read", json!({ "path": file })),
+        ("read", json!({ "path": key })),
+        ("read", json!({ "path": "key" })),
+        ("grep", json!({ "pattern": "sk-", "path": world.home(), "hidden": true })),
+        ("grep", json!({ "pattern": "sk-" })),
+    ] {
+        server.next().calls(name, &arguments);
+    }
+    let asked = server.next();
+    let told = asked.body["messages"].to_string();
+    assert!(!told.contains(KEY), "{told}");
+    assert_eq!(told.matches("closed to tools").count(), 3, "{told}");
+    asked.answer("Nothing.");
+    let ran = running.end();
+    assert_eq!(ran.code, 0, "{ran}");
+    is_nowhere(&ran, "looked for");
+
+    let file = format!("@{}", file.display());
+    let ran = Running::start(osier(&world, &["-p", &file, "what is it?"])).end();
+    assert_eq!(ran.code, 2, "{ran}");
+    is_nowhere(&ran, "said");
+}

@@ -138,6 +138,41 @@ fn what_goes_on_is_told_if_somebody_wants_to_know() {
 }
 
 #[test]
+fn only_options_that_would_have_helped_are_named() {
+    let server = Server::new();
+    let world = server.world();
+    for (name, arguments) in [
+        ("bash", json!({ "command": "make" })),
+        ("write", json!({ "path": "../beside.txt", "content": "" })),
+        ("write", json!({ "path": ".git/hooks/post-commit", "content": "" })),
+    ] {
+        let running = Running::start(osier(&world, &["-p", "--no-session", "do it"]));
+        server.next().calls(name, &arguments);
+        server.next().answer("Then not.");
+        let ran = running.end();
+        assert!(ran.err.ends_with("; --approval yolo lets it do anything\n"), "{ran}");
+        assert!(!ran.err.contains("autoEdit"), "{ran}");
+    }
+}
+
+#[test]
+fn an_image_for_a_model_that_sees_none_is_told() {
+    let server = Server::new();
+    let world = server.world();
+    world.write("dot.gif", GIF);
+    let running = Running::start(osier(&world, &["-p", "@dot.gif", "what is it?"]));
+    let asked = server.next();
+    assert!(asked.messages()[0].contains("which this model cannot see"), "{:?}", asked.messages());
+    asked.answer("I cannot tell.");
+    let ran = running.end();
+    assert_eq!(ran.out, "I cannot tell.\n", "{ran}");
+    assert_eq!(ran.err, "local/test cannot see images; it is only told that there is one\n", "{ran}");
+}
+
+/// One white point.
+const GIF: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
+
+#[test]
 fn what_nobody_can_approve_is_refused_and_the_flag_that_allows_it_is_named() {
     let server = Server::new();
     let world = server.world();

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::{Value, json};
 
 use crate::support::{Ran, World};
@@ -258,6 +259,7 @@ impl Terminal {
         unlockpt(&master).unwrap();
         let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         let terminal = File::options().read(true).write(true).open(name).unwrap();
+        tcsetwinsize(&master, Winsize { ws_row: 24, ws_col: 120, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
         let child = command.env("NO_COLOR", "1").spawn().unwrap();
         // The command holds copies of the terminal; without them the reading ends with the child.
@@ -271,20 +273,8 @@ impl Terminal {
         self.master.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Types a line at the prompt that is waited for.
-    pub(crate) fn say(&mut self, line: &str) -> String {
-        let before = self.until("> ");
-        self.type_in(&format!("{line}\n"));
-        self.until(line);
-        before
-    }
-
     pub(crate) fn until(&mut self, text: &str) -> String {
         self.screen.until(text).replace("\r\n", "\n")
-    }
-
-    pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     pub(crate) fn end(mut self) -> (i32, String) {

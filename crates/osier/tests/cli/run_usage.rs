@@ -42,7 +42,7 @@ fn wishes_that_cannot_go_together_are_refused() {
         $ osier -p --name   x
         osier: --name is empty; `osier sessions rename` takes a name away
         $ osier -p --tools read,wriet x
-        osier: no tool wriet; the tools are read, write, edit, bash, grep, find, ls, todo, backtrack
+        osier: no tool wriet; did you mean write? The tools are read, write, edit, bash, grep, find, ls, todo, backtrack
         $ osier -p --cwd nowhere x
         osier: --cwd nowhere: there is no such directory
         $ osier -p --model nonsense x

@@ -195,3 +195,24 @@ fn check_one_state(snapshot: &Value) {
         snapshot["entries"].as_array().unwrap().iter().filter(|entry| entry["type"] == "label").count();
     assert_eq!(snapshot["labelsByEntryId"].as_object().unwrap().len(), labels);
 }
+
+#[test]
+fn what_came_since_a_state_is_told_or_that_it_cannot_be() {
+    let world = World::with("say a; reply b; say c; move b; say d");
+    let whole = world.json("snapshot s.jsonl --no-context");
+    let (revision, generation) = (whole["revision"].as_u64().unwrap(), whole["generation"].as_str().unwrap());
+    assert!(whole.get("reset").is_none());
+    let since = |since: &str| {
+        let news = world.json(&format!("snapshot s.jsonl --no-context --since {since}"));
+        (
+            news["reset"].as_bool().unwrap(),
+            news["since"].as_u64().unwrap(),
+            news["entries"].as_array().unwrap().len(),
+        )
+    };
+    assert_eq!(since("3"), (false, 3, revision as usize - 3));
+    assert_eq!(since(&format!("{revision}@{generation}")), (false, revision, 0));
+    assert_eq!(since("3@0000000000000001"), (true, 0, revision as usize), "another log");
+    assert_eq!(since("99"), (true, 0, revision as usize), "more than there is");
+    world.fails(2, "snapshot s.jsonl --since soon");
+}

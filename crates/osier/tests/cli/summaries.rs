@@ -35,7 +35,7 @@ fn a_summary_is_the_one_entry_that_moves() {
             00000002  assistant: "b"
             ├─ 00000003  user: "try the cache"
             │  00000004  assistant: "it is too slow, so I gave it up"
-            └─ <1>  [branch summary]: The user tried another branch of this conversation before coming back here. Summary of that branch: ## Goal - try the cache ## Constraints & Preferences - (none) ## Progress ### Done - (none) ### In P  ← active
+            └─ <1>  [branch summary]: - try the cache ## Constraints & Preferences - (none) ## Progress ### Done - (none) ### In Progress - (none) ### Blocked - (none) ## Key Decisions - it is too slow, so I gave it up ## Next Steps 1. As  ← active
             $ context s.jsonl
             ── user
             a
@@ -145,7 +145,7 @@ fn a_model_that_cannot_be_had_is_told_and_nothing_changes() {
             ! osier: anthropic/claude, which this session used, cannot be used (set ANTHROPIC_API_KEY); name another one to write the summary with --model, say --model offline, or for good with `osier config set summary_model NAME`
             exit 1
             $ move s.jsonl 00000002 --summarize --model offlin
-            ! osier: no model offlin; did you mean offline/offline?; `osier models` lists what there is
+            ! osier: no model offlin; did you mean offline/offline? `osier models` lists what there is
             exit 2
             $ move s.jsonl 00000002 --instructions short
             ! error: the following required arguments were not provided:

@@ -303,14 +303,10 @@ fn a_person_is_asked_once_and_the_answer_is_remembered() {
         Whoever wrote this could read what you send and have commands run. Trust it? [y/N] "#]]
     .assert_eq(&world.named(&question));
     terminal.type_in("n\n");
-    terminal.say("/quit");
-    assert_eq!(terminal.end().0, 0);
+    leave(terminal);
     assert!(!in_force(&world));
-    let mut terminal = on_a_terminal(&world, &[]);
-    let greeting = terminal.until("> ");
+    let greeting = leave(on_a_terminal(&world, &[]));
     assert!(!greeting.contains("[y/N]"), "{greeting}");
-    terminal.type_in("/quit\n");
-    assert_eq!(terminal.end().0, 0);
     assert!(world.args(&["trust", "--list"]).out.starts_with("refused "));
     world.write(".osier/config.toml", format!("approval = \"yolo\"\n{ASKS}"));
     let mut terminal = on_a_terminal(&world, &[]);
@@ -320,9 +316,16 @@ fn a_person_is_asked_once_and_the_answer_is_remembered() {
         "{question}"
     );
     terminal.type_in("y\n");
-    terminal.say("/quit");
-    assert_eq!(terminal.end().0, 0);
+    leave(terminal);
     assert!(in_force(&world));
+}
+
+/// Leaves the screen, once it is there. Gives what was seen before.
+fn leave(mut terminal: Terminal) -> String {
+    let seen = terminal.until("say something, or /help");
+    terminal.type_in("\u{4}");
+    assert_eq!(terminal.end().0, 0);
+    seen
 }
 
 #[test]
@@ -343,9 +346,7 @@ fn whoever_is_not_there_to_answer_has_not_decided() {
     let mut terminal = on_a_terminal(&world, &[]);
     terminal.until("[y/N] ");
     terminal.type_in("\u{4}");
-    terminal.until("> ");
-    terminal.type_in("\u{4}");
-    terminal.end();
+    leave(terminal);
     assert!(!world.home().join("trusted.json").exists());
 }
 

@@ -1,4 +1,5 @@
-//! The contract over TLS, for a user whom the server lets in no other way, with the server's certificate checked.
+//! The contract over TLS, for a user whom the server lets in no other way, with the server's certificate checked. He may
+//! make no procedures, so all appends are single statements.
 
 use expect_test::expect;
 use osier_store::Store;

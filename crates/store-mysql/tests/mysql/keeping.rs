@@ -85,6 +85,40 @@ async fn nothing_is_left_of_what_was_deleted() {
     assert_eq!(rows(server, &database).await, [0, 0, 0, 0]);
 }
 
+/// Deleting frees room, so it must not need any for itself.
+#[tokio::test]
+async fn what_is_to_be_deleted_goes_even_if_there_is_no_room_to_note_it() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    session(&store, 600).await;
+    let full = format!(
+        "CREATE TRIGGER {database}.full BEFORE INSERT ON {database}.osier_leftovers FOR EACH ROW
+         SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'The table is full'"
+    );
+    sql(server, full).await;
+    assert_eq!(store.delete("one").await.unwrap().counts.entries, 600);
+    assert_eq!(rows(server, &database).await, [0, 0, 0, 0]);
+}
+
+#[tokio::test]
+async fn lines_of_a_deleted_session_that_nobody_noted_go_when_it_is_deleted_again() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    session(&store, 3).await;
+    // As a process leaves it that dies on a full disk, and one that is making the session anew in this moment.
+    sql(server, format!("DELETE FROM {database}.osier_sessions")).await;
+    let making = i64::MAX;
+    sql(server, format!("INSERT INTO {database}.osier_leftovers VALUES ('one', 7, {making})")).await;
+    let line =
+        "INSERT INTO osier_entries (session, generation, seq, head, line) VALUES ('one', 7, 0, '', '')";
+    sql(server, line.replace("INTO ", &format!("INTO {database}."))).await;
+    assert_eq!(rows(server, &database).await, [0, 4, 0, 1]);
+    assert!(!store.delete("one").await.unwrap().deleted);
+    assert_eq!(rows(server, &database).await, [0, 1, 0, 1], "what somebody is writing stays");
+}
+
 #[tokio::test]
 async fn what_a_process_left_when_it_died_is_not_seen_and_goes_with_the_next_deletion() {
     let server = Server::shared();
@@ -129,6 +163,25 @@ fn below(at: usize) -> Vec<u8> {
         r#"{{"type":"message","id":"{at:08}","parentId":{parent},"message":{{"role":"user","content":"x"}}}}"#
     )
     .into_bytes()
+}
+
+#[tokio::test]
+async fn a_line_may_have_sixty_four_mebibytes_of_any_bytes() {
+    const LONG: usize = 64 << 20;
+    let server = Server::shared();
+    let url = server.url(&database(server).await);
+    let store = store_at(&url, Limits::default());
+    let version = session(&store, 1).await;
+    // Characters of four bytes, so that some lie across the ends of parts, and bytes that are no characters.
+    let mut long = message("long", &"\u{1f333}x\u{10ffff}".repeat(LONG / 9 - 99));
+    let end = long.len() - 4;
+    long.splice(end..end, *b"\xff\xf0\x9f");
+    long.splice(end..end, vec![b'y'; LONG - long.len()]);
+    assert_eq!(long.len(), LONG);
+    let version = store.append("one", version, std::slice::from_ref(&long)).await.unwrap();
+    let other = store_at(&url, Limits::default());
+    assert_eq!(other.open("one").await.unwrap().version, version);
+    assert!(lines(&other).await[1] == long, "64 MiB changed on their way");
 }
 
 #[tokio::test]

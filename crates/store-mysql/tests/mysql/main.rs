@@ -5,6 +5,8 @@ mod contract;
 mod encrypted;
 mod keeping;
 mod outages;
+mod passwords;
 mod refusals;
+mod router;
 mod support;
 mod writers;

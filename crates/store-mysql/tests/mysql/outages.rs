@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use expect_test::{Expect, expect};
-use osier_store::{Store, StoreError, Version};
+use osier_store::{Filter, Store, StoreError, Version};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
@@ -36,9 +36,16 @@ async fn a_server_that_never_answers_is_not_waited_for() {
     let url = format!("mysql://osier@127.0.0.1:{}/x", silent.local_addr().unwrap().port());
     let store = store_at(&url, hasty());
     check(
-        &store.find("").await.unwrap_err(),
+        &store.open("one").await.unwrap_err(),
         expect![[r#"
         store team cannot be reached: no answer within 2 s; what was stored is safe; go on when the server is back
+        caused by: time is up"#]],
+    );
+    // Lists of several stores are made at once, and the others should not wait for this one.
+    check(
+        &store.list(&Filter::default()).await.unwrap_err(),
+        expect![[r#"
+        store team cannot be reached: no answer within 1 s; what was stored is safe; go on when the server is back
         caused by: time is up"#]],
     );
 }
@@ -182,4 +189,21 @@ async fn a_deadlock_costs_nothing() {
     other.execute("ROLLBACK").await.unwrap();
     assert_eq!(append.await.unwrap().unwrap().entries, 201);
     assert_eq!(lines(&store).await[200..], [message("stuck", "said")]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_never_ends_is_told() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits { answer: Duration::from_secs(30), ..hasty() });
+    let version = session(&store, 2).await;
+    let mut other = in_the_way(server, &database, version).await;
+    check(
+        &add(&store, version, "stuck").await.unwrap_err(),
+        expect![[r#"
+            store team cannot be reached: other transactions were in the way; try again; if it stays so, look for a transaction that never ends
+            caused by: 1205 (HY000): Lock wait timeout exceeded; try restarting transaction"#]],
+    );
+    other.execute("ROLLBACK").await.unwrap();
+    assert_eq!(add(&store, version, "stuck").await.unwrap().entries, 3);
 }

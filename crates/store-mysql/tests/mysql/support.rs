@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use osier_store::contract::Fixture;
 use osier_store::{Store, StoreError, Version};
 use osier_store_mysql::server::{PASSWORD, Server};
-use osier_store_mysql::{Limits, MySqlStore};
+use osier_store_mysql::{Credentials, Limits, MySqlStore};
 use osier_tree::{Header, Seq};
 use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
 
@@ -43,14 +43,16 @@ pub(crate) async fn database(server: &Server) -> String {
 pub(crate) fn hasty() -> Limits {
     Limits {
         reach: Duration::from_secs(2),
+        glance: Duration::from_secs(1),
         answer: Duration::from_secs(5),
         patience: Duration::from_millis(300),
         connections: 4,
+        ..Limits::default()
     }
 }
 
 pub(crate) fn store_at(url: &str, limits: Limits) -> MySqlStore {
-    MySqlStore::new("team", &url.to_owned().into(), None, limits).expect("a url")
+    MySqlStore::new("team", &Credentials::new(url), limits).expect("a url")
 }
 
 /// One database of the shared server for each rule.

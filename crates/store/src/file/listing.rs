@@ -26,8 +26,8 @@ pub(super) struct Listing {
     wanted: usize,
     cards: Vec<Card>,
     unreadable: Vec<String>,
-    /// How many files were not looked at.
-    unread: usize,
+    /// Some files were not looked at.
+    unread: bool,
 }
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Listing {
             wanted,
             cards: Vec::new(),
             unreadable: Vec::new(),
-            unread: 0,
+            unread: false,
         }
     }
 
@@ -75,10 +75,10 @@ impl Listing {
     pub(super) fn read(&mut self, card_of: impl Fn(&Path, &mut Cards) -> Result<Card, StoreError>) {
         self.files.sort_by_key(|(written, ..)| Reverse(*written));
         let mut latest: BinaryHeap<Reverse<Millis>> = BinaryHeap::new();
-        for (at, (written, folder, path)) in self.files.iter().enumerate() {
+        for (written, folder, path) in &self.files {
             let enough = latest.len() >= self.wanted;
             if enough && latest.peek().is_none_or(|Reverse(said)| said > written) {
-                self.unread = self.files.len() - at;
+                self.unread = true;
                 break;
             }
             match card_of(path, &mut self.folders[*folder].cards) {
@@ -100,7 +100,7 @@ impl Listing {
 
     pub(super) fn page(self, filter: &Filter) -> Page {
         let page = filter.page(self.cards, self.unreadable);
-        Page { total: page.total + self.unread, ..page }
+        Page { more: page.more || self.unread, ..page }
     }
 }
 

@@ -31,8 +31,8 @@ use log::{Attempt, Log, WriteFn};
 pub use names::folder_of;
 pub use verify::{Oddity, Verified, verify};
 
-/// What cards and messages call this store.
-const NAME: &str = "file";
+/// What cards and messages call a store that has no other name.
+pub const NAME: &str = "file";
 
 /// How long an append waits for the lock of a file. It is held for one write, so a holder of seconds is a stopped process.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -40,6 +40,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// See the module. A session id with a `/` in it is the path of a file, wherever it lies.
 #[derive(Debug)]
 pub struct FileStore {
+    name: String,
     sessions: PathBuf,
     caches: Option<PathBuf>,
     write: WriteFn,
@@ -55,7 +56,14 @@ fn plain_write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
 impl FileStore {
     /// `sessions` holds the files, `caches` what makes them fast. Neither has to exist.
     pub fn new(sessions: impl Into<PathBuf>, caches: Option<PathBuf>) -> FileStore {
-        FileStore { sessions: sessions.into(), caches, write: plain_write, logs: Mutex::default() }
+        let (name, sessions) = (NAME.to_owned(), sessions.into());
+        FileStore { name, sessions, caches, write: plain_write, logs: Mutex::default() }
+    }
+
+    /// The same store under another name, where there are several. Each needs caches of its own.
+    pub fn named(mut self, name: impl Into<String>) -> FileStore {
+        self.name = name.into();
+        self
     }
 
     /// A store that writes with `write`: for tests of what happens when a disk is full.
@@ -89,6 +97,11 @@ impl FileStore {
         replace::create(path, &all)?;
         let id = FileStore::id_of_path(path).map_err(StoreError::io("find", path))?;
         self.open(&id).await
+    }
+
+    /// Where a new session goes.
+    fn path_for(&self, header: &Header) -> PathBuf {
+        self.folder(Path::new(&header.cwd)).join(names::file_of(header))
     }
 
     /// A cache file that belongs to a log.

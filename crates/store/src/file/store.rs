@@ -1,7 +1,7 @@
 //! The port, as files keep it.
 
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
@@ -36,6 +36,42 @@ impl FileStore {
         unblock(move || patiently(&log, |log| log.append(expected, &lines, write))).await
     }
 
+    /// Deletes a session although somebody has it open. Whoever has will find it gone, and can store nothing more in it.
+    pub async fn delete_in_use(&self, id: &str) -> Result<Deleted, StoreError> {
+        let nothing = Deleted { deleted: false, store: self.name.clone(), counts: Counts::default() };
+        let path = match self.path_of(id) {
+            Ok(path) => path,
+            Err(StoreError::NotFound { .. }) => return Ok(nothing),
+            Err(error) => return Err(error),
+        };
+        let entries = match self.open(id).await {
+            Ok(opened) => opened.version.entries,
+            Err(StoreError::NotFound { .. }) => return Ok(nothing),
+            Err(error) => return Err(error),
+        };
+        self.forget(id);
+        fs::remove_file(&path).map_err(StoreError::io("delete", &path))?;
+        let previews = self.cache_path(&path, "previews", "txt");
+        for cache in
+            [self.index_path(&path), self.cache_path(&path, "open", "lock"), previews].into_iter().flatten()
+        {
+            index::discard(&cache);
+        }
+        // What was said must not survive in what was kept aside, nor in the list.
+        for kept in super::replace::kept_aside(&path) {
+            fs::remove_file(&kept).map_err(StoreError::io("delete", &kept))?;
+        }
+        self.forget_card(&path);
+        Ok(Deleted { deleted: true, counts: Counts { sessions: 1, entries }, ..nothing })
+    }
+
+    /// A card tells which store it is from. Kept ones were written before the store had its name.
+    fn sign(&self, card: &mut Card) {
+        if self.name != NAME {
+            card.store.clone_from(&self.name);
+        }
+    }
+
     /// A log whose file was exchanged is opened anew by the next who asks for it.
     fn forget_replaced<T>(&self, id: &str, result: &Result<T, StoreError>) {
         if matches!(result, Ok(_) | Err(StoreError::Replaced))
@@ -49,7 +85,7 @@ impl FileStore {
 #[async_trait]
 impl Store for FileStore {
     fn name(&self) -> &str {
-        NAME
+        &self.name
     }
 
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
@@ -59,9 +95,12 @@ impl Store for FileStore {
         if self.path_by_name(&header.id)?.is_some() {
             return Err(StoreError::AlreadyExists { id: header.id.clone() });
         }
-        let path = self.folder(Path::new(&header.cwd)).join(names::file_of(header));
-        self.create_at(&path, header, lines).await?;
+        self.create_at(&self.path_for(header), header, lines).await?;
         self.open(&header.id).await
+    }
+
+    fn place(&self, header: &Header) -> Option<PathBuf> {
+        Some(self.path_for(header))
     }
 
     async fn open(&self, id: &str) -> Result<Opened, StoreError> {
@@ -123,12 +162,16 @@ impl Store for FileStore {
             listing.add(folder, self.cards_path(folder))?;
         }
         listing.read(|path, cards| self.card_of(path, cards));
-        Ok(listing.page(filter))
+        let mut page = listing.page(filter);
+        page.cards.iter_mut().for_each(|card| self.sign(card));
+        Ok(page)
     }
 
     async fn card(&self, id: &str) -> Result<Card, StoreError> {
         let log = self.log(id).await?;
-        self.card_of_open(&mut locked(&log))
+        let mut card = self.card_of_open(&mut locked(&log))?;
+        self.sign(&mut card);
+        Ok(card)
     }
 
     async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
@@ -146,34 +189,12 @@ impl Store for FileStore {
     }
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
-        let nothing = Deleted { deleted: false, store: self.name().to_owned(), counts: Counts::default() };
-        let path = match self.path_of(id) {
-            Ok(path) => path,
-            Err(StoreError::NotFound { .. }) => return Ok(nothing),
-            Err(error) => return Err(error),
-        };
-        if self.in_use(&path).is_some_and(|lock| lock.try_lock().is_err()) {
-            return Err(StoreError::Busy { id: id.to_owned() });
+        match self.path_of(id) {
+            Ok(path) if self.in_use(&path).is_some_and(|lock| lock.try_lock().is_err()) => {
+                Err(StoreError::Busy { id: id.to_owned() })
+            }
+            _ => self.delete_in_use(id).await,
         }
-        let entries = match self.open(id).await {
-            Ok(opened) => opened.version.entries,
-            Err(StoreError::NotFound { .. }) => return Ok(nothing),
-            Err(error) => return Err(error),
-        };
-        self.forget(id);
-        fs::remove_file(&path).map_err(StoreError::io("delete", &path))?;
-        let previews = self.cache_path(&path, "previews", "txt");
-        for cache in
-            [self.index_path(&path), self.cache_path(&path, "open", "lock"), previews].into_iter().flatten()
-        {
-            index::discard(&cache);
-        }
-        // What was said must not survive in what was kept aside, nor in the list.
-        for kept in super::replace::kept_aside(&path) {
-            fs::remove_file(&kept).map_err(StoreError::io("delete", &kept))?;
-        }
-        self.forget_card(&path);
-        Ok(Deleted { deleted: true, counts: Counts { sessions: 1, entries }, ..nothing })
     }
 
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {

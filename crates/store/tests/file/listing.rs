@@ -14,7 +14,7 @@ use crate::support::{Home, INDEXED, append, chain, file_of, files_in, header, li
 async fn list(store: &FileStore) -> BTreeMap<String, Card> {
     let page = store.list(&Filter::default()).await.unwrap();
     assert_eq!(page.unreadable, [] as [&str; 0]);
-    assert_eq!(page.total, page.cards.len());
+    assert!(!page.more);
     page.cards.into_iter().map(|card| (card.id.clone(), card)).collect()
 }
 
@@ -125,7 +125,11 @@ async fn a_short_list_is_the_beginning_of_the_long_one() {
             for store in [&store, &home.bare()] {
                 let page = store.list(&filter).await.unwrap();
                 let expected: Vec<Card> = long.cards.iter().skip(skip).take(limit).cloned().collect();
-                assert_eq!((page.cards, page.total), (expected, 5), "skip {skip}, limit {limit}");
+                assert_eq!(
+                    (page.cards, page.more),
+                    (expected, skip + limit < 5),
+                    "skip {skip}, limit {limit}"
+                );
             }
         }
     }

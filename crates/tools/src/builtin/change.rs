@@ -33,7 +33,7 @@ impl Old {
             seal::check_old(ctx, place, None)?;
             return Ok(None);
         }
-        let (file, metadata) = place.open("change")?;
+        let (file, metadata) = place.open("change", ctx)?;
         let most = ctx.limits.file_bytes as u64;
         let mut bytes = Vec::new();
         file.take(most + 1).read_to_end(&mut bytes).map_err(|error| place.failure("change", &error))?;

@@ -79,8 +79,12 @@ fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let glob = arguments.glob.as_deref().map(|glob| PathGlob::new("glob", glob)).transpose()?;
     let place = Place::of(ctx, arguments.path.as_deref().unwrap_or("."))?;
     let metadata = std::fs::metadata(&place.real).map_err(|error| place.failure("search", &error))?;
+    let shut = ctx.closed.now();
     if !metadata.is_dir() {
         place.ordinary(&metadata)?;
+        if shut.holds(&metadata) {
+            return Err(place.closed());
+        }
     }
     let mut hits = Hits::new(arguments, ctx);
     let mut searcher = searcher(arguments);
@@ -91,7 +95,8 @@ fn grep(arguments: &Arguments, ctx: &ToolContext) -> Result {
         let path = below(&place.real, entry.path());
         let wanted =
             entry.file_type().is_some_and(|kind| kind.is_file()) || entry.depth() == 0 && metadata.is_file();
-        if wanted && glob.as_ref().is_none_or(|glob| glob.matches(&path)) {
+        let wanted = wanted && glob.as_ref().is_none_or(|glob| glob.matches(&path));
+        if wanted && !shut.holds_path(entry.path()) {
             hits.begin(named(&place, &path, metadata.is_dir()));
             if let Err(error) = searcher.search_path(&matcher, entry.path(), &mut hits) {
                 hits.given_up(&error);

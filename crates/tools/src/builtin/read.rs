@@ -66,7 +66,7 @@ impl Tool for Read {
 
 fn read(arguments: &Arguments, ctx: &ToolContext) -> Result {
     let place = Place::of(ctx, &arguments.path)?;
-    let (mut file, metadata) = place.open(NAME)?;
+    let (mut file, metadata) = place.open(NAME, ctx)?;
     let mut start = vec![0; 8192];
     let got = fill(&mut file, &mut start).map_err(|error| place.failure(NAME, &error))?;
     start.truncate(got);

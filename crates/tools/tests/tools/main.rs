@@ -4,6 +4,7 @@
 mod approval;
 mod arguments;
 mod background;
+mod closed;
 mod commands;
 mod edit;
 mod paths;

@@ -82,6 +82,11 @@ impl Card {
         }
     }
 
+    /// Whether it belongs to the work of another session. A fork keeps the agent of its parent; a sub-agent is another one.
+    pub fn is_subagent_of(&self, parent: &Card) -> bool {
+        self.parent_session_id.as_ref() == Some(&parent.id) && self.agent_id != parent.agent_id
+    }
+
     /// What a person calls the session: its name, else its summary, else its first words.
     pub fn title(&self) -> &str {
         let given = [self.name.as_deref(), self.summary.as_deref(), Some(&*self.first_message)];
@@ -93,6 +98,8 @@ impl Card {
 #[derive(Debug, Clone)]
 pub struct CardFold {
     card: Card,
+    /// The agent that the header names.
+    agent: String,
     /// Entries below which the conversation already goes on, by the first entry at or above them that is part of it.
     continued: Vec<bool>,
     from_the_start: bool,
@@ -106,6 +113,7 @@ pub struct CardFold {
 impl CardFold {
     pub fn new(card: Card) -> CardFold {
         CardFold {
+            agent: card.agent_id.clone(),
             card,
             continued: Vec::new(),
             from_the_start: false,
@@ -204,11 +212,18 @@ impl CardFold {
         if let Some(summary) = data.get("set").and_then(|set| set.get("summary")) {
             self.card.summary = summary.text().map(String::from);
         }
+        if let Some(agent) = data.get("set").and_then(|set| set.get("agentId")).and_then(Raw::text) {
+            self.card.agent_id = agent.into_owned();
+        }
         if let Some(unset) = data.get("unset") {
-            unset.each_item(|key| {
-                if key.text().as_deref() == Some("summary") {
-                    self.card.summary = None;
-                }
+            unset.each_item(|key| match key.text().as_deref() {
+                Some("summary") => self.card.summary = None,
+                // Who had it at first is in the header, which a card that is gone on from does not tell.
+                Some("agentId") => match &self.first {
+                    Some(_) => self.card.agent_id.clone_from(&self.agent),
+                    None => self.is_doubtful = true,
+                },
+                _ => {}
             });
         }
     }

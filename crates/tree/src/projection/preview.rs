@@ -4,17 +4,18 @@
 
 mod call;
 mod inert;
+mod many;
 mod said;
 
 use std::fmt::Write;
 
-use rustc_hash::FxHashMap;
-
 use crate::entry::{Entry, Kind, Role, Why};
 use crate::scan::Raw;
+use crate::summary::own_words;
 
 pub use call::Call;
 pub use inert::{inert, is_live, one_line};
+pub use many::Previews;
 pub use said::{calls_of, display_text, editor_text, full_text};
 pub(crate) use said::{each_block, field, images_in, said_field, text_of};
 
@@ -24,28 +25,6 @@ const LENGTH: usize = 200;
 /// The one-line text of an entry. `call_of` finds the call that a tool result answers, by the call's id.
 pub fn preview<'c>(entry: &Entry<'_>, call_of: impl Fn(&str) -> Option<Call<'c>>) -> String {
     line(entry, &|id| call_of(id).map(|call| call.line(None)))
-}
-
-/// Previews of a whole log, taken in the order of its lines: it remembers the calls, because a result is shown as its
-/// call.
-#[derive(Debug, Default)]
-pub struct Previews {
-    home: Option<Box<str>>,
-    calls: FxHashMap<Box<str>, Box<str>>,
-}
-
-impl Previews {
-    /// `home` is the user's home folder, which is written `~`.
-    pub fn new(home: Option<&str>) -> Previews {
-        Previews { home: home.map(Into::into), calls: FxHashMap::default() }
-    }
-
-    pub fn preview(&mut self, entry: &Entry<'_>) -> String {
-        for (id, call) in calls_of(entry) {
-            self.calls.insert(id.into(), call.line(self.home.as_deref()).into());
-        }
-        line(entry, &|id| self.calls.get(id).map(ToString::to_string))
-    }
 }
 
 fn line(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>) -> String {
@@ -59,7 +38,10 @@ fn line(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>) -> String
             Some(tokens) => format!("[compaction: {}k tokens]", (tokens / 1000.0).round()),
             None => "[compaction]".to_owned(),
         },
-        Kind::BranchSummary => format!("[branch summary]: {}", words("summary")),
+        Kind::BranchSummary => {
+            let text = field(entry, "summary").and_then(Raw::text).unwrap_or_default();
+            format!("[branch summary]: {}", one_line(own_words(&text), LENGTH))
+        }
         Kind::Custom => format!("[custom: {}]", words("customType")),
         Kind::CustomMessage => format!("[{}]: {}", words("customType"), one_line(&full_text(entry), LENGTH)),
         Kind::Label => format!("[label: {}]", word("label").unwrap_or_else(|| "(cleared)".to_owned())),

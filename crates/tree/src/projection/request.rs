@@ -3,24 +3,74 @@
 //!
 //! The log is never mended, only this view of it. What one API wants differently is that API's business.
 
+mod telling;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Lines, context};
+use super::Lines;
 use crate::entry::Role;
 use crate::fold::SessionTree;
 use crate::heads::Seq;
 use crate::scan::Raw;
 use crate::walk::ContextPlan;
 
+pub use telling::Telling;
+
 /// What is sent, and what had to be mended for it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Request {
-    pub messages: Vec<Value>,
+pub struct Request<M = Value> {
+    pub messages: Vec<M>,
     pub repairs: Repairs,
 }
+
+/// A message that is told to a model, in the form in which somebody keeps it.
+pub trait Told: Sized {
+    /// `None` if it cannot be kept.
+    fn read(message: Value) -> Option<Self>;
+
+    fn is_reply(&self) -> bool;
+
+    /// Ids and names of the tools that a reply calls.
+    fn calls(&self) -> Vec<(String, String)>;
+
+    /// The id of the call that a result answers.
+    fn answers(&self) -> Option<&str>;
+
+    /// Adds a text behind all others.
+    fn add(&mut self, text: String);
+}
+
+/// A message as JSON.
+impl Told for Value {
+    fn read(message: Value) -> Option<Value> {
+        Some(message)
+    }
+
+    fn is_reply(&self) -> bool {
+        self["role"] == "assistant"
+    }
+
+    fn calls(&self) -> Vec<(String, String)> {
+        let blocks = self["content"].as_array().filter(|_| self.is_reply());
+        let text = |block: &Value, key: &str| block[key].as_str().unwrap_or_default().to_owned();
+        let calls = blocks.into_iter().flatten().filter(|block| block["type"] == "toolCall");
+        calls.map(|block| (text(block, "id"), text(block, "name"))).collect()
+    }
+
+    fn answers(&self) -> Option<&str> {
+        (self["role"] == "toolResult").then(|| self["toolCallId"].as_str().unwrap_or_default())
+    }
+
+    fn add(&mut self, text: String) {
+        blocks(self).push(json!({ "type": "text", "text": text }));
+    }
+}
+
+/// A message, and the entry it comes from if it comes from one.
+type Piece<M> = (Option<Seq>, M);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -34,23 +84,27 @@ pub struct Repairs {
 impl SessionTree {
     /// The request for a context. `markers` draws the checkpoints in.
     pub fn request(&self, plan: &ContextPlan, lines: &impl Lines, markers: bool) -> Request {
-        let mut said: Vec<(Option<Seq>, Value)> = Vec::new();
-        for item in &plan.items {
-            let Some(entry) = lines.entry(item.seq) else { continue };
-            let edit = item.edit.and_then(|edit| lines.entry(edit));
-            context::messages(&entry, edit.as_ref(), &mut |message| {
-                said.extend(told(message).map(|message| (Some(item.seq), message)));
-            });
+        let mut telling = Telling::new(plan.clone());
+        for seq in telling.wanted() {
+            if let Some(line) = lines.line(seq) {
+                telling.take(seq, line);
+            }
         }
+        self.told(telling, markers)
+    }
+
+    /// The same, of lines that were taken in one by one.
+    pub fn told<M: Told>(&self, telling: Telling<M>, markers: bool) -> Request<M> {
         let mut repairs = Repairs::default();
+        let (plan, said) = telling.finish();
         let mut paired = pair(said, &mut repairs);
         if markers {
-            self.mark(plan, &mut paired);
+            self.mark(&plan, &mut paired);
         }
         Request { messages: paired.into_iter().map(|(_, message)| message).collect(), repairs }
     }
 
-    fn mark(&self, plan: &ContextPlan, messages: &mut [(Option<Seq>, Value)]) {
+    fn mark<M: Told>(&self, plan: &ContextPlan, messages: &mut [Piece<M>]) {
         let numbers: FxHashMap<Seq, usize> = self
             .checkpoints(plan.leaf)
             .into_iter()
@@ -58,9 +112,7 @@ impl SessionTree {
             .collect();
         for (seq, message) in messages {
             if let Some(number) = seq.and_then(|seq| numbers.get(&seq)) {
-                let marker =
-                    json!({ "type": "text", "text": format!("<system>Checkpoint {number}</system>") });
-                blocks(message).push(marker);
+                message.add(format!("<system>Checkpoint {number}</system>"));
             }
         }
     }
@@ -214,14 +266,14 @@ fn longest_run(text: &str, of: char) -> usize {
 }
 
 /// Puts the results of each assistant message right behind it, in the order of its calls.
-fn pair(said: Vec<(Option<Seq>, Value)>, repairs: &mut Repairs) -> Vec<(Option<Seq>, Value)> {
+fn pair<M: Told>(said: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>> {
     let mut out = Vec::with_capacity(said.len());
     let mut rest = said.into_iter().peekable();
-    let mut held: Vec<(Option<Seq>, Value)> = Vec::new();
+    let mut held: Vec<Piece<M>> = Vec::new();
     while let Some((seq, message)) = rest.next() {
-        let calls = calls(&message);
+        let calls = message.calls();
         if calls.is_empty() {
-            if message["role"] == "toolResult" {
+            if message.answers().is_some() {
                 repairs.stray_results += 1;
             } else {
                 out.push((seq, message));
@@ -230,24 +282,23 @@ fn pair(said: Vec<(Option<Seq>, Value)>, repairs: &mut Repairs) -> Vec<(Option<S
         }
         out.push((seq, message));
         let wanted: FxHashSet<&str> = calls.iter().map(|(id, _)| id.as_str()).collect();
-        let mut answers: FxHashMap<String, (Option<Seq>, Value)> = FxHashMap::default();
-        while let Some((seq, message)) = rest.next_if(|(_, message)| message["role"] != "assistant") {
-            let id = message["toolCallId"].as_str().unwrap_or_default();
-            match message["role"] == "toolResult" {
-                true if wanted.contains(id) && !answers.contains_key(id) => {
-                    answers.insert(id.to_owned(), (seq, message));
+        let mut answers: FxHashMap<String, Piece<M>> = FxHashMap::default();
+        while let Some((seq, message)) = rest.next_if(|(_, message)| !message.is_reply()) {
+            match message.answers().map(str::to_owned) {
+                Some(id) if wanted.contains(id.as_str()) && !answers.contains_key(&id) => {
+                    answers.insert(id, (seq, message));
                 }
-                true => repairs.stray_results += 1,
-                false => held.push((seq, message)),
+                Some(_) => repairs.stray_results += 1,
+                None => held.push((seq, message)),
             }
         }
         let is_whole = answers.len() == wanted.len();
         let last_stored = answers.values().filter_map(|(seq, _)| *seq).max().filter(|_| is_whole);
-        let mut results: Vec<_> = Vec::with_capacity(calls.len());
+        let mut results: Vec<Piece<M>> = Vec::with_capacity(calls.len());
         for (id, name) in &calls {
-            results.push(answers.remove(id).unwrap_or_else(|| {
+            results.extend(answers.remove(id).or_else(|| {
                 repairs.unanswered_calls += 1;
-                (None, interrupted(id, name))
+                Some((None, M::read(interrupted(id, name))?))
             }));
         }
         // The checkpoint of a whole batch is the result stored last; it must stay the last one sent.
@@ -259,14 +310,6 @@ fn pair(said: Vec<(Option<Seq>, Value)>, repairs: &mut Repairs) -> Vec<(Option<S
         out.append(&mut held);
     }
     out
-}
-
-/// Ids and names of the tools a message calls.
-fn calls(message: &Value) -> Vec<(String, String)> {
-    let blocks = message["content"].as_array().filter(|_| message["role"] == "assistant");
-    let text = |block: &Value, key: &str| block[key].as_str().unwrap_or_default().to_owned();
-    let calls = blocks.into_iter().flatten().filter(|block| block["type"] == "toolCall");
-    calls.map(|block| (text(block, "id"), text(block, "name"))).collect()
 }
 
 fn interrupted(id: &str, name: &str) -> Value {

@@ -34,8 +34,8 @@ pub fn wrong_setting(key: &str, value: &Value) -> Option<&'static str> {
             let names = value.as_array().is_some_and(|tools| tools.iter().all(Value::is_string));
             (names, "a list of tool names")
         }
-        "pastedTextMap" | "pastedImageMap" => (value.is_object(), "an object"),
-        "summary" => (value.is_string(), "text"),
+        "pastedTextMap" | "pastedImageMap" | "metadata" => (value.is_object(), "an object"),
+        "summary" | "status" | "cwd" | "agentId" => (value.is_string(), "text"),
         _ => (true, ""),
     };
     (!good).then_some(expected)

@@ -17,13 +17,19 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub const ROOTS: &str = "__roots__";
 
 impl SessionTree {
-    /// The `session` part. `revision` grows with every entry.
+    /// The `session` part. What the session's settings say of its status, directory, agent and metadata counts over the
+    /// header, which never changes.
     pub fn snapshot_session(&self, card: &Card) -> Value {
         let id = |seq: Seq| self.id(seq).to_string();
         let mut session = serde_json::to_value(card).expect("a card is plain data");
         session["provider"] = json!(card.store);
         session["title"] = json!(card.title());
         session["status"] = json!("active");
+        for key in ["status", "cwd", "agentId", "metadata"] {
+            if let Some(value) = self.marks().settings().get(key) {
+                session[key] = value.clone();
+            }
+        }
         session["rootEntryId"] = json!(self.children().roots().first().copied().map(id));
         session["leafEntryId"] = json!(self.leaf().map(id));
         session["settings"] = Value::Object(settings(self));

@@ -4,18 +4,10 @@ use std::path::Path as FilePath;
 
 use base64::Engine;
 use osier_agent::{Client, Command, Error, Reply, Worker};
-use osier_session::Session;
-use osier_store::Filter;
-use osier_tree::projection::compare::compare;
-use osier_tree::projection::transcript::{markdown, transcript, transcript_entries};
-use osier_tree::{PlanError, Seq};
-use serde_json::{Map, Value, json};
 
-use super::{App, Heard, images, reading};
+use super::errands::{self, Around};
+use super::{App, Heard, Pause, images, reading};
 use crate::msg::{Action, Msg, Purpose, Which};
-use crate::pages;
-use crate::text::Line;
-use crate::theme::Role;
 
 /// Files that completion knows of, at most.
 const FILES: usize = 20_000;
@@ -29,26 +21,38 @@ impl App {
                 self.finished.clear();
             }
             // Between reading the path and showing it nothing else may be shown.
-            Action::ShowPath { remark } => {
-                let msg = reading::path(&self.worker, remark).await.map(Msg::Path);
+            Action::ShowPath { moved } => {
+                let msg =
+                    reading::path(&self.worker, moved.as_ref(), self.state.columns).await.map(Msg::Path);
                 let msg = msg.unwrap_or_else(|error| Msg::Failed(error.to_string()));
                 Box::pin(self.take(msg)).await;
                 self.read_facts();
             }
             Action::Send(command, purpose) => self.send(command, purpose).await,
             Action::Open(which) => self.open(which),
-            Action::Edit(text) => self.edit = Some(text),
+            Action::Edit(text) => self.pause = Some(Pause::Edit(text)),
+            Action::Suspend => Box::pin(self.suspend()).await,
             Action::Copy(text) => self.copy(&text),
-            Action::TellModels => {
-                let lines = pages::models(&self.state.setting.models, &self.state.facts.model);
-                Box::pin(self.take(Msg::Told(lines))).await;
+            Action::ReadSettings => Box::pin(self.take(Msg::Settings(self.host.settings()))).await,
+            Action::Set { key, value } => self.set(&key, &value).await,
+            Action::ReadImage(path) => {
+                let cwd = self.state.setting.cwd.clone();
+                self.task(|_| async move {
+                    let image = images::read(&path, &cwd).await;
+                    Ok(image.map_or(Msg::Tick, |image| Msg::Image(path, image)))
+                });
             }
-            Action::Quit => self.leaving = Some(0),
+            Action::PasteImage => self.task(|_| async move {
+                let image = images::from_clipboard().await;
+                let none = || Msg::Failed("there is no image in the clipboard that can be read".to_owned());
+                Ok(image.map_or_else(none, |image| Msg::Image(String::new(), image)))
+            }),
+            Action::Quit => self.pause = Some(Pause::Leave(0)),
             Action::ListFiles => {
                 let folder = self.state.setting.cwd.clone();
                 self.task(|_| async move { Ok(Msg::Files(files(folder).await.into())) });
             }
-            action => self.read_or_write(action),
+            action => self.run_errand(action),
         }
     }
 
@@ -69,65 +73,35 @@ impl App {
         }
     }
 
-    fn read_or_write(&mut self, action: Action) {
-        let (columns, home) = (self.state.columns, self.state.setting.cwd.clone());
-        self.task(move |worker| async move {
-            let session = worker.session();
-            match action {
-                Action::ReadTree => {}
-                Action::Label { entry: Some(entry), label } => {
-                    drop(session.label(&entry, label.as_deref()).await?);
+    /// What only reads or writes the session runs beside the loop.
+    fn run_errand(&mut self, action: Action) {
+        let around = Around {
+            columns: self.state.columns,
+            clock: self.state.clock,
+            folder: self.state.setting.cwd.clone(),
+            host: self.host.clone(),
+        };
+        self.task(move |worker| async move { errands::run(&worker, action, &around).await });
+    }
+
+    /// Changes a setting; the screen follows.
+    async fn set(&mut self, key: &str, value: &str) {
+        let msg = match self.host.set(key, value) {
+            Ok(changed) => {
+                self.state.setting = changed.setting.into();
+                if key == "theme" {
+                    self.screen.dress(changed.theme);
+                    if let Some(light) = self.light.filter(|_| value == "auto") {
+                        self.dress(light);
+                    }
+                    Box::pin(self.act(Action::ShowPath { moved: None })).await;
                 }
-                Action::Label { entry: None, label } => {
-                    session.label(&here(&worker), label.as_deref()).await?;
-                    return Ok(done(
-                        label.map_or_else(
-                            || "label taken away".to_owned(),
-                            |label| format!("labeled {label}"),
-                        ),
-                    ));
-                }
-                Action::Rename(name) => {
-                    session.rename(&name).await?;
-                    return Ok(done(format!("named {name}")));
-                }
-                Action::DeleteBranch(entry) => drop(session.delete_branch(&entry).await?),
-                Action::RestoreBranch(entry) => drop(session.restore_branch(&entry).await?),
-                Action::KeepPastes(pastes) => {
-                    let mut all: Map<String, Value> = Map::new();
-                    all.extend(
-                        reading::pastes(&worker)
-                            .into_iter()
-                            .chain(pastes)
-                            .map(|(key, text)| (key, json!(text))),
-                    );
-                    session
-                        .config(
-                            [("pastedTextMap".to_owned(), Value::Object(all))].into_iter().collect(),
-                            Vec::new(),
-                        )
-                        .await?;
-                    return Ok(Msg::Tick);
-                }
-                Action::ListSessions => return sessions(session).await,
-                Action::RenameSession { id, name } => {
-                    let other = Session::open(session.store().clone(), &id, session.env().clone()).await?;
-                    other.rename(&name).await?;
-                    return sessions(session).await;
-                }
-                Action::DeleteSession(id) => {
-                    session.store().delete(&id).await?;
-                    return sessions(session).await;
-                }
-                Action::TellUsage => {
-                    return Ok(Msg::Told(pages::usage(&reading::usage(&worker).await?, columns)));
-                }
-                Action::Compare(left, right) => return compared(&worker, &left, &right, columns).await,
-                Action::Export(path) => return export(&worker, path, &home).await,
-                _ => return Ok(Msg::Tick),
+                Box::pin(self.take(Msg::Settings(self.host.settings()))).await;
+                done(changed.told)
             }
-            Ok(Msg::Tree(Box::new(reading::forest(&worker).await?)))
-        });
+            Err(error) => Msg::Failed(error),
+        };
+        Box::pin(self.take(msg)).await;
     }
 
     pub(super) fn read_facts(&self) {
@@ -149,14 +123,12 @@ impl App {
         });
     }
 
-    fn open(&self, which: Which) {
+    fn open(&mut self, which: Which) {
+        self.opening = true;
         let (host, worker, answers) = (self.host.clone(), self.worker.clone(), self.answers.clone());
         tokio::spawn(async move {
-            let heard = match host.open(which, &worker).await {
-                Ok(worker) => Heard::Opened(Box::new(worker)),
-                Err(error) => Heard::Msg(Msg::Failed(error)),
-            };
-            let _ = answers.send(heard);
+            let opened = host.open(which, &worker).await;
+            let _ = answers.send(Heard::Opened(Box::new(opened)));
         });
     }
 
@@ -195,58 +167,9 @@ fn told(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-/// The id of the entry where one is.
-fn here(worker: &Worker) -> String {
-    let tree = worker.session().tree();
-    tree.heads().anchor(worker.cursor().place()).map(|seq| tree.id(seq).to_string()).unwrap_or_default()
-}
-
 /// A change is made, and the user is told.
-fn done(told: String) -> Msg {
+pub(super) fn done(told: String) -> Msg {
     Msg::Replied(Purpose::Change(told), Box::new(Ok(Reply::Done)))
-}
-
-async fn sessions(session: &Session) -> Result<Msg, Error> {
-    Ok(Msg::Sessions(session.store().list(&Filter::default()).await?.cards))
-}
-
-async fn compared(worker: &Worker, left: &str, right: &str, columns: usize) -> Result<Msg, Error> {
-    let tree = worker.session().tree();
-    let place = |id: &str| -> Result<Option<Seq>, PlanError> { Ok(Some(tree.require(id)?)) };
-    let (left, right) = (place(left)?, place(right)?);
-    let wanted: Vec<Seq> = tree.path(left).into_iter().chain(tree.path(right)).collect();
-    let lines = reading::lines(worker, &wanted).await?;
-    Ok(Msg::Told(pages::comparison(&compare(&tree, left, right, &lines), columns)))
-}
-
-async fn export(worker: &Worker, path: Option<String>, folder: &str) -> Result<Msg, Error> {
-    let session = worker.session();
-    let (tree, at) = (session.tree(), worker.cursor().place());
-    let short = osier_tree::projection::card::short_id(session.id());
-    let path = FilePath::new(folder).join(path.unwrap_or_else(|| format!("osier-{short}.md")));
-    let text = if path.extension().is_some_and(|end| end == "jsonl") {
-        let path = tree.path(at);
-        let lines = reading::lines(worker, &path).await?;
-        path.iter()
-            .filter_map(|seq| lines.get(seq))
-            .map(|line| String::from_utf8_lossy(line) + "\n")
-            .collect()
-    } else {
-        let lines = reading::lines(worker, &transcript_entries(&tree, at)).await?;
-        markdown(&transcript(&tree, at, &lines), tree.marks().name().unwrap_or_default())
-    };
-    Ok(match write_own(&path, &text) {
-        Ok(()) => Msg::Told(vec![Line::of(Role::Dim, &format!("written to {}", path.display()))]),
-        Err(error) => Msg::Failed(format!("{} could not be written: {error}", path.display())),
-    })
-}
-
-/// A new file that only its owner reads. What is there already is not overwritten.
-fn write_own(path: &FilePath, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
 }
 
 /// The files below a folder that version control would see.

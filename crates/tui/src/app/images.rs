@@ -1,26 +1,53 @@
 //! Images that a prompt names: `@shot.png`, or the bare path that a file manager pastes. They go along with the text, which
 //! stays as it is; what is no image is for the model to read.
 
+use std::process::{Command, Stdio};
+
+use base64::Engine;
 use osier_model::Image;
 use osier_tools::{Content, Env, ToolCall, ToolContext, Toolbox, Tools};
 use serde_json::json;
 
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
-/// Reads them as the tool does that the model reads images with. A path that leads nowhere is only a word.
+/// Programs that give the clipboard's image, by system.
+const CLIPBOARDS: [&[&str]; 3] = [
+    &["wl-paste", "--type", "image/png"],
+    &["xclip", "-selection", "clipboard", "-target", "image/png", "-o"],
+    &["pngpaste", "-"],
+];
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
 pub(super) async fn named_in(text: &str, cwd: &str) -> Vec<Image> {
-    let context = ToolContext::new(cwd, cwd, Env::default());
     let mut images = Vec::new();
     for path in paths(text) {
-        let call =
-            ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
-        for block in Tools::standard().run(call, &context).await.content {
-            if let Content::Image { data, mime_type } = block {
-                images.push(Image { data, mime_type });
-            }
-        }
+        images.extend(read(path, cwd).await);
     }
     images
+}
+
+/// Reads an image as the tool does that the model reads images with. A path that leads nowhere is only a word.
+pub(super) async fn read(path: &str, cwd: &str) -> Option<Image> {
+    let context = ToolContext::new(cwd, cwd, Env::default());
+    let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
+    let content = Tools::standard().run(call, &context).await.content;
+    content.into_iter().find_map(|block| match block {
+        Content::Image { data, mime_type } => Some(Image { data, mime_type }),
+        _ => None,
+    })
+}
+
+/// The image in the clipboard, if there is one and a program that gives it.
+pub(super) async fn from_clipboard() -> Option<Image> {
+    let ask = || {
+        CLIPBOARDS.iter().find_map(|line| {
+            let output = Command::new(line[0]).args(&line[1..]).stdin(Stdio::null()).output().ok()?;
+            Some(output.stdout).filter(|bytes| bytes.starts_with(PNG))
+        })
+    };
+    let bytes = tokio::task::spawn_blocking(ask).await.ok()??;
+    let data = base64::engine::general_purpose::STANDARD.encode(bytes);
+    Some(Image { data, mime_type: "image/png".to_owned() })
 }
 
 fn paths(text: &str) -> Vec<&str> {
@@ -33,7 +60,6 @@ fn paths(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base64::Engine;
 
     #[test]
     fn only_what_is_meant_as_an_image_is_one() {

@@ -4,21 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use osier_agent::{Error, Worker};
+use osier_model::Image;
+use osier_tools::approvals::Mode;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::short_id;
-use osier_tree::projection::preview::{display_text, full_text};
+use osier_tree::projection::preview::{display_text, full_text, preview};
 use osier_tree::projection::transcript::transcript_entries;
 use osier_tree::projection::usage::{Meter, UsageReport, usage_entries};
-use osier_tree::{Role, Seq};
+use osier_tree::{Role, Seq, SessionTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::msg::{Forest, Path};
+use crate::msg::{Forest, Moved, Msg, Path};
+use crate::pages;
 use crate::state::Facts;
+use crate::theme;
+use crate::transcript::{Look, Script, block, header};
 
 /// How many entries of a path are shown at once. The others are in the tree.
 const SHOWN: usize = 120;
 
-pub(super) async fn path(worker: &Worker, remark: Option<String>) -> Result<Path, Error> {
+pub(super) async fn path(worker: &Worker, moved: Option<&Moved>, columns: usize) -> Result<Path, Error> {
     let state = worker.session().state();
     let at = worker.cursor().place();
     let tree = &state.tree;
@@ -37,7 +42,47 @@ pub(super) async fn path(worker: &Worker, remark: Option<String>) -> Result<Path
         Ok(())
     };
     worker.session().each_line(state.version, &wanted, take).await?;
+    let remark = match moved {
+        Some(Moved { why, from, to }) => {
+            let [from, to] =
+                [name(worker, tree, from.as_deref()).await?, name(worker, tree, to.as_deref()).await?];
+            Some(pages::account(why, &from, &to, columns))
+        }
+        None => None,
+    };
     Ok(Path { lines, earlier, remark, entries: state.version.entries })
+}
+
+/// A place in a few words: what was said there.
+async fn name(worker: &Worker, tree: &SessionTree, id: Option<&str>) -> Result<String, Error> {
+    let at = tree.heads().anchor(id.and_then(|id| tree.find(id)));
+    let Some(seq) = at else { return Ok("the beginning".to_owned()) };
+    let mut text = String::new();
+    let take = |_: Seq, line: &[u8]| -> Result<(), Error> {
+        text = read_entry(line).map(|entry| preview(&entry, |_| None)).unwrap_or_default();
+        Ok(())
+    };
+    worker.session().each_line(worker.session().version(), &[seq], take).await?;
+    Ok(text)
+}
+
+/// All of an entry, drawn as the conversation is.
+pub(super) async fn page(worker: &Worker, id: &str, columns: usize) -> Result<Msg, Error> {
+    let tree = worker.session().tree();
+    let seq = tree.require(id)?;
+    let look = Look { width: columns, home: None, open: true };
+    let mut drawn = Vec::new();
+    let take = |_: Seq, line: &[u8]| -> Result<(), Error> {
+        let mut script = Script::default();
+        drawn = script.line(line, look);
+        drawn.extend(script.waiting().iter().flat_map(|call| block(header(call, theme::Role::Accent, look))));
+        if drawn.is_empty() {
+            drawn = pages::raw(line, columns);
+        }
+        Ok(())
+    };
+    worker.session().each_line(worker.session().version(), &[seq], take).await?;
+    Ok(Msg::Page(format!("Entry {id}"), drawn))
 }
 
 /// What the user said, for the history.
@@ -53,6 +98,25 @@ pub(super) fn pastes(worker: &Worker) -> BTreeMap<String, String> {
     let kept = tree.marks().settings().get("pastedTextMap").and_then(|map| map.as_object().cloned());
     let text = |(marker, text): (String, serde_json::Value)| Some((marker, text.as_str()?.to_owned()));
     kept.into_iter().flatten().filter_map(text).collect()
+}
+
+/// The same for images, which are kept as addresses that hold their data.
+pub(super) fn pictures(worker: &Worker) -> BTreeMap<String, Image> {
+    let tree = worker.session().tree();
+    let kept = tree.marks().settings().get("pastedImageMap").and_then(|map| map.as_object().cloned());
+    let image = |(marker, address): (String, serde_json::Value)| {
+        let (mime_type, data) = address.as_str()?.strip_prefix("data:")?.split_once(";base64,")?;
+        Some((marker, Image { data: data.to_owned(), mime_type: mime_type.to_owned() }))
+    };
+    kept.into_iter().flatten().filter_map(image).collect()
+}
+
+/// All text of an entry.
+pub(super) async fn text(worker: &Worker, id: &str) -> Result<String, Error> {
+    let seq = worker.session().tree().require(id)?;
+    let lines = lines(worker, &[seq]).await?;
+    let entry = lines.get(&seq).and_then(|line| read_entry(line).ok());
+    Ok(entry.map(|entry| full_text(&entry)).unwrap_or_default())
 }
 
 pub(super) async fn forest(worker: &Worker) -> Result<Forest, Error> {
@@ -73,11 +137,20 @@ pub(super) async fn facts(worker: &Worker, git_branch: Option<String>) -> Result
         git_branch,
         model: choice.model.full_name(),
         thinking: choice.thinking,
+        approval: approval(&tree),
         window: choice.model.context_window,
         cost: card.as_ref().map_or(0.0, |card| card.cost),
         depth: transcript_entries(&tree, worker.cursor().place()).len(),
         tips: card.map_or(0, |card| card.branches as usize),
     })
+}
+
+fn approval(tree: &SessionTree) -> Option<Mode> {
+    let settings = tree.marks().settings();
+    match settings.get("approvalMode") {
+        Some(mode) => Mode::named(mode.as_str()?),
+        None => Some(Mode::default()),
+    }
 }
 
 pub(super) async fn usage(worker: &Worker) -> Result<UsageReport, Error> {

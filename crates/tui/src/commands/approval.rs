@@ -1,7 +1,8 @@
-//! `/approval`: what may be done without asking.`
+//! `/approval`: what may be done without asking.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
+use crate::overlay::{Outcome, Pick, Row};
 use crate::state::State;
 use crate::update::{complain, send};
 use osier_agent::Command;
@@ -16,12 +17,34 @@ pub(super) const COMMAND: Spec = Spec {
 };
 
 fn run(state: &mut State, words: &str) -> Vec<Action> {
-    let names = Mode::ALL.map(Mode::name).join(", ");
-    match Mode::named(words) {
-        Some(mode) => send(Command::SetApproval(mode), Purpose::Change(format!("approval: {}", mode.name()))),
-        None => {
-            complain(state, &format!("say one of: {names}"));
-            Vec::new()
-        }
+    if let Some(mode) = Mode::named(words) {
+        return choose(mode);
     }
+    if words.is_empty() {
+        let row = |mode: &Mode| Row {
+            name: mode.name().to_owned(),
+            told: told(*mode).to_owned(),
+            now: state.facts.approval == Some(*mode),
+            ..Row::default()
+        };
+        let rows = Mode::ALL.iter().map(row).collect();
+        let pick = Pick::new("Approval", rows, |at| Outcome::End(choose(Mode::ALL[at])));
+        state.overlays.push(Box::new(pick));
+        return Vec::new();
+    }
+    let names = Mode::ALL.map(Mode::name).join(", ");
+    complain(state, &format!("there is no mode {words}; modes: {names}"));
+    Vec::new()
+}
+
+fn told(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Default => "asks before anything that writes or runs",
+        Mode::AutoEdit => "asks before anything that runs",
+        Mode::Yolo => "asks for nothing",
+    }
+}
+
+fn choose(mode: Mode) -> Vec<Action> {
+    send(Command::SetApproval(mode), Purpose::Change(format!("approval: {}", mode.name())))
 }

@@ -1,4 +1,4 @@
-//! `/branch`: this path as a new session.`
+//! `/branch`: this path as a new session.
 
 use super::Spec;
 use crate::msg::{Action, Which};

@@ -1,4 +1,4 @@
-//! `/compact`: a summary stands for the older part.`
+//! `/compact`: a summary stands for the older part.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};

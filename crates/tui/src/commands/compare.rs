@@ -1,4 +1,4 @@
-//! `/compare`: two branches side by side.`
+//! `/compare`: two branches side by side.
 
 use super::Spec;
 use crate::msg::Action;
@@ -8,7 +8,7 @@ use crate::update::tell;
 pub(super) const COMMAND: Spec = Spec {
     name: "compare",
     aliases: &[],
-    arguments: "<entry> <entry>",
+    arguments: "[entry entry]",
     help: "compare two branches; in /tree mark them with alt+c",
     run,
 };

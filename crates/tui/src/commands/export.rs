@@ -1,4 +1,4 @@
-//! `/export`: the conversation as a file.`
+//! `/export`: the conversation as a file.
 
 use super::Spec;
 use crate::msg::Action;

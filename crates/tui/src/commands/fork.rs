@@ -1,4 +1,4 @@
-//! `/fork`: go on before something one said, here or in a new session.`
+//! `/fork`: go on before something one said, here or in a new session.
 
 use super::Spec;
 use crate::msg::Action;

@@ -1,10 +1,10 @@
-//! `/help`: commands and keys.`
+//! `/help`: commands and keys.
 
 use super::{Spec, all};
 use crate::msg::Action;
-use crate::overlay::Reader;
+use crate::overlay::{Reader, key_words};
 use crate::state::State;
-use crate::text::{Line, Style};
+use crate::text::{Line, Style, wrap};
 use crate::theme::Role;
 
 pub(super) const COMMAND: Spec =
@@ -23,24 +23,36 @@ const KEYS: &[(&str, &str)] = &[
     ("shift+tab", "think more, or less"),
     ("ctrl+o", "show all, or fold"),
     ("ctrl+g", "write in your own editor"),
+    ("ctrl+v", "an image from the clipboard; or paste its path"),
+    ("ctrl+_, alt+_", "undo and redo what was typed"),
+    ("ctrl+z", "to the shell; fg comes back"),
     ("ctrl+l", "draw everything again"),
     ("!command, !!command", "run it; with two the model does not see it"),
     ("@file", "name a file"),
 ];
 
 fn run(state: &mut State, _words: &str) -> Vec<Action> {
-    let mut lines: Vec<Line> = Vec::new();
-    let mut row = |name: &str, told: &str| {
-        let line =
-            Line::of(Style::from(Role::Accent).bold(), &format!("  {name:<22}")).with(Role::Text, told);
-        lines.push(line);
-    };
-    for spec in all() {
-        row(&format!("/{} {}", spec.name, spec.arguments), spec.help);
-    }
-    for (name, told) in KEYS {
-        row(name, told);
-    }
+    let commands = all().map(|spec| (format!("/{} {}", spec.name, spec.arguments), spec.help));
+    let keys = KEYS.iter().map(|(name, told)| ((*name).to_owned(), *told));
+    let tree = key_words(&state.setting).into_iter().map(|(key, word)| (format!("tree: {key}"), word));
+    let rows = commands.chain(keys).chain(tree);
+    let lines = rows.flat_map(|(name, told)| row(&name, told, state.columns)).collect();
     state.overlays.push(Box::new(Reader::new("Help", lines)));
     Vec::new()
+}
+
+/// A name and what it means, beside it or below it.
+fn row(name: &str, told: &str, columns: usize) -> Vec<Line> {
+    let name = Line::of(Style::from(Role::Accent).bold(), &format!("  {name:<22}"));
+    let told = Line::of(Role::Text, told);
+    let beside = columns >= 70;
+    let room = columns.saturating_sub(if beside { name.width() } else { 6 });
+    let mut told = wrap(&told, room).into_iter();
+    let mut lines = vec![name];
+    if beside {
+        lines[0].spans.extend(told.next().unwrap_or_default().spans);
+    }
+    let blank = " ".repeat(columns - room);
+    lines.extend(told.map(|line| line.behind(Role::Text, &blank)));
+    lines
 }

@@ -1,4 +1,4 @@
-//! `/label`: a name for the place where one is.`
+//! `/label`: a name for the place where one is.
 
 use super::Spec;
 use crate::msg::Action;

@@ -1,17 +1,32 @@
-//! `/model`: who answers.`
+//! `/model`: who answers.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
+use crate::overlay::{Outcome, Pick, Row};
 use crate::state::State;
 use crate::update::send;
 use osier_agent::Command;
 
-pub(super) const COMMAND: Spec =
-    Spec { name: "model", aliases: &[], arguments: "[name]", help: "show the models, or choose one", run };
+pub(super) const COMMAND: Spec = Spec {
+    name: "model",
+    aliases: &[],
+    arguments: "[name]",
+    help: "who answers: choose from a list, or by name",
+    run,
+};
 
-fn run(_state: &mut State, words: &str) -> Vec<Action> {
-    match words {
-        "" => vec![Action::TellModels],
-        name => send(Command::SetModel(name.to_owned()), Purpose::Change(format!("model: {name}"))),
+fn run(state: &mut State, words: &str) -> Vec<Action> {
+    if !words.is_empty() {
+        return choose(words);
     }
+    let names = state.setting.models.clone();
+    let row = |name: &String| Row { name: name.clone(), now: *name == state.facts.model, ..Row::default() };
+    let rows = names.iter().map(row).collect();
+    let pick = Pick::new("Model", rows, move |at| Outcome::End(choose(&names[at])));
+    state.overlays.push(Box::new(pick));
+    Vec::new()
+}
+
+fn choose(name: &str) -> Vec<Action> {
+    send(Command::SetModel(name.to_owned()), Purpose::Change(format!("model: {name}")))
 }

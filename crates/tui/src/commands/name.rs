@@ -1,4 +1,4 @@
-//! `/name`: what the session is called.`
+//! `/name`: what the session is called.
 
 use super::Spec;
 use crate::msg::Action;

@@ -1,4 +1,4 @@
-//! `/new`: an empty session.`
+//! `/new`: an empty session.
 
 use super::Spec;
 use crate::msg::{Action, Which};

@@ -1,4 +1,4 @@
-//! `/quit`: leave.`
+//! `/quit`: leave.
 
 use super::Spec;
 use crate::msg::Action;

@@ -1,4 +1,4 @@
-//! `/redo`: walk forth through moves.`
+//! `/redo`: walk forth through moves.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};

@@ -1,4 +1,4 @@
-//! `/resume`: another session.`
+//! `/resume`: another session.
 
 use super::Spec;
 use crate::msg::{Action, Which};

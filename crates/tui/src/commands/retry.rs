@@ -1,4 +1,4 @@
-//! `/retry`: go on where the turn stopped.`
+//! `/retry`: go on where the turn stopped.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};

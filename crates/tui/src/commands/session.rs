@@ -1,4 +1,4 @@
-//! `/session`: what the session holds and what it cost.`
+//! `/session`: what the session holds and what it cost.
 
 use super::Spec;
 use crate::msg::Action;

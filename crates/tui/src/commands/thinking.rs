@@ -1,9 +1,10 @@
-//! `/thinking`: how much the model thinks.`
+//! `/thinking`: how much the model thinks.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};
+use crate::overlay::{Outcome, Pick, Row};
 use crate::state::State;
-use crate::update::{complain, send, tell};
+use crate::update::{complain, send};
 use osier_agent::Command;
 use osier_model::ThinkingLevel;
 
@@ -16,18 +17,26 @@ pub(super) const COMMAND: Spec = Spec {
 };
 
 fn run(state: &mut State, words: &str) -> Vec<Action> {
-    let names = ThinkingLevel::ALL.map(ThinkingLevel::name).join(", ");
-    match ThinkingLevel::parse(words) {
-        Some(level) => {
-            send(Command::SetThinking(level), Purpose::Change(format!("thinking: {}", level.name())))
-        }
-        None if words.is_empty() => {
-            tell(state, &format!("thinking is {}; levels: {names}", state.facts.thinking.name()));
-            Vec::new()
-        }
-        None => {
-            complain(state, &format!("there is no level {words}; levels: {names}"));
-            Vec::new()
-        }
+    let all = ThinkingLevel::ALL;
+    if let Some(level) = ThinkingLevel::parse(words) {
+        return choose(level);
     }
+    if words.is_empty() {
+        let row = |level: &ThinkingLevel| Row {
+            name: level.name().to_owned(),
+            now: *level == state.facts.thinking,
+            ..Row::default()
+        };
+        let pick =
+            Pick::new("Thinking", all.iter().map(row).collect(), move |at| Outcome::End(choose(all[at])));
+        state.overlays.push(Box::new(pick));
+        return Vec::new();
+    }
+    let names = all.map(ThinkingLevel::name).join(", ");
+    complain(state, &format!("there is no level {words}; levels: {names}"));
+    Vec::new()
+}
+
+fn choose(level: ThinkingLevel) -> Vec<Action> {
+    send(Command::SetThinking(level), Purpose::Change(format!("thinking: {}", level.name())))
 }

@@ -1,4 +1,4 @@
-//! `/tree`: the whole tree, to look at and to move in.`
+//! `/tree`: the whole tree, to look at and to move in.
 
 use super::Spec;
 use crate::msg::Action;

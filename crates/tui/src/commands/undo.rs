@@ -1,4 +1,4 @@
-//! `/undo`: walk back through moves.`
+//! `/undo`: walk back through moves.
 
 use super::Spec;
 use crate::msg::{Action, Purpose};

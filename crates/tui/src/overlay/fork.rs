@@ -2,7 +2,7 @@
 
 use osier_agent::{Command, Navigation};
 use osier_tree::projection::preview::one_line;
-use osier_tree::{Role as Speaker, Seq, time};
+use osier_tree::{Role as Speaker, Seq};
 
 use super::{News, Outcome, Overlay, Room};
 use crate::key::{Code, Key};
@@ -47,14 +47,13 @@ impl Fork {
         self.rows.get(self.at).map(|seq| self.forest.tree.id(*seq).to_string())
     }
 
-    fn row(&self, seq: Seq, columns: usize) -> Line {
+    fn row(&self, seq: Seq, room: Room) -> Line {
         let tree = &self.forest.tree;
-        let time = tree.head(seq).time().map(time::format).unwrap_or_default();
-        let time = time.get(..16).unwrap_or_default().replacen('T', " ", 1);
+        let time = tree.head(seq).time().map(|time| room.clock.full(time)).unwrap_or_default();
         let text = self.forest.texts.get(seq).into_owned();
         let text = text.strip_prefix("user: ").unwrap_or(&text);
         let text = one_line(text.trim_matches('"'), 80);
-        let room = columns.saturating_sub(time.len() + 4);
+        let room = room.columns.saturating_sub(time.len() + 4);
         Line::of(Role::Dim, &format!("{time}  "))
             .with(Role::Text, &Line::of(Role::Text, &text).cut(room).plain())
     }
@@ -91,7 +90,7 @@ impl Overlay for Fork {
         let height = room.rows.saturating_sub(2).clamp(1, 10);
         let from = self.at.saturating_sub(height - 1);
         for (at, seq) in self.rows.iter().enumerate().skip(from).take(height) {
-            let line = self.row(*seq, room.columns);
+            let line = self.row(*seq, room);
             let line = line.behind(Role::Accent, if at == self.at { "› " } else { "  " });
             lines.push(if at == self.at { line.on(Role::SelectedBg) } else { line });
         }

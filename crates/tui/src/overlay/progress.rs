@@ -1,6 +1,6 @@
-//! Waiting for a move: how far its summary is. Escape stops it, and one is back where one was.
+//! Waiting for a move or a graft: how far its summary is. Escape stops it, and one is back where one was.
 
-use osier_agent::{Command, Reply};
+use osier_agent::Command;
 
 use super::{News, Outcome, Overlay, Room};
 use crate::key::{Code, Key};
@@ -11,10 +11,26 @@ use crate::theme::Role;
 use crate::transcript::{Look, tail};
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Progress {
+    title: &'static str,
+    purpose: Purpose,
     text: String,
     stopping: bool,
+}
+
+impl Progress {
+    pub(crate) fn moving() -> Progress {
+        Progress::new("moving, and summarizing what is left …", Purpose::Navigate)
+    }
+
+    pub(crate) fn grafting() -> Progress {
+        Progress::new("summarizing that branch …", Purpose::Graft)
+    }
+
+    fn new(title: &'static str, purpose: Purpose) -> Progress {
+        Progress { title, purpose, text: String::new(), stopping: false }
+    }
 }
 
 impl Overlay for Progress {
@@ -29,7 +45,7 @@ impl Overlay for Progress {
     }
 
     fn view(&self, room: Room) -> Frame {
-        let title = if self.stopping { "stopping …" } else { "moving, and summarizing what is left …" };
+        let title = if self.stopping { "stopping …" } else { self.title };
         let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), title)];
         let look = Look { width: room.columns, ..Look::default() };
         lines.extend(tail(&self.text, room.rows.saturating_sub(2).min(8), look));
@@ -41,7 +57,7 @@ impl Overlay for Progress {
         match news {
             News::Summary(text) => self.text.push_str(text),
             // Whatever came of it: if one has moved, all that is below is closed as well.
-            News::Replied(Purpose::Navigate, Ok(Reply::Navigated(_)) | Err(_)) => return Outcome::Close,
+            News::Replied(purpose, _) if **purpose == self.purpose => return Outcome::Close,
             _ => {}
         }
         Outcome::Stay

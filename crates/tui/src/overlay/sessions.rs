@@ -2,6 +2,7 @@
 
 mod matching;
 
+use nucleo_matcher::{Config, Matcher};
 use osier_tree::projection::card::{Card, short_id};
 use osier_tree::projection::preview::one_line;
 
@@ -60,13 +61,14 @@ impl Sessions {
     fn sift(&mut self) {
         let cards = self.cards.as_deref().unwrap_or_default();
         let query = Query::new(&self.query);
-        let here =
-            |card: &Card| (self.everywhere || card.cwd == self.cwd) && (!self.named || card.name.is_some());
+        let is_named = |card: &Card| card.name.as_ref().is_some_and(|name| !name.trim().is_empty());
+        let here = |card: &Card| (self.everywhere || card.cwd == self.cwd) && (!self.named || is_named(card));
+        let mut matcher = Matcher::new(Config::DEFAULT);
         let mut found: Vec<(u32, usize)> = cards
             .iter()
             .enumerate()
             .filter(|(_, card)| here(card))
-            .filter_map(|(at, card)| query.score(card).map(|score| (score, at)))
+            .filter_map(|(at, card)| query.score(card, &mut matcher).map(|score| (score, at)))
             .collect();
         // The store gives the one used last first.
         if self.sort == Sort::Fitting || (self.sort == Sort::Threaded && !self.query.is_empty()) {
@@ -109,19 +111,21 @@ impl Sessions {
         ))
     }
 
-    fn row(&self, at: usize, columns: usize) -> Line {
+    fn row(&self, at: usize, room: Room) -> Line {
         let (card, depth) = self.shown[at];
         let Some(card) = self.cards.as_ref().and_then(|cards| cards.get(card)) else { return Line::new() };
         let thread =
             if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat((depth - 1).min(5))) };
         let place = if self.everywhere || self.paths { format!("{}  ", card.cwd) } else { String::new() };
-        let right = format!("  {place}{} · {}", card.message_count, &card.short_id);
-        let room = columns.saturating_sub(width(&right) + 2);
+        let age = room.clock.age(card.modified);
+        let right = format!("  {place}{} · {age} · {}", card.message_count, &card.short_id);
+        let room = room.columns.saturating_sub(width(&right) + 2);
         let role = if card.name.is_some() { Role::Label } else { Role::Text };
         let left = Line::of(Role::Border, &thread).with(role, &one_line(card.title(), 200)).cut(room);
         let selected = at == self.at;
+        let pad = " ".repeat(room.saturating_sub(left.width()));
         let mut line = left.behind(Role::Accent, if selected { "› " } else { "  " });
-        line.push(Role::Dim, &right);
+        line.push(Role::Dim, &format!("{pad}{right}"));
         if selected { line.on(Role::SelectedBg) } else { line }
     }
 }
@@ -183,7 +187,7 @@ impl Overlay for Sessions {
         ];
         let height = room.rows.saturating_sub(4).clamp(1, MOST);
         let from = (self.at + 1).saturating_sub(height);
-        lines.extend((from..(from + height).min(self.shown.len())).map(|at| self.row(at, room.columns)));
+        lines.extend((from..(from + height).min(self.shown.len())).map(|at| self.row(at, room)));
         match &self.cards {
             None => lines.push(Line::of(Role::Dim, "  reading …")),
             Some(_) if self.shown.is_empty() => {

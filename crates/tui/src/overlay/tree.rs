@@ -2,20 +2,22 @@
 //!
 //! What is shown and where keys lead is the outline's business; this keeps the cursor and asks for what is chosen.
 
+mod asking;
 mod draw;
 mod keys;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use osier_agent::{Command, Navigation};
-use osier_tree::projection::outline::{Filter, Options, Outline};
-use osier_tree::{Choice, Seq};
+use osier_agent::Command;
+use osier_tree::Seq;
+use osier_tree::projection::outline::{Filter, Options, Order, Outline};
 
-use super::{Ask, Choose, News, Outcome, Overlay, Progress, Room};
+use super::{News, Outcome, Overlay, Room};
 use crate::key::Key;
 use crate::msg::{Action, Forest, Purpose};
 use crate::screen::Frame;
+use crate::state::Setting;
+use asking::Naming;
 use keys::{Deed, Keys};
 
 /// See the module.
@@ -24,41 +26,49 @@ pub(crate) struct Tree {
     forest: Forest,
     options: Options,
     outline: Outline,
-    /// The entry that was chosen last by the user. The cursor stands on it or on its nearest shown ancestor.
+    /// The entry the cursor stands on, or stood on when there was one to stand on.
     chosen: Option<Seq>,
     at: usize,
     marked: Option<Seq>,
+    /// A label that is being written.
+    naming: Option<Naming>,
     label_times: bool,
     ask_summary: bool,
     keys: Keys,
 }
 
 impl Tree {
-    pub(crate) fn new(forest: Forest, changed_keys: &BTreeMap<String, String>, ask_summary: bool) -> Tree {
+    pub(crate) fn new(forest: Forest, setting: &Setting) -> Tree {
+        let order = if setting.active_first { Order::ActiveFirst } else { Order::OldestFirst };
         let mut tree = Tree {
             chosen: forest.leaf,
             forest,
-            options: Options::default(),
+            options: Options { filter: setting.tree_filter, order, ..Options::default() },
             outline: Outline::default(),
             at: 0,
             marked: None,
+            naming: None,
             label_times: false,
-            ask_summary,
-            keys: Keys::new(changed_keys),
+            ask_summary: !setting.never_summarize,
+            keys: Keys::new(&setting.keys),
         };
         tree.rebuild();
         tree
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.outline.rows.is_empty()
+        self.forest.tree.is_empty()
+            || (self.outline.rows.is_empty() && self.options.filter == Filter::Default)
     }
 
     fn rebuild(&mut self) {
         let Forest { tree, leaf, texts } = &self.forest;
         let texts = |seq: Seq| -> Cow<'_, str> { texts.get(seq) };
         self.outline = Outline::new(tree, *leaf, &self.options, &texts);
-        self.at = self.outline.cursor(self.chosen).unwrap_or(0);
+        let at = self.outline.cursor(self.chosen);
+        self.at = at.unwrap_or(0);
+        // Where nothing is shown, the entry is remembered.
+        self.chosen = at.map(|at| self.outline.rows[at].seq).or(self.chosen);
     }
 
     fn go_to(&mut self, row: usize) {
@@ -77,78 +87,8 @@ impl Tree {
         self.rebuild();
     }
 
-    fn selected(&self) -> Option<(Seq, String)> {
-        let row = self.outline.rows.get(self.at)?;
-        Some((row.seq, self.forest.tree.id(row.seq).to_string()))
-    }
-
     fn page(&self, room: Room) -> usize {
         draw::list_height(room).max(1)
-    }
-
-    fn choose(&self) -> Outcome {
-        let Some((_, id)) = self.selected() else { return Outcome::Stay };
-        let landing = self.forest.tree.land(self.forest.leaf, &Choice::entry(&id));
-        let moves = landing.is_ok_and(|landing| landing.moves);
-        if !moves || !self.ask_summary {
-            return Outcome::Do(vec![go(&id, false, None)]);
-        }
-        let (bare, summed, own) = (id.clone(), id.clone(), id);
-        Outcome::Open(Box::new(
-            Choose::new("What of the branch you leave?")
-                .with("no summary", move || Outcome::Do(vec![go(&bare, false, None)]))
-                .with("summarize", move || {
-                    Outcome::OpenAnd(Box::<Progress>::default(), vec![go(&summed, true, None)])
-                })
-                .with("summarize with own instructions", move || {
-                    let id = own.clone();
-                    Outcome::Open(Box::new(Ask::new("What should the summary keep?", "", move |said| {
-                        let said = Some(said).filter(|said| !said.is_empty());
-                        Outcome::OpenAnd(Box::<Progress>::default(), vec![go(&id, true, said)])
-                    })))
-                }),
-        ))
-    }
-
-    fn edit_label(&self) -> Outcome {
-        let Some((seq, entry)) = self.selected() else { return Outcome::Stay };
-        let now = self.forest.tree.label(seq).map(|label| label.text.clone()).unwrap_or_default();
-        Outcome::Open(Box::new(Ask::new("Label (empty takes it away)", &now, move |label| {
-            let label = Some(label).filter(|label| !label.is_empty());
-            Outcome::End(vec![Action::Label { entry: Some(entry.clone()), label }])
-        })))
-    }
-
-    /// Marks an entry; the second one is compared with the first.
-    fn mark(&mut self) -> Outcome {
-        let Some((seq, id)) = self.selected() else { return Outcome::Stay };
-        match self.marked.take() {
-            Some(first) if first != seq => {
-                let first = self.forest.tree.id(first).to_string();
-                Outcome::Do(vec![Action::Compare(first, id)])
-            }
-            Some(_) => Outcome::Stay,
-            None => {
-                self.marked = Some(seq);
-                Outcome::Stay
-            }
-        }
-    }
-
-    fn delete(&self) -> Outcome {
-        let Some((seq, id)) = self.selected() else { return Outcome::Stay };
-        if self.outline.rows[self.at].deleted {
-            return Outcome::Do(vec![Action::RestoreBranch(id)]);
-        }
-        let below =
-            self.outline.rows.iter().filter(|row| self.forest.tree.heads().is_ancestor(seq, Some(row.seq)));
-        let title =
-            format!("Hide this entry and what is below it ({} rows)? It can be restored.", below.count());
-        Outcome::Open(Box::new(
-            Choose::new(&title)
-                .with("no", || Outcome::Close)
-                .with("yes", move || Outcome::End(vec![Action::DeleteBranch(id.clone())])),
-        ))
     }
 
     fn deed(&mut self, deed: Deed, room: Room) -> Outcome {
@@ -177,12 +117,16 @@ impl Tree {
             Deed::Filter(wanted) => self.filter(self.options.filter.toggled(wanted)),
             Deed::NextFilter => self.filter(self.options.filter.next()),
             Deed::PreviousFilter => self.filter(self.options.filter.previous()),
-            Deed::Label => return self.edit_label(),
+            Deed::Label => self.naming = self.begin_naming(),
             Deed::LabelTimes => self.label_times = !self.label_times,
             Deed::Copy => {
-                let text = self.selected().map(|(seq, _)| self.forest.texts.get(seq).into_owned());
-                return Outcome::Do(text.map(Action::Copy).into_iter().collect());
+                let entry = self.selected().map(|(_, id)| Action::CopyEntry(id));
+                return Outcome::Do(entry.into_iter().collect());
             }
+            Deed::Read => return self.read(),
+            Deed::Graft => return self.graft(),
+            Deed::Undo => return Outcome::Do(vec![Action::Send(Command::Undo, Purpose::Undo)]),
+            Deed::Redo => return Outcome::Do(vec![Action::Send(Command::Redo, Purpose::Redo)]),
             Deed::Mark => return self.mark(),
             Deed::Delete => return self.delete(),
             Deed::ShowDeleted => {
@@ -199,20 +143,16 @@ impl Tree {
     }
 }
 
-/// A turn that runs is stopped first.
-fn go(target: &str, summarize: bool, instructions: Option<String>) -> Action {
-    let wish = Navigation {
-        target: Some(target.to_owned()),
-        summarize,
-        instructions,
-        stop_turn: true,
-        ..Navigation::default()
-    };
-    Action::Send(Command::Navigate(wish), Purpose::Navigate)
+/// The keys of the tree, for the help.
+pub(crate) fn key_words(setting: &Setting) -> Vec<(String, &'static str)> {
+    Keys::new(&setting.keys).words().map(|(key, word)| (key.to_owned(), word)).collect()
 }
 
 impl Overlay for Tree {
     fn key(&mut self, key: Key, room: Room) -> Outcome {
+        if self.naming.is_some() {
+            return self.name(key, room);
+        }
         match (self.keys.deed(key), key.typed()) {
             (Some(deed), _) => self.deed(deed, room),
             (None, Some(typed)) => {
@@ -224,6 +164,9 @@ impl Overlay for Tree {
     }
 
     fn paste(&mut self, text: &str) {
+        if let Some(naming) = &mut self.naming {
+            return naming.paste(text);
+        }
         self.search(format!("{}{}", self.options.search, text.replace('\n', " ")));
     }
 
@@ -232,13 +175,20 @@ impl Overlay for Tree {
     }
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {
-        if let News::Forest(forest) = news {
-            self.forest = (*forest).clone();
-            self.rebuild();
+        match news {
+            // Of two that were read at the same time the longer one is later.
+            News::Forest(forest) if forest.tree.len() >= self.forest.tree.len() => {
+                self.forest = (*forest).clone();
+                self.rebuild();
+                Outcome::Stay
+            }
+            News::Committed => Outcome::Do(vec![Action::RefreshTree]),
+            _ => Outcome::Stay,
         }
-        Outcome::Stay
     }
 }
 
+#[cfg(test)]
+mod conformance;
 #[cfg(test)]
 mod tests;

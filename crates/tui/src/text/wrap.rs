@@ -19,30 +19,26 @@ pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
     let most = most.max(2);
     let mut done = Vec::new();
     let mut now: Vec<Cell<'_>> = Vec::new();
-    let mut breaks_at = 0;
+    let (mut breaks_at, mut used) = (0, 0);
     for cell in cells(line) {
         let is_space = cell.text == " ";
         let may_part = cell.width == 2 && !CLOSING.contains(cell.text);
         if may_part {
             breaks_at = now.len();
         }
-        if taken(&now) + cell.width > most {
-            if is_space {
-                done.push(joined(&now));
-                now.clear();
-                breaks_at = 0;
-                continue;
-            }
-            let at = if breaks_at > 0 { breaks_at } else { now.len() };
+        if used + cell.width > most {
+            let at = if is_space || breaks_at == 0 { now.len() } else { breaks_at };
             let rest = now.split_off(at);
             done.push(joined(&now));
             now = rest;
+            used = taken(&now);
             breaks_at = 0;
         }
         // A line that was broken does not begin with the space it was broken at.
         if is_space && now.is_empty() && !done.is_empty() {
             continue;
         }
+        used += cell.width;
         now.push(cell);
         if is_space && now.iter().any(|cell| cell.text != " ") {
             breaks_at = now.len();

@@ -92,6 +92,14 @@ impl Colour {
         }
     }
 
+    /// Whether a terminal shows this very colour, not one that is near.
+    pub(super) fn is_had_by(self, depth: Depth) -> bool {
+        match self {
+            Colour::Default | Colour::Indexed(0..16) => depth != Depth::None,
+            _ => matches!(depth, Depth::Many | Depth::True),
+        }
+    }
+
     fn rgb(self) -> (u8, u8, u8) {
         match self {
             Colour::Default => (255, 255, 255),

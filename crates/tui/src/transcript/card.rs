@@ -76,7 +76,10 @@ pub(crate) fn header(call: &Call, mark: Role, look: Look<'_>) -> Vec<Line> {
 
 /// The last lines of what a tool printed so far.
 pub(crate) fn tail(text: &str, most: usize, look: Look<'_>) -> Vec<Line> {
-    let lines = output(text, Role::Dim, look.width.saturating_sub(2));
+    // Only its end is wrapped, however much was printed.
+    let text = text.trim_end();
+    let start = text.rmatch_indices('\n').nth(most).map_or(0, |(at, _)| at + 1);
+    let lines = output(&text[start..], Role::Dim, look.width.saturating_sub(2));
     let from = lines.len().saturating_sub(most);
     lines.into_iter().skip(from).map(|line| line.behind(Role::Border, "  ")).collect()
 }

@@ -105,6 +105,43 @@ fn a_backtrack_is_drawn_as_agreed() {
     );
 }
 
+fn returned(details: &Value) -> String {
+    let entry = serde_json::json!({ "type": "custom_message", "customType": "osier.backtrack", "content": "x", "display": true, "details": details });
+    plain(&lines(&format!("entry {entry}"), Look { width: 40, ..Look::default() }))
+}
+
+#[test]
+fn a_return_to_before_any_message_says_neither_where_nor_how_much() {
+    let details =
+        serde_json::json!({ "checkpointId": 3, "note": "go on", "discarded": 0, "originalUserMessage": "" });
+    expect![[r#"
+
+        ===== Backtracked to Checkpoint 3 ======
+
+          Note from future:
+            ┌───────┐
+            │ go on │
+            └───────┘
+    "#]]
+    .assert_eq(&returned(&details));
+}
+
+#[test]
+fn of_a_return_two_hundred_letters_of_the_message_and_three_hundred_of_the_note_are_drawn() {
+    let details = serde_json::json!({ "checkpointId": 0, "note": "n".repeat(400), "discarded": 9, "originalUserMessage": "说".repeat(400) });
+    let drawn = returned(&details);
+    assert_eq!(drawn.matches('说').count(), 200, "{drawn}");
+    let (_, note) = drawn.split_once("Note from future:").unwrap();
+    assert_eq!(note.matches('n').count(), 300, "{note}");
+    assert_eq!(drawn.matches("...").count(), 2, "{drawn}");
+    assert!(
+        drawn
+            .lines()
+            .skip_while(|line| !line.contains('┌'))
+            .all(|line| line.starts_with("    ") || line.starts_with("  Note"))
+    );
+}
+
 #[test]
 fn summaries_and_messages_of_extensions_have_their_own_style() {
     let script = "say a; reply b; say c; summarize what was tried at b; note review Looks **good**; hidden secret no; compact keep b All of it";

@@ -1,6 +1,6 @@
 //! What the session and the agent tell.
 
-use osier_agent::{Event, Finished, Live};
+use osier_agent::{Event, Finished, Live, Question};
 use osier_session::{CursorId, Event as SessionEvent};
 use osier_tree::Kind;
 use osier_tree::entry::read_entry;
@@ -8,7 +8,7 @@ use osier_tree::projection::preview::one_line;
 
 use super::{complain, hear, note_usage, tell};
 use crate::draft::Draft;
-use crate::msg::Action;
+use crate::msg::{Action, Moved};
 use crate::overlay::{Approve, News};
 use crate::state::State;
 use crate::text::{Line, wrap};
@@ -35,7 +35,9 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
                 }
                 return Vec::new();
             }
-            committed(state, &line, is_draft)
+            let mut actions = committed(state, &line, is_draft);
+            actions.extend(hear(state, &News::Committed));
+            actions
         }
         SessionEvent::DraftBegun { id, cursor: CursorId::MAIN } => {
             state.draft = Draft::new(id);
@@ -53,12 +55,12 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
             state.draft = Draft::default();
             print(lines)
         }
-        SessionEvent::CursorMoved { cursor: CursorId::MAIN, .. } => vec![Action::ShowPath { remark: None }],
+        SessionEvent::CursorMoved { cursor: CursorId::MAIN, .. } => vec![Action::ShowPath { moved: None }],
         SessionEvent::ContinuedElsewhere { .. } => {
             tell(state, "another program goes on from here; what you say next makes a branch");
             Vec::new()
         }
-        SessionEvent::Reset { .. } => vec![Action::ShowPath { remark: None }],
+        SessionEvent::Reset { .. } => vec![Action::ShowPath { moved: None }],
         _ => Vec::new(),
     }
 }
@@ -74,10 +76,10 @@ fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
     }
     match entry.kind {
         // The leaf jumped: the screen shows where one is now.
-        Kind::Leaf => return vec![Action::ShowPath { remark: Some(moved(state, line)) }],
+        Kind::Leaf => return vec![Action::ShowPath { moved: Some(moved(line)) }],
         Kind::BranchSummary | Kind::Backtrack => {
             state.draft = Draft::default();
-            return vec![Action::ShowPath { remark: None }];
+            return vec![Action::ShowPath { moved: None }];
         }
         _ => {}
     }
@@ -91,19 +93,17 @@ fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
     print(lines)
 }
 
-/// One line about a move.
-fn moved(state: &State, line: &[u8]) -> String {
+fn moved(line: &[u8]) -> Moved {
     let entry: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
-    let why = entry["data"]["why"].as_str().unwrap_or("move");
-    let name = |id: &serde_json::Value| id.as_str().unwrap_or("the beginning").to_owned();
-    let (from, to) = (name(&entry["data"]["fromId"]), name(&entry["parentId"]));
-    let words = match why {
-        "undo" => "undone: back",
-        "redo" => "redone: forth",
-        _ => "moved",
-    };
-    let keys = if state.columns < 60 { "" } else { " (alt+u undoes it)" };
-    format!("{words} from {from} to {to}{keys}")
+    let id = |value: &serde_json::Value| value.as_str().map(str::to_owned);
+    let why = id(&entry["data"]["why"]).unwrap_or_else(|| "move".to_owned());
+    Moved { why, from: id(&entry["data"]["fromId"]), to: id(&entry["parentId"]) }
+}
+
+/// A question lies over everything else.
+pub(super) fn ask(state: &mut State, id: u64, question: Question) {
+    state.work.asked.push(id);
+    state.overlays.push(Box::new(Approve::new(id, question, state.now)));
 }
 
 fn live(state: &mut State, live: Live) -> Vec<Action> {
@@ -125,8 +125,11 @@ fn live(state: &mut State, live: Live) -> Vec<Action> {
             }
         }
         Live::ToolEnded { call, .. } => state.work.tools.retain(|(id, _)| *id != call),
-        Live::Asked { id, question } => state.overlays.push(Box::new(Approve::new(id, *question, state.now))),
-        Live::Answered { id, .. } => return hear(state, &News::Answered(id)),
+        Live::Asked { id, question } => ask(state, id, *question),
+        Live::Answered { id, .. } => {
+            state.work.asked.retain(|asked| *asked != id);
+            return hear(state, &News::Answered(id));
+        }
         Live::Queue { steering, follow_up } => (state.steering, state.follow_up) = (steering, follow_up),
         Live::BashOutput { text, .. } => {
             if let Some((_, printed)) = &mut state.work.bash {
@@ -168,6 +171,7 @@ fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -
     state.work.retrying = None;
     state.work.summary = None;
     state.work.tools.clear();
+    state.work.asked.clear();
     let mut script = std::mem::take(&mut state.script);
     let mut lines = script.settle(state.look());
     state.script = script;

@@ -19,6 +19,9 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
     state.notice = None;
     let warned = std::mem::take(&mut state.warned);
     let escaped = state.escaped.take();
+    if key == Key::ctrl('z') {
+        return vec![Action::Suspend];
+    }
     let room = room(state);
     if let Some(overlay) = state.overlays.last_mut() {
         return match overlay.key(key, room) {
@@ -33,12 +36,13 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
         (Code::Escape, ..) => escape(state, escaped),
         (Code::Char('c'), true, _) => stop(state, warned),
         (Code::Char('d'), true, _) if state.editor.is_empty() => vec![Action::Quit],
-        (Code::Char('l'), true, _) => vec![Action::ShowPath { remark: None }],
+        (Code::Char('l'), true, _) => vec![Action::ShowPath { moved: None }],
         (Code::Char('o'), true, _) => {
             state.open = !state.open;
-            vec![Action::ShowPath { remark: None }]
+            vec![Action::ShowPath { moved: None }]
         }
         (Code::Char('g'), true, _) => vec![Action::Edit(state.editor.pastes.expanded(state.editor.text()))],
+        (Code::Char('v'), true, _) => vec![Action::PasteImage],
         (Code::Char('u'), false, true) => send(Command::Undo, Purpose::Undo),
         (Code::Char('r'), false, true) => send(Command::Redo, Purpose::Redo),
         (Code::Char('t'), false, true) => vec![Action::ReadTree],
@@ -72,9 +76,8 @@ fn submit(state: &mut State, while_it_works: When) -> Vec<Action> {
     if let Some(actions) = commands::run(state, &typed) {
         return actions;
     }
-    let pastes: Vec<(String, String)> =
-        state.editor.pastes.used(&typed).map(|(marker, text)| (marker.clone(), text.clone())).collect();
-    let mut actions = if pastes.is_empty() { Vec::new() } else { vec![Action::KeepPastes(pastes)] };
+    let mut actions = keep(state, &typed);
+    let images = state.editor.pictures.used(&typed);
     let text = state.editor.take();
     if let Some(command) = UserCommand::parse(text.trim()) {
         if state.work.bash.is_some() {
@@ -90,9 +93,16 @@ fn submit(state: &mut State, while_it_works: When) -> Vec<Action> {
         return actions;
     }
     let when = if state.work.turn { while_it_works } else { When::Now };
-    let prompt = Command::Prompt { text: text.trim().to_owned(), images: Vec::new(), when };
+    let prompt = Command::Prompt { text: text.trim().to_owned(), images, when };
     actions.extend(send(prompt, Purpose::Say(typed)));
     actions
+}
+
+/// Pastes that the session is to keep.
+fn keep(state: &mut State, typed: &str) -> Vec<Action> {
+    let (texts, images) = (state.editor.pastes.fresh(typed), state.editor.pictures.fresh(typed));
+    let texts = (!texts.is_empty()).then_some(Action::KeepPastes(texts));
+    texts.into_iter().chain((!images.is_empty()).then_some(Action::KeepImages(images))).collect()
 }
 
 fn escape(state: &mut State, escaped: Option<u64>) -> Vec<Action> {

@@ -1,5 +1,9 @@
 //! Messages in, screens out.
 
+mod fitting;
+mod pastes;
+mod pickers;
+
 use std::sync::Arc;
 
 use expect_test::expect;
@@ -149,7 +153,7 @@ fn an_approval_shows_all_of_what_would_run() {
           p  yes, always `git push`
           a  yes, always bash
           n  no, and tell it why
-        ⣾ waiting · 0 s · escape stops
+        ⣾ waiting for your answer · 0 s
         code │ a/model │ #1 │ 5e551011
     "#]]);
     desk.press("p enter y");
@@ -330,7 +334,7 @@ fn after_a_move_the_screen_shows_the_new_path_only_and_says_what_moved() {
     let mut desk = Desk::on(60, 14, "say a; reply b; say c; reply d");
     desk.play("move b");
     expect![[r#"
-        ShowPath { remark: Some("moved from 00000004 to 00000002 (alt+u undoes it)") }
+        ShowPath { moved: Some(Moved { why: "move", from: Some("00000004"), to: Some("00000002") }) }
     "#]]
     .assert_eq(&desk.asked());
     desk.show_path();
@@ -352,17 +356,6 @@ fn keys_undo_and_redo_moves() {
     assert_eq!(desk.asked(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
     desk.hear(Msg::Replied(Purpose::Undo, Box::new(Ok(Reply::Done))));
     assert!(desk.text().contains("there is no move to undo"));
-}
-
-#[test]
-fn a_long_paste_is_kept_with_the_session_and_sent_whole() {
-    let mut desk = Desk::new(60, 14);
-    desk.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
-    assert_eq!(desk.state.editor.text(), "[paste #1 +20 lines]");
-    desk.press("enter");
-    let asked = desk.asked();
-    assert!(asked.starts_with("KeepPastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{asked}");
-    assert!(asked.contains("Send(Prompt { text: \"line\\nline"), "{asked}");
 }
 
 #[test]
@@ -391,41 +384,6 @@ fn commands_of_the_user_run_beside_a_turn() {
 }
 
 #[test]
-fn the_help_fits_any_screen() {
-    let mut desk = Desk::new(40, 12);
-    desk.say("/help");
-    desk.check(expect![[r#"
-
-        Help
-          /tree                 the whole tree:…
-          /fork                 go on before a …
-          /branch               copy this path …
-          /resume [id]          go to another s…
-          /new                  begin a new ses…
-          /name [text]          show or set the…
-          /label [text]         name the entry …
-          /session              size, tokens an…
-        ↑↓ · 28 more lines · escape closes
-        code │ a/model │ #0 │ 5e551011
-    "#]]);
-    desk.press("end escape");
-    assert!(desk.state.overlays.is_empty());
-}
-
-#[test]
-fn a_resize_at_any_moment() {
-    let mut desk = Desk::on(80, 24, "say a question; reply an answer");
-    desk.open_tree();
-    desk.resize(40, 12);
-    assert!(desk.text().contains("Session tree"), "{}", desk.text());
-    desk.resize(200, 60);
-    desk.press("escape");
-    desk.resize(1, 1);
-    desk.resize(80, 24);
-    assert!(desk.text().contains("code │ a/model"), "{}", desk.text());
-}
-
-#[test]
 fn the_status_line_leaves_out_what_matters_least() {
     let mut desk = Desk::on(100, 8, "say a");
     desk.state.facts.git_branch = Some("main".into());
@@ -438,8 +396,8 @@ fn the_status_line_leaves_out_what_matters_least() {
         crate::status::status(&desk.state).plain()
     };
     expect![[r#"
-        code (main) │ a/model │ ██████░░ 150k/200k │ $0.420 │ #1 of 3 branches │ 5e551011
-        a/model │ ██████░░ 150k/200k │ $0.420 │ #1 of 3 branches
+        code (main) │ a/model │ ██████░░ 150k/200k │ $0.420 │ #1 · 3 branches │ 5e551011
+        a/model │ ██████░░ 150k/200k │ $0.420 │ #1 · 3 branches
         a/model │ ██████░░ 150k/200k
         a/model
     "#]]
@@ -521,7 +479,7 @@ fn a_summary_that_a_turn_writes_is_shown_until_its_card_is() {
 fn the_models_return_to_a_checkpoint_shows_the_path_it_is_on_now() {
     let mut desk = Desk::on(60, 24, "say find it; reply looking; say more; reply no");
     desk.play("return 0 It is in *b*");
-    assert_eq!(desk.asked(), "ShowPath { remark: None }\n");
+    assert_eq!(desk.asked(), "ShowPath { moved: None }\n");
     desk.show_path();
     desk.check(expect![[r#"
 
@@ -542,4 +500,26 @@ fn the_models_return_to_a_checkpoint_shows_the_path_it_is_on_now() {
         >
         code │ a/model │ #2 │ 5e551011
     "#]]);
+}
+
+#[test]
+fn ctrl_z_suspends_whatever_is_open() {
+    let mut desk = Desk::on(60, 24, "say a");
+    desk.press("ctrl+z");
+    desk.open_tree();
+    desk.press("ctrl+z");
+    assert_eq!(desk.asked(), "Suspend\nSuspend\n");
+    assert_eq!(desk.state.overlays.len(), 1);
+}
+
+#[test]
+fn a_page_can_be_read_over_the_tree() {
+    let mut desk = Desk::on(60, 24, "say a; reply b");
+    desk.open_tree();
+    let lines = (0..50).map(|number| Line::of(Role::Text, &format!("line {number}"))).collect();
+    desk.hear(Msg::Page("Entry 1".to_owned(), lines));
+    desk.press("pageDown end");
+    assert!(desk.text().contains("line 49"), "{}", desk.text());
+    desk.press("escape");
+    assert!(desk.text().contains("Session tree"), "{}", desk.text());
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::Call;
+use crate::api::{Body, Call};
 use crate::block::Image;
 use crate::fit::{Outcome, Part, Said, Turn, turns};
 use crate::request::{Cache, Request, ToolSpec};
@@ -36,7 +36,7 @@ pub(crate) fn call(request: &Request) -> Call {
     }
     body.insert("messages".to_owned(), messages(&turns, marker.as_ref()));
     let headers = if betas.is_empty() { Vec::new() } else { vec![("anthropic-beta", betas.join(","))] };
-    Call { path: "/v1/messages".to_owned(), headers, body: Value::Object(body) }
+    Call { path: "/v1/messages".to_owned(), headers, body: Body::Fields(body) }
 }
 
 /// The conversation, without thoughts where the server would check them and cannot be told to drop what no longer fits.

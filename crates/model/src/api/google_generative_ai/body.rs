@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::api::Call;
+use crate::api::{Body, Call};
 use crate::block::Image;
 use crate::fit::{Outcome, Part, Said, Turn, turns};
 use crate::request::{ModelInfo, Request};
@@ -28,7 +28,7 @@ pub(crate) fn call(request: &Request) -> Call {
     }
     body.insert("contents".to_owned(), contents(request));
     let path = format!("/models/{}:streamGenerateContent?alt=sse", model.id);
-    Call { path, headers: Vec::new(), body: Value::Object(body) }
+    Call { path, headers: Vec::new(), body: Body::Fields(body) }
 }
 
 fn tools(request: &Request) -> Value {
@@ -39,7 +39,7 @@ fn tools(request: &Request) -> Value {
 fn config(request: &Request) -> Map<String, Value> {
     let model = &*request.model;
     let mut config = Map::new();
-    if let Some(limit) = request.max_tokens {
+    if let Some(limit) = request.limit() {
         config.insert("maxOutputTokens".to_owned(), json!(limit.min(model.max_output)));
     }
     let level = request.level();

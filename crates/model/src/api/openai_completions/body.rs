@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::THOUGHTS;
-use crate::api::Call;
+use super::messages::Messages;
+use crate::api::{Body, Call};
 use crate::block::Image;
 use crate::compat::{MaxTokensField, Reasoning};
 use crate::fit::{Outcome, Part, Said, Turn, turns};
@@ -25,7 +26,7 @@ pub(crate) fn call(request: &Request) -> Call {
     if compat.store {
         body.insert("store".to_owned(), json!(false));
     }
-    match (request.max_tokens, compat.max_tokens_field) {
+    match (request.limit(), compat.max_tokens_field) {
         (Some(limit), MaxTokensField::MaxTokens) => insert(&mut body, "max_tokens", json!(limit)),
         (Some(limit), MaxTokensField::MaxCompletionTokens) => {
             insert(&mut body, "max_completion_tokens", json!(limit));
@@ -41,8 +42,8 @@ pub(crate) fn call(request: &Request) -> Call {
     if !request.tools.is_empty() && model.tools {
         insert(&mut body, "tools", tools(request));
     }
-    insert(&mut body, "messages", messages(request));
-    Call { path: "/chat/completions".to_owned(), headers: Vec::new(), body: Value::Object(body) }
+    let body = Body::Text(with_messages(body, request));
+    Call { path: "/chat/completions".to_owned(), headers: Vec::new(), body }
 }
 
 fn insert(body: &mut Map<String, Value>, key: &str, value: Value) {
@@ -79,9 +80,9 @@ fn tools(request: &Request) -> Value {
     Value::Array(request.tools.iter().map(tool).collect())
 }
 
-fn messages(request: &Request) -> Value {
+fn with_messages(fields: Map<String, Value>, request: &Request) -> String {
     let model = &*request.model;
-    let mut messages = Vec::new();
+    let mut messages = Messages::new(fields, model.compat.cache_control && request.cache != Cache::Off);
     if !request.system.trim().is_empty() {
         let role = if model.compat.developer_role { "developer" } else { "system" };
         messages.push(json!({ "role": role, "content": prose(&request.system, model) }));
@@ -89,28 +90,11 @@ fn messages(request: &Request) -> Value {
     for turn in turns(request) {
         match turn {
             Turn::User(parts) => messages.push(user(&parts, model)),
-            Turn::Assistant(said) => messages.extend(assistant(&said, model)),
+            Turn::Assistant(said) => assistant(&said, model).into_iter().for_each(|said| messages.push(said)),
             Turn::Results(batch) => results(&batch, &mut messages),
         }
     }
-    if model.compat.cache_control && request.cache != Cache::Off {
-        mark_cache(&mut messages);
-    }
-    Value::Array(messages)
-}
-
-/// Anthropic's markers, for servers that pass them on: the prompt and the last two things the user said.
-fn mark_cache(messages: &mut [Value]) {
-    let mark = |message: &mut Value| {
-        if let Some(last) = message["content"].as_array_mut().and_then(|parts| parts.last_mut()) {
-            last["cache_control"] = json!({ "type": "ephemeral" });
-        }
-    };
-    messages
-        .iter_mut()
-        .filter(|message| matches!(message["role"].as_str(), Some("system" | "developer")))
-        .for_each(mark);
-    messages.iter_mut().rev().filter(|message| message["role"] == "user").take(2).for_each(mark);
+    messages.finish()
 }
 
 /// Text that may carry a marker must have the form for it all the time, or setting the marker would change the form.
@@ -198,7 +182,7 @@ fn reasoning_detail(said: &Said<'_>) -> Option<Value> {
 }
 
 /// Results are text in this protocol; their images follow in a message of the user.
-fn results(batch: &[Outcome<'_>], messages: &mut Vec<Value>) {
+fn results(batch: &[Outcome<'_>], messages: &mut Messages) {
     let mut images = Vec::new();
     for outcome in batch {
         messages.push(json!({ "role": "tool", "tool_call_id": fitting(outcome.id, LONGEST_ID), "content": outcome.text() }));

@@ -1,6 +1,7 @@
 //! OpenAI's Chat Completions API, and the many servers that speak something like it.
 
 mod body;
+mod messages;
 mod stream;
 
 pub(crate) use body::call;

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use super::read_text_signature;
-use crate::api::Call;
+use crate::api::{Body, Call};
 use crate::block::ToolCall;
 use crate::fit::{Outcome, Part, Said, Turn, turns};
 use crate::request::{Cache, Request};
@@ -21,7 +21,7 @@ pub(crate) fn call(request: &Request) -> Call {
     insert("model", json!(model.id));
     insert("stream", json!(true));
     insert("store", json!(false));
-    if let Some(limit) = request.max_tokens {
+    if let Some(limit) = request.limit() {
         insert("max_output_tokens", json!(limit.max(LEAST_OUTPUT)));
     }
     if let Some(session) =
@@ -49,7 +49,7 @@ pub(crate) fn call(request: &Request) -> Call {
         insert("instructions", json!(request.system));
     }
     insert("input", input(request));
-    Call { path: "/responses".to_owned(), headers: Vec::new(), body: Value::Object(body) }
+    Call { path: "/responses".to_owned(), headers: Vec::new(), body: Body::Fields(body) }
 }
 
 fn tools(request: &Request) -> Value {

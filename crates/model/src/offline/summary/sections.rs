@@ -153,8 +153,13 @@ fn without_tags(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("<system>")).collect::<Vec<_>>().join("\n")
 }
 
+/// What the user asked for. If his message is not among what is summarized, what the assistant set out to do tells it.
 fn goal(transcript: &Transcript) -> Vec<String> {
     let asked = users(transcript);
+    if asked.is_empty() {
+        let begun = assistants(transcript).into_iter().next().map(|text| first_sentences(&text, 1));
+        return begun.into_iter().filter(|text| !text.is_empty()).collect();
+    }
     let first = asked.first().map(|text| first_sentences(text, 2));
     let last = asked.last().filter(|_| asked.len() > 1).map(|text| first_sentences(text, 1));
     first.into_iter().chain(last).filter(|text| !text.is_empty()).collect()

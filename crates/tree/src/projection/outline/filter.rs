@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr2_iter;
+
 use crate::entry::{Kind, Role, Why, flag};
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
@@ -104,9 +106,21 @@ impl<'a, 't> Sieve<'a, 't> {
             return true;
         }
         let label = self.tree.label(seq).map_or("", |label| &label.text);
-        let text = format!("{label} {}", (self.texts)(seq)).to_lowercase();
-        self.tokens.iter().all(|token| text.contains(&**token))
+        let text = (self.texts)(seq);
+        self.tokens.iter().all(|token| contains(&text, token) || contains(label, token))
     }
+}
+
+/// Whether a text holds a token that is in lower case. All texts are looked at with every key, so nothing is copied where
+/// letters are plain.
+fn contains(text: &str, token: &str) -> bool {
+    let (bytes, wanted) = (text.as_bytes(), token.as_bytes());
+    let [first, ..] = wanted else { return true };
+    if !text.is_ascii() || !token.is_ascii() {
+        return text.to_lowercase().contains(token);
+    }
+    memchr2_iter(*first, first.to_ascii_uppercase(), bytes)
+        .any(|at| bytes.get(at..at + wanted.len()).is_some_and(|found| found.eq_ignore_ascii_case(wanted)))
 }
 
 /// Changes of settings, the prompt the model works under, and notes of the program about the session.
@@ -125,4 +139,21 @@ fn is_bookkeeping(head: &Head) -> bool {
 
 fn is_own_mark(kind: Kind) -> bool {
     matches!(kind, Kind::Leaf | Kind::Config | Kind::DeleteBranch | Kind::RestoreBranch | Kind::EntryUpdate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::contains;
+
+    #[test]
+    fn words_are_found_in_any_case_and_script() {
+        for (text, token) in
+            [("Fix the Parser", "parser"), ("ÄRGER", "ärger"), ("读取文件", "文件"), ("aab", "ab")]
+        {
+            assert!(contains(text, token), "{text} {token}");
+        }
+        for (text, token) in [("Fix", "fixed"), ("", "a"), ("aaa", "ab"), ("文", "件")] {
+            assert!(!contains(text, token), "{text} {token}");
+        }
+    }
 }

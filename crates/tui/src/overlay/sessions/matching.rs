@@ -1,9 +1,13 @@
 //! Which sessions fit what was typed: `re:` is a pattern, quotes hold a phrase, other words are looked for letter by letter.
 
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
-use nucleo_matcher::{Config, Matcher, Utf32Str};
+use nucleo_matcher::{Matcher, Utf32Str};
 use osier_tree::projection::card::Card;
 use regex::{Regex, RegexBuilder};
+use rustc_hash::FxHashMap;
+
+/// Forks of forks are followed so far.
+const DEEPEST: usize = 1000;
 
 /// See the module.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ impl Query {
     }
 
     /// How well a session fits; none if it does not.
-    pub(super) fn score(&self, card: &Card) -> Option<u32> {
+    pub(super) fn score(&self, card: &Card, matcher: &mut Matcher) -> Option<u32> {
         let name = card.name.as_deref().unwrap_or_default();
         let text = [
             card.id.as_str(),
@@ -57,11 +61,10 @@ impl Query {
                 if !phrases.iter().all(|phrase| plain.contains(phrase)) {
                     return None;
                 }
-                let mut matcher = Matcher::new(Config::DEFAULT);
                 let mut letters = Vec::new();
-                let found = words.score(Utf32Str::new(&text, &mut letters), &mut matcher)?;
+                let found = words.score(Utf32Str::new(&text, &mut letters), matcher)?;
                 // A hit in the name counts most.
-                let named = words.score(Utf32Str::new(name, &mut letters), &mut matcher);
+                let named = words.score(Utf32Str::new(name, &mut letters), matcher);
                 Some(found + named.map_or(0, |score| score + 10_000))
             }
         }
@@ -74,13 +77,21 @@ fn folded(text: &str) -> String {
 
 /// Sessions below those they were forked from, each with its depth. A thread stands where its latest member would.
 pub(super) fn threaded(cards: &[Card], found: &[usize]) -> Vec<(usize, usize)> {
+    let by_id: FxHashMap<&str, usize> = found.iter().map(|at| (cards[*at].id.as_str(), *at)).collect();
     let parent = |at: usize| {
         let wanted = cards[at].parent_session_id.as_deref()?;
-        found.iter().copied().find(|other| *other != at && cards[*other].id == wanted)
+        by_id.get(wanted).copied().filter(|above| *above != at)
     };
+    let mut below: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+    for at in found.iter().rev() {
+        if let Some(above) = parent(*at) {
+            below.entry(above).or_default().push(*at);
+        }
+    }
+    // Sessions that name each other in a circle have no root; then the one used last stands for it.
     let root = |at: usize| {
         let (mut root, mut steps) = (at, 0);
-        while let Some(above) = parent(root).filter(|_| steps < found.len()) {
+        while let Some(above) = parent(root).filter(|_| steps < DEEPEST) {
             (root, steps) = (above, steps + 1);
         }
         root
@@ -88,14 +99,12 @@ pub(super) fn threaded(cards: &[Card], found: &[usize]) -> Vec<(usize, usize)> {
     let mut rows = Vec::new();
     let mut placed = vec![false; cards.len()];
     for at in found {
-        let mut open = vec![(root(*at), 0)];
+        let mut open = if placed[*at] { Vec::new() } else { vec![(root(*at), 0)] };
         while let Some((card, depth)) = open.pop() {
-            if std::mem::replace(&mut placed[card], true) {
-                continue;
+            if !std::mem::replace(&mut placed[card], true) {
+                rows.push((card, depth));
+                open.extend(below.get(&card).into_iter().flatten().map(|other| (*other, depth + 1)));
             }
-            rows.push((card, depth));
-            let below = found.iter().rev().filter(|other| parent(**other) == Some(card));
-            open.extend(below.map(|other| (*other, depth + 1)));
         }
     }
     rows

@@ -35,9 +35,9 @@ fn sessions_of_this_directory_by_thread() {
 
         Sessions this directory · threads
         / words, "a phrase" or re:pattern
-        › parse dates  4 · cccccccc
-          └─ fix the parser of dates  4 · aaaaaaaa
-          Release  4 · bbbbbbbb
+        › parse dates                                         4 · now · cccccccc
+          └─ fix the parser of dates                          4 · now · aaaaaaaa
+          Release                                             4 · now · bbbbbbbb
         (1/3) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · …
         code │ a/model │ #0 │ 5e551011
     "#]]);
@@ -51,10 +51,10 @@ fn tab_looks_everywhere_and_named_ones_alone_can_be_shown() {
 
         Sessions all directories · recent
         / words, "a phrase" or re:pattern
-        › fix the parser of dates  /code  4 · aaaaaaaa
-          Release  /code  4 · bbbbbbbb
-          parse dates  /code  4 · cccccccc
-          another project  /else  4 · dddddddd
+        › fix the parser of dates                      /code  4 · now · aaaaaaaa
+          Release                                      /code  4 · now · bbbbbbbb
+          parse dates                                  /code  4 · now · cccccccc
+          another project                              /else  4 · now · dddddddd
         (1/4) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · …
         code │ a/model │ #0 │ 5e551011
     "#]]);
@@ -101,4 +101,106 @@ fn the_open_session_is_not_deleted() {
     desk.hear(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)]));
     desk.press("ctrl+d enter");
     assert_eq!(desk.asked(), "");
+}
+
+/// The ids that are shown, in their order.
+fn order(desk: &Desk) -> String {
+    let text = desk.text();
+    let rows = text.lines().filter_map(|line| line.split(" · ").nth(2));
+    rows.filter(|id| id.len() == 8).map(|id| id[..1].to_owned()).collect()
+}
+
+fn typed(desk: &mut Desk, text: &str) {
+    desk.press(&format!("'{}'", text.replace(' ', "' space '")));
+}
+
+#[test]
+fn a_phrase_folds_whitespace_and_a_pattern_ignores_case() {
+    let mut desk = Desk::new(72, 20);
+    desk.say("/resume");
+    desk.hear(Msg::Sessions(vec![card("aaaaaaaa-1", "/code", None, "fix  the\tNode cve", None)]));
+    typed(&mut desk, "\"the  node CVE\"");
+    assert_eq!(order(&desk), "a");
+    desk.press("escape");
+    typed(&mut desk, "re:NODE.CVE");
+    assert_eq!(order(&desk), "a");
+}
+
+#[test]
+fn recent_keeps_its_order_while_searching_and_best_fit_puts_names_first() {
+    let mut desk = picker();
+    desk.press("ctrl+s");
+    typed(&mut desk, "e");
+    assert_eq!(order(&desk), "abc", "recent");
+    desk.press("ctrl+s");
+    assert_eq!(order(&desk).chars().next(), Some('b'), "best fit: the name");
+}
+
+#[test]
+fn a_name_of_spaces_is_none_and_names_are_sifted_before_words() {
+    let mut desk = Desk::new(72, 20);
+    desk.say("/resume");
+    desk.hear(Msg::Sessions(vec![
+        card("aaaaaaaa-1", "/code", Some("  "), "blue", None),
+        card("bbbbbbbb-2", "/code", Some("Named"), "blue", None),
+        card("cccccccc-3", "/code", None, "blue", None),
+    ]));
+    desk.press("ctrl+n");
+    assert_eq!(order(&desk), "b");
+    typed(&mut desk, "blue");
+    assert_eq!(order(&desk), "b");
+    desk.press("ctrl+n");
+    assert_eq!(order(&desk).len(), 3);
+}
+
+#[test]
+fn ctrl_backspace_deletes_only_without_a_query_and_ctrl_d_always_asks() {
+    let mut desk = picker();
+    typed(&mut desk, "re");
+    desk.press("ctrl+backspace");
+    assert!(!desk.text().contains("for good?"), "{}", desk.text());
+    desk.press("ctrl+d");
+    assert!(desk.text().contains("for good?"), "{}", desk.text());
+    desk.press("escape escape ctrl+backspace enter");
+    assert_eq!(desk.asked(), "DeleteSession(\"cccccccc-3\")\n");
+}
+
+#[test]
+fn a_list_that_comes_late_changes_neither_scope_nor_order_and_is_asked_for_once() {
+    let mut desk = Desk::new(72, 20);
+    desk.say("/resume");
+    desk.press("tab ctrl+s tab tab");
+    assert_eq!(desk.asked(), "ListSessions\n");
+    desk.hear(Msg::Sessions(vec![card("dddddddd-4", "/else", None, "x", None)]));
+    assert!(desk.text().contains("all directories · recent"), "{}", desk.text());
+    assert_eq!(order(&desk), "d");
+}
+
+#[test]
+fn sessions_show_their_age_and_threads_may_be_circles() {
+    let mut desk = Desk::new(72, 20);
+    desk.state.clock.now = 3 * 86_400_000;
+    desk.say("/resume");
+    let mut cards = vec![
+        card("aaaaaaaa-1", "/code", None, "one", Some("bbbbbbbb-2")),
+        card("bbbbbbbb-2", "/code", None, "two", Some("aaaaaaaa-1")),
+    ];
+    cards[0].modified = 86_400_000;
+    desk.hear(Msg::Sessions(cards));
+    assert!(desk.text().contains("4 · 2d · aaaaaaaa") && desk.text().contains("(1/2)"), "{}", desk.text());
+}
+
+#[test]
+fn ten_thousand_sessions_are_no_trouble() {
+    let mut desk = Desk::new(72, 20);
+    desk.say("/resume");
+    let cards = (0..10_000).map(|number: usize| {
+        let parent =
+            number.checked_sub(1).filter(|_| !number.is_multiple_of(3)).map(|above| format!("{above:08}-0"));
+        card(&format!("{number:08}-0"), "/code", None, &format!("session {number}"), parent.as_deref())
+    });
+    desk.hear(Msg::Sessions(cards.collect()));
+    assert!(desk.text().contains("(1/10000)"), "{}", desk.text());
+    typed(&mut desk, "\"session 4711\"");
+    assert!(desk.text().contains("(1/1)"), "{}", desk.text());
 }

@@ -1,37 +1,55 @@
 //! The tree as lines.
 
+use osier_tree::Role as Speaker;
 use osier_tree::projection::outline::{Filter, Glyphs};
-use osier_tree::{Role as Speaker, time};
 
 use super::Tree;
+use crate::clock::Clock;
 use crate::overlay::Room;
 use crate::screen::Frame;
 use crate::text::{Line, Style, width, wrap};
 use crate::theme::Role;
 
-/// Lines of the preview, if there is room for it.
-const PREVIEW: usize = 2;
-/// Title, help, search and foot.
-const AROUND: usize = 4;
+/// Title, search and foot.
+const AROUND: usize = 3;
 
 /// Half the terminal, and never less than can be used.
 pub(super) fn list_height(room: Room) -> usize {
     let panel = (room.rows / 2).max(9).min(room.rows);
-    panel.saturating_sub(AROUND + preview_height(room)).max(1)
+    panel.saturating_sub(AROUND + help_height(room) + preview_height(room)).max(1)
+}
+
+fn help_height(room: Room) -> usize {
+    match room.rows {
+        ..24 => 1,
+        24..40 => 2,
+        _ => 3,
+    }
 }
 
 fn preview_height(room: Room) -> usize {
-    if room.rows >= 20 { PREVIEW } else { 0 }
+    match room.rows {
+        ..20 => 0,
+        20..40 => 2,
+        _ => 4,
+    }
 }
 
 impl Tree {
     pub(super) fn draw(&self, room: Room) -> Frame {
         let height = list_height(room);
-        let mut lines = vec![self.title(), Line::of(Role::Dim, &self.keys.help()), self.search_line()];
+        let mut lines = vec![self.title()];
+        lines.extend(self.help(room));
+        let mut cursor = (lines.len(), 2 + width(&self.options.search));
+        lines.push(self.search_line());
         let count = self.outline.rows.len();
         let from = (self.at + 1).saturating_sub(height / 2 + 1).min(count.saturating_sub(height));
         for at in from..(from + height).min(count) {
-            lines.push(self.row(at, room.columns));
+            let (line, name) = self.row(at, room);
+            if let (true, Some(naming)) = (at == self.at, &self.naming) {
+                cursor = (lines.len(), name + naming.before());
+            }
+            lines.push(line);
         }
         if count == 0 {
             lines
@@ -40,10 +58,22 @@ impl Tree {
         lines.push(self.foot());
         lines.extend(self.preview(room));
         let lines = lines.into_iter().map(|line| line.cut(room.columns)).collect();
-        Frame {
-            lines,
-            cursor: Some((2, (2 + width(&self.options.search)).min(room.columns.saturating_sub(1)))),
+        Frame { lines, cursor: Some((cursor.0, cursor.1.min(room.columns.saturating_sub(1)))) }
+    }
+
+    fn help(&self, room: Room) -> Vec<Line> {
+        let help = match &self.naming {
+            Some(_) => "enter takes the label, an empty one takes it away; escape goes back".to_owned(),
+            None => self.keys.help(),
+        };
+        let height = help_height(room);
+        let line = Line::of(Role::Dim, &help);
+        if height == 1 {
+            return vec![line];
         }
+        let mut lines = wrap(&line, room.columns);
+        lines.truncate(height);
+        lines
     }
 
     fn title(&self) -> Line {
@@ -75,13 +105,14 @@ impl Tree {
         line
     }
 
-    fn row(&self, at: usize, columns: usize) -> Line {
+    /// A row, and the column where its label begins.
+    fn row(&self, at: usize, room: Room) -> (Line, usize) {
         let row = &self.outline.rows[at];
         let text = self.forest.texts.get(row.seq);
         let pieces = self.outline.pieces(at, &text, Glyphs::Folding);
         let selected = at == self.at;
         let mut line = Line::of(Role::Accent, if selected { "› " } else { "  " });
-        line.push(Role::Border, &shortened(&pieces.prefix, columns / 2));
+        line.push(Role::Border, &shortened(&pieces.prefix, room.columns / 2));
         line.push(Role::Border, pieces.fold);
         line.push(Role::Active, pieces.path);
         if self.marked == Some(row.seq) {
@@ -90,9 +121,13 @@ impl Tree {
         if row.deleted {
             line.push(Role::Bad, "✗ ");
         }
-        line.push(Role::Label, &pieces.label);
+        let name = line.width() + 1;
+        match self.naming.as_ref().filter(|_| selected) {
+            Some(naming) => line.push(Style::from(Role::Label).bold(), &format!("[{}] ", naming.text())),
+            None => line.push(Role::Label, &pieces.label),
+        }
         if self.label_times {
-            line.push(Role::Dim, &self.label_time(at));
+            line.push(Role::Dim, &self.label_time(at, room.clock));
         }
         let role = match self.forest.tree.head(row.seq).role {
             _ if row.deleted => Role::Dim,
@@ -101,27 +136,24 @@ impl Tree {
             _ => Role::Dim,
         };
         // The words that say where one stands are never cut off.
-        let room = columns.saturating_sub(width(pieces.active));
+        let room = room.columns.saturating_sub(width(pieces.active));
         line.push(Style { bold: selected, ..role.into() }, pieces.text);
         let mut line = line.cut(room);
         line.push(Role::Active, pieces.active);
-        if selected { line.on(Role::SelectedBg) } else { line }
+        (if selected { line.on(Role::SelectedBg) } else { line }, name)
     }
 
-    fn label_time(&self, at: usize) -> String {
+    fn label_time(&self, at: usize, clock: Clock) -> String {
         let label = self.forest.tree.label(self.outline.rows[at].seq);
-        let time = label.and_then(|label| self.forest.tree.head(label.set_by).time()).map(time::format);
-        // Month, day and minute: `01-31 09:26`.
-        let told = time.and_then(|time| time.get(5..16).map(|time| time.replacen('T', " ", 1)));
-        told.map(|told| format!("{told} ")).unwrap_or_default()
+        let time = label.and_then(|label| self.forest.tree.head(label.set_by).time());
+        time.map(|time| format!("{} ", clock.short(time))).unwrap_or_default()
     }
 
     /// The selected entry in more words.
     fn preview(&self, room: Room) -> Vec<Line> {
         let height = preview_height(room);
         let Some((seq, id)) = self.selected().filter(|_| height > 0) else { return Vec::new() };
-        let time = self.forest.tree.head(seq).time().map(time::format).unwrap_or_default();
-        let time = time.get(..16).unwrap_or_default().replacen('T', " ", 1);
+        let time = self.forest.tree.head(seq).time().map(|time| room.clock.full(time)).unwrap_or_default();
         let text = self.forest.texts.get(seq);
         let line = Line::of(Role::Dim, &format!("{id} {time}  ")).with(Role::Text, &text);
         let mut lines = wrap(&line, room.columns.saturating_sub(1));

@@ -27,55 +27,66 @@ pub(super) enum Deed {
     Label,
     LabelTimes,
     Copy,
+    Read,
+    Graft,
+    Undo,
+    Redo,
     Mark,
     Delete,
     ShowDeleted,
     Shorten,
 }
 
-const USUAL: &[(&str, Deed, &str)] = &[
-    ("tree.up", Deed::Up, "up"),
-    ("tree.down", Deed::Down, "down"),
-    ("tree.pageUp", Deed::PageUp, "left pageUp"),
-    ("tree.pageDown", Deed::PageDown, "right pageDown"),
-    ("tree.first", Deed::First, "home"),
-    ("tree.last", Deed::Last, "end"),
-    ("tree.fold", Deed::Fold, "ctrl+left alt+left"),
-    ("tree.unfold", Deed::Unfold, "ctrl+right alt+right"),
-    ("tree.choose", Deed::Choose, "enter"),
-    ("tree.back", Deed::Back, "escape"),
-    ("tree.leave", Deed::Leave, "ctrl+c"),
-    ("tree.filter.default", Deed::Filter(Filter::Default), "ctrl+d"),
-    ("tree.filter.noTools", Deed::Filter(Filter::NoTools), "ctrl+t"),
-    ("tree.filter.user", Deed::Filter(Filter::UserOnly), "ctrl+u"),
-    ("tree.filter.labeled", Deed::Filter(Filter::LabeledOnly), "ctrl+l"),
-    ("tree.filter.all", Deed::Filter(Filter::All), "ctrl+a"),
-    ("tree.filter.next", Deed::NextFilter, "ctrl+o"),
-    ("tree.filter.previous", Deed::PreviousFilter, "ctrl+shift+o"),
-    ("tree.label", Deed::Label, "L"),
-    ("tree.labelTimes", Deed::LabelTimes, "T"),
-    ("tree.copy", Deed::Copy, "ctrl+x"),
-    ("tree.mark", Deed::Mark, "alt+c"),
-    ("tree.delete", Deed::Delete, "alt+d"),
-    ("tree.showDeleted", Deed::ShowDeleted, "alt+h"),
-    ("tree.shorten", Deed::Shorten, "backspace"),
+/// The name by which a key can be changed, what it does, the usual keys, and a word for the help line: what is needed
+/// most comes first.
+const USUAL: &[(&str, Deed, &str, &str)] = &[
+    ("tree.up", Deed::Up, "up", ""),
+    ("tree.down", Deed::Down, "down", ""),
+    ("tree.choose", Deed::Choose, "enter", "go"),
+    ("tree.back", Deed::Back, "escape", "leave"),
+    ("tree.label", Deed::Label, "L", "label"),
+    ("tree.filter.user", Deed::Filter(Filter::UserOnly), "ctrl+u", "user"),
+    ("tree.filter.next", Deed::NextFilter, "ctrl+o", "filter"),
+    ("tree.filter.all", Deed::Filter(Filter::All), "ctrl+a", "all"),
+    ("tree.fold", Deed::Fold, "ctrl+left alt+left", "fold"),
+    ("tree.unfold", Deed::Unfold, "ctrl+right alt+right", "unfold"),
+    ("tree.read", Deed::Read, "alt+v", "view"),
+    ("tree.mark", Deed::Mark, "alt+c", "compare"),
+    ("tree.delete", Deed::Delete, "alt+d", "delete"),
+    ("tree.graft", Deed::Graft, "alt+g", "graft"),
+    ("tree.undo", Deed::Undo, "alt+u", "undo"),
+    ("tree.redo", Deed::Redo, "alt+r", "redo"),
+    ("tree.filter.default", Deed::Filter(Filter::Default), "ctrl+d", "default"),
+    ("tree.filter.noTools", Deed::Filter(Filter::NoTools), "ctrl+t", "no tools"),
+    ("tree.filter.labeled", Deed::Filter(Filter::LabeledOnly), "ctrl+l", "labeled"),
+    ("tree.filter.previous", Deed::PreviousFilter, "ctrl+shift+o", "filter back"),
+    ("tree.labelTimes", Deed::LabelTimes, "T", "times"),
+    ("tree.showDeleted", Deed::ShowDeleted, "alt+h", "deleted"),
+    ("tree.copy", Deed::Copy, "ctrl+x", "copy"),
+    ("tree.pageUp", Deed::PageUp, "left pageUp", "page"),
+    ("tree.pageDown", Deed::PageDown, "right pageDown", "page"),
+    ("tree.first", Deed::First, "home", "first"),
+    ("tree.last", Deed::Last, "end", "last"),
+    ("tree.leave", Deed::Leave, "ctrl+c", "leave"),
+    ("tree.shorten", Deed::Shorten, "backspace", ""),
 ];
 
 /// See the module.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
     deeds: FxHashMap<Key, Deed>,
-    words: Vec<(&'static str, String)>,
+    /// The first key of each, with its word.
+    words: Vec<(String, &'static str)>,
 }
 
 impl Keys {
     /// The usual ones, but for those that are changed. Several keys are separated by spaces; a wrong one does nothing.
     pub(super) fn new(changed: &BTreeMap<String, String>) -> Keys {
         let mut keys = Keys { deeds: FxHashMap::default(), words: Vec::new() };
-        for (name, deed, usual) in USUAL {
+        for (name, deed, usual, word) in USUAL {
             let list = changed.get(*name).map_or(*usual, String::as_str);
             keys.deeds.extend(list.split(' ').filter_map(Key::parse).map(|key| (key, *deed)));
-            keys.words.push((name, list.split(' ').next().unwrap_or_default().to_owned()));
+            keys.words.push((list.split(' ').next().unwrap_or_default().to_owned(), word));
         }
         keys
     }
@@ -84,30 +95,14 @@ impl Keys {
         self.deeds.get(&key).copied()
     }
 
-    fn word(&self, name: &str) -> &str {
-        self.words.iter().find(|(named, _)| *named == name).map_or("", |(_, key)| key)
-    }
-
     /// The help line.
     pub(super) fn help(&self) -> String {
-        let told = [
-            ("tree.choose", "go"),
-            ("tree.back", "leave"),
-            ("tree.label", "label"),
-            ("tree.filter.user", "user"),
-            ("tree.filter.next", "filter"),
-            ("tree.filter.all", "all"),
-            ("tree.fold", "fold"),
-            ("tree.mark", "compare"),
-            ("tree.delete", "delete"),
-            ("tree.filter.previous", "filter back"),
-            ("tree.filter.noTools", "no tools"),
-            ("tree.filter.labeled", "labeled"),
-            ("tree.labelTimes", "times"),
-            ("tree.copy", "copy"),
-        ];
-        let pieces: Vec<String> =
-            told.iter().map(|(name, word)| format!("{} {word}", self.word(name))).collect();
+        let pieces: Vec<String> = self.words().map(|(key, word)| format!("{key} {word}")).collect();
         format!("↑↓ {}", pieces.join(" · "))
+    }
+
+    /// Each key with a word about it.
+    pub(super) fn words(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.words.iter().filter(|(_, word)| !word.is_empty()).map(|(key, word)| (key.as_str(), *word))
     }
 }

@@ -1,0 +1,45 @@
+//! Names that settings and options use for tools and models: one that nobody knows is refused, with the nearest that is known.
+
+use anyhow::Result;
+use osier_tools::{Toolbox, Tools};
+use toml_edit::Value;
+
+use crate::failure::usage;
+use crate::home::Home;
+use crate::layout::plain;
+use crate::settings::table::nearest;
+
+/// The tool for returns to checkpoints is the agent's own.
+pub(crate) const BACKTRACK: &str = "backtrack";
+
+/// What to tell about tools that do not exist.
+pub(crate) fn no_tool(unknown: &[String]) -> String {
+    let known = tools();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let near = unknown.iter().find_map(|word| nearest(word, &known));
+    let meant = near.map_or_else(|| "the".to_owned(), |near| format!("did you mean {near}? The"));
+    format!("no tool {}; {meant} tools are {}", plain(&unknown.join(", ")), known.join(", "))
+}
+
+fn tools() -> Vec<String> {
+    let names = Tools::standard().specs().into_iter().map(|spec| spec.name);
+    names.chain([BACKTRACK.to_owned()]).collect()
+}
+
+/// Refuses a value that names something which does not exist.
+pub(super) fn check(key: &str, value: &Value, home: &Home) -> Result<()> {
+    match key {
+        "tools" => {
+            let known = tools();
+            let named = value.as_array().into_iter().flatten().filter_map(Value::as_str);
+            let unknown: Vec<String> =
+                named.filter(|name| !known.iter().any(|tool| tool == name)).map(str::to_owned).collect();
+            if unknown.is_empty() { Ok(()) } else { Err(usage(no_tool(&unknown))) }
+        }
+        "model" | "summary_model" => {
+            let found = value.as_str().map(|name| home.registry().find(name)).transpose();
+            found.map(drop).map_err(|error| usage(plain(&error.to_string())))
+        }
+        _ => Ok(()),
+    }
+}

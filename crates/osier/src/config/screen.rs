@@ -1,0 +1,41 @@
+//! The settings as `/settings` shows and changes them: those of the program, none that belongs to one provider.
+
+use anyhow::Result;
+use osier_tui::SettingRow;
+
+use super::{edit, rows};
+use crate::home::Home;
+use crate::settings::dotted;
+use crate::settings::table::{KEYS, Key, NAME, Reach};
+
+pub(crate) fn rows(home: &Home) -> Result<Vec<SettingRow>> {
+    let (home, loaded) = Home::look(&home.cwd)?;
+    let rows = rows::all(&home, &loaded);
+    let is_here = |key: &&Key| key.reach != Reach::Secret && !key.name.contains(NAME);
+    let row = |key: &Key| {
+        let row = rows.iter().find(|row| row.key == key.name && row.is_in_force());
+        SettingRow {
+            key: key.name.to_owned(),
+            value: row.filter(|row| row.has_value()).map(rows::Row::bare).unwrap_or_default(),
+            from: row.map(|row| row.origin(&home)).unwrap_or_default(),
+            help: key.help.to_owned(),
+            choices: key.kind.choices().iter().map(ToString::to_string).collect(),
+        }
+    };
+    Ok(KEYS.iter().filter(is_here).map(row).collect())
+}
+
+/// Changes a setting in the user's own file, or with an empty value takes it out. Tells what stands there now, and what else
+/// there is to know.
+pub(crate) fn set(key: &str, value: &str, home: &Home) -> Result<String> {
+    if value.trim().is_empty() {
+        let path = edit::take_out(key, home)?;
+        return Ok(format!("{} is not set any more", dotted(&path)));
+    }
+    let (path, shown) = edit::write_down(key, value, home)?;
+    let mut told = format!("{} = {shown}", dotted(&path));
+    for thought in edit::afterthoughts(&path, home)? {
+        told += &format!("; {thought}");
+    }
+    Ok(told)
+}

@@ -1,0 +1,62 @@
+//! The branch that git is on, read from its files: no program is started for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::layout::{fit, plain};
+
+/// Columns of a branch's name, at most.
+const COLUMNS: usize = 40;
+
+/// How much of a commit is shown where there is no branch.
+const COMMIT: usize = 8;
+
+/// The branch of a directory, or the commit if it is on none.
+pub(super) fn branch(directory: &Path) -> Option<String> {
+    let head = fs::read_to_string(folder(directory)?.join("HEAD")).ok()?;
+    let head = head.trim();
+    let name = match head.strip_prefix("ref: ") {
+        Some(name) => name.strip_prefix("refs/heads/").unwrap_or(name),
+        None => head.get(..COMMIT).unwrap_or(head),
+    };
+    Some(fit(&plain(name), COLUMNS))
+}
+
+/// Git's folder of the repository that a directory belongs to. A second working tree has a file that tells where it is.
+fn folder(directory: &Path) -> Option<PathBuf> {
+    let found = directory.ancestors().map(|above| above.join(".git")).find(|git| git.exists())?;
+    if found.is_dir() {
+        return Some(found);
+    }
+    let text = fs::read_to_string(&found).ok()?;
+    let told = text.trim().strip_prefix("gitdir: ")?;
+    Some(found.parent()?.join(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_is_found_from_below_and_from_a_second_working_tree() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (git, inner) = (folder.path().join(".git"), folder.path().join("src/deep"));
+        fs::create_dir_all(&git).expect("a folder");
+        fs::create_dir_all(&inner).expect("a folder");
+        assert_eq!(branch(&inner), None);
+        fs::write(git.join("HEAD"), "ref: refs/heads/feature/tree\n").expect("a file");
+        assert_eq!(branch(&inner).as_deref(), Some("feature/tree"));
+        fs::write(inner.join(".git"), "gitdir: ../../.git\n").expect("a file");
+        assert_eq!(branch(&inner).as_deref(), Some("feature/tree"));
+        fs::write(git.join("HEAD"), "0123456789abcdef0123456789abcdef01234567\n").expect("a file");
+        assert_eq!(branch(folder.path()).as_deref(), Some("01234567"));
+    }
+
+    #[test]
+    fn a_hostile_name_is_inert() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join(".git")).expect("a folder");
+        fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/a\u{1b}[2J\n").expect("a file");
+        assert_eq!(branch(folder.path()).as_deref(), Some("a\u{fffd}[2J"));
+    }
+}

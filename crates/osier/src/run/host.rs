@@ -1,0 +1,198 @@
+//! The program around the terminal interface: other sessions, settings, the git branch, the editor.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use anyhow::{Result, bail};
+use async_trait::async_trait;
+use osier_agent::{Client, Command, Worker};
+use osier_session::{Session, Stores};
+use osier_tui::msg::Which;
+use osier_tui::state::Setting;
+use osier_tui::theme::{Theme, depth, is_light};
+use osier_tui::{Changed, Host, Opened, SettingRow};
+
+use super::choice::{self, Choice};
+use super::desk::Desk;
+use super::git;
+use crate::config;
+use crate::failure::told;
+use crate::home::{self, Home};
+use crate::layout::plain;
+use crate::out;
+use crate::sessions::fork;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Program(Mutex<Now>);
+
+/// What is worked with now.
+#[derive(Debug, Clone)]
+struct Now {
+    desk: Arc<Desk>,
+    worker: Worker,
+}
+
+impl Program {
+    pub(super) fn new(desk: Arc<Desk>, worker: Worker) -> Program {
+        Program(Mutex::new(Now { desk, worker }))
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        // Nobody panics while he holds it; if somebody did, what it holds is whole all the same.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn desk(&self) -> Arc<Desk> {
+        self.now().desk.clone()
+    }
+
+    /// The agent that works on the session shown last.
+    pub(super) fn worker(&self) -> Worker {
+        self.now().worker.clone()
+    }
+
+    async fn go(&self, which: Which, from: &Worker) -> Result<Opened> {
+        let desk = self.desk();
+        let (choice, text) = chosen(which, from, &desk).await?;
+        let desk = Arc::new(desk.another(&choice).await?);
+        let session = choice.open_late(&desk.home).await?;
+        let worker = desk.work(&session).await?;
+        // Nobody would see what it does, nor answer what it asks.
+        from.send(Command::Cancel).await?;
+        let opened = Opened {
+            worker: worker.clone(),
+            setting: setting(&desk, &desk.home, &worker),
+            text,
+            remarks: out::kept_remarks()
+                .into_iter()
+                .chain(desk.remarks.clone())
+                .map(|text| plain(&text))
+                .collect(),
+        };
+        *self.now() = Now { desk, worker };
+        Ok(opened)
+    }
+}
+
+/// The session that is meant, and what returns to the editor.
+async fn chosen(which: Which, from: &Worker, desk: &Desk) -> Result<(Choice, Option<String>)> {
+    match which {
+        Which::New => {
+            may_switch(desk, None).await?;
+            Ok((Choice::New { kept: !desk.args.no_session }, None))
+        }
+        Which::There(word) => {
+            let choice = choice::by_word(&word, &desk.home).await?;
+            if let Choice::There(session) = &choice {
+                let file = session.file().map(|file| file.to_string_lossy().into_owned());
+                may_switch(desk, Some(file.as_deref().unwrap_or(session.id()))).await?;
+            }
+            Ok((choice, None))
+        }
+        Which::Fork { before } => forked(before, from, desk).await,
+    }
+}
+
+async fn may_switch(desk: &Desk, file: Option<&str>) -> Result<()> {
+    match desk.gates.before_switch(file).await {
+        true => Ok(()),
+        false => bail!("an extension does not let you go to another session"),
+    }
+}
+
+async fn forked(before: Option<String>, from: &Worker, desk: &Desk) -> Result<(Choice, Option<String>)> {
+    let source = from.session();
+    let (at, text) = match before {
+        Some(entry) => fork::chosen(source, &entry, false).await?,
+        None => (from.cursor().place(), None),
+    };
+    let last = at.map(|seq| source.tree().id(seq).to_string());
+    if !desk.gates.before_fork(last.as_deref()).await {
+        bail!("an extension does not let you fork this");
+    }
+    let made = fork::fork(source, at, text.is_some(), None, &desk.home).await?;
+    Ok((choice::gone_on_with(made, &desk.home).await?, text))
+}
+
+#[async_trait]
+impl Host for Program {
+    async fn open(&self, which: Which, from: &Worker) -> Result<Opened, String> {
+        self.go(which, from).await.map_err(|error| told(&error))
+    }
+
+    fn stores(&self, _session: &Session) -> Stores {
+        self.desk().home.stores()
+    }
+
+    fn git_branch(&self) -> Option<String> {
+        git::branch(&self.desk().home.cwd)
+    }
+
+    fn editor(&self) -> Option<String> {
+        let own = home_now(&self.desk()).settings.screen.editor;
+        own.or_else(|| home::variable("VISUAL")).or_else(|| home::variable("EDITOR"))
+    }
+
+    fn settings(&self) -> Vec<SettingRow> {
+        config::screen::rows(&self.desk().home).unwrap_or_default()
+    }
+
+    fn set(&self, key: &str, value: &str) -> Result<Changed, String> {
+        let desk = self.desk();
+        let told = config::screen::set(key, value, &desk.home).map_err(|error| told(&error))?;
+        let home = home_now(&desk);
+        let setting = setting(&desk, &home, &self.worker());
+        Ok(Changed { told: plain(&told), theme: theme(&home), setting })
+    }
+}
+
+/// The settings as they are now.
+fn home_now(desk: &Desk) -> Home {
+    desk.home.again().unwrap_or_else(|_| desk.home.clone())
+}
+
+pub(super) fn theme(home: &Home) -> Theme {
+    let [none, term, many, ground] = ["NO_COLOR", "TERM", "COLORTERM", "COLORFGBG"].map(home::variable);
+    let light = home.settings.screen.is_light.unwrap_or_else(|| is_light(ground.as_deref()));
+    let theme = if light { Theme::light() } else { Theme::dark() };
+    theme.with_depth(depth(none.as_deref(), term.as_deref(), many.as_deref()))
+}
+
+/// What the interface is told about where it is.
+pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> Setting {
+    let screen = &home.settings.screen;
+    let (templates, skills, _) = desk.prompts().find();
+    let skills = skills.into_iter().map(|skill| format!("skill:{}", skill.name));
+    Setting {
+        directory: plain(&home.shown(&home.cwd)),
+        home: home.user.clone(),
+        store: plain(worker.session().store().name()),
+        double_escape: screen.double_escape,
+        tree_filter: screen.tree_filter,
+        active_first: screen.active_first,
+        keys: screen.keys.clone(),
+        utc_offset: i32::try_from(home::utc_offset()).unwrap_or(0),
+        never_summarize: !screen.ask_summary,
+        cwd: home.cwd.to_string_lossy().into_owned(),
+        models: desk.model_names(),
+        templates: templates.into_iter().map(|template| template.name).chain(skills).collect(),
+        welcome: welcome(desk),
+    }
+}
+
+/// A few words for somebody who begins.
+fn welcome(desk: &Desk) -> Vec<String> {
+    let model = desk.model_name();
+    let mut lines = match desk.has_no_key() {
+        true => vec![
+            format!(
+                "Osier, with the built-in model {model}: it needs no key, and follows simple requests only."
+            ),
+            "For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see `osier models`."
+                .to_owned(),
+        ],
+        false => vec![format!("Osier, with {model}.")],
+    };
+    lines.push("/help lists commands and keys. alt+t opens the tree; ctrl+d leaves.".to_owned());
+    lines
+}

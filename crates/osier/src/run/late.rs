@@ -1,0 +1,195 @@
+//! A store in which one new session is kept in memory until something is said in it: who only looks in leaves no file.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use osier_store::{
+    Batch, Deleted, Filter, MemoryStore, Opened, Page, Store, StoreError, Texts, Version, Watch,
+};
+use osier_tree::entry::read_entry;
+use osier_tree::projection::card::Card;
+use osier_tree::{Head, Header, Kind, Seq};
+use tokio::sync::watch;
+
+/// See the module. Everything else is the business of the store behind it.
+#[derive(Debug)]
+pub(super) struct LateStore {
+    store: Arc<dyn Store>,
+    header: Header,
+    memory: MemoryStore,
+    is_there: AtomicBool,
+    /// Whoever watches the session before it is there is told by this.
+    changed: Arc<watch::Sender<u64>>,
+}
+
+impl LateStore {
+    pub(super) async fn new(store: Arc<dyn Store>, header: Header) -> Result<LateStore, StoreError> {
+        let memory = MemoryStore::default();
+        memory.create(&header, &[]).await?;
+        let changed = Arc::new(watch::Sender::new(0));
+        Ok(LateStore { store, header, memory, is_there: AtomicBool::new(false), changed })
+    }
+
+    /// Where a session is now.
+    fn of(&self, id: &str) -> &dyn Store {
+        match self.is_waiting(id) {
+            true => &self.memory,
+            false => &*self.store,
+        }
+    }
+
+    fn is_waiting(&self, id: &str) -> bool {
+        id == self.header.id && !self.is_there.load(Ordering::Acquire)
+    }
+
+    /// Makes the session, with all that was kept for it. Only its writer comes here, so it happens once.
+    async fn make(&self, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        let mut all: Vec<Vec<u8>> = Vec::with_capacity(expected.entries + lines.len());
+        let kept: Vec<Seq> = (0..expected.entries).map(Seq::new).collect();
+        osier_store::each_line(&self.memory, &self.header.id, expected.generation, &kept, |_, line| {
+            all.push(line.to_vec());
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+        all.extend_from_slice(lines);
+        let made = self.store.create(&self.header, &all).await?;
+        self.is_there.store(true, Ordering::Release);
+        if let Ok(hints) = self.store.watch(&self.header.id).await {
+            tokio::spawn(pass_on(hints, self.changed.clone()));
+        }
+        Ok(made.version)
+    }
+}
+
+/// Passes hints on for as long as somebody listens.
+async fn pass_on(mut hints: Watch, changed: Arc<watch::Sender<u64>>) {
+    loop {
+        tokio::select! {
+            () = hints.changed() => changed.send_modify(|count| *count += 1),
+            () = changed.closed() => return,
+        }
+    }
+}
+
+/// Whether an entry is worth a file. A name and a choice of model are not, as long as nothing is said.
+fn is_said(line: &[u8]) -> bool {
+    let is_setting = |kind| {
+        matches!(kind, Kind::Config | Kind::SessionInfo | Kind::ModelChange | Kind::ThinkingLevelChange)
+    };
+    read_entry(line).is_ok_and(|entry| !is_setting(entry.kind))
+}
+
+#[async_trait]
+impl Store for LateStore {
+    fn name(&self) -> &str {
+        self.store.name()
+    }
+
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+        self.store.create(header, lines).await
+    }
+
+    fn place(&self, header: &Header) -> Option<PathBuf> {
+        self.store.place(header)
+    }
+
+    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+        let opened = self.of(id).open(id).await?;
+        // Where it will lie, so that nobody has to ask again.
+        Ok(match self.is_waiting(id) {
+            true => Opened { file: self.store.place(&self.header), ..opened },
+            false => opened,
+        })
+    }
+
+    async fn heads(
+        &self,
+        id: &str,
+        generation: u64,
+        after: usize,
+        limit: usize,
+    ) -> Result<Vec<Head>, StoreError> {
+        self.of(id).heads(id, generation, after, limit).await
+    }
+
+    async fn lines(
+        &self,
+        id: &str,
+        generation: u64,
+        wanted: &[Seq],
+        batch: &mut Batch,
+    ) -> Result<(), StoreError> {
+        self.of(id).lines(id, generation, wanted, batch).await
+    }
+
+    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        match self.is_waiting(id) && lines.iter().any(|line| is_said(line)) {
+            true => self.make(expected, lines).await,
+            false => self.of(id).append(id, expected, lines).await,
+        }
+    }
+
+    async fn sync(&self, id: &str) -> Result<(), StoreError> {
+        self.of(id).sync(id).await
+    }
+
+    async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
+        match self.is_waiting(id) {
+            true => Ok(Watch::new(self.changed.subscribe(), None)),
+            false => self.store.watch(id).await,
+        }
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+        self.store.list(filter).await
+    }
+
+    async fn card(&self, id: &str) -> Result<Card, StoreError> {
+        self.of(id).card(id).await
+    }
+
+    async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
+        self.of(id).previews(id, version).await
+    }
+
+    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.store.find(prefix).await
+    }
+
+    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+        self.of(id).delete(id).await
+    }
+
+    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        self.of(id).rewrite(id, expected, lines).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use osier_session::{Env, Session};
+
+    use super::*;
+
+    /// Says a name, then something, and tells how many sessions the store behind has after each.
+    #[tokio::test]
+    async fn a_session_is_made_when_something_is_said_in_it() {
+        let behind = Arc::new(MemoryStore::default());
+        let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
+        let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
+        let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
+        let sessions = || async { behind.list(&Filter::default()).await.expect("a list").cards };
+        session.rename("plans").await.expect("a name");
+        assert!(sessions().await.is_empty(), "a name alone is not kept");
+        assert_eq!(session.tree().marks().name(), Some("plans"));
+        let said = br#"{"type":"message","message":{"role":"user","content":"hello"}}"#;
+        session.append_entry(said).await.expect("an entry");
+        let cards = sessions().await;
+        assert_eq!(cards.len(), 1);
+        assert_eq!((cards[0].name.as_deref(), cards[0].message_count), (Some("plans"), 1));
+        session.rename("other plans").await.expect("a name");
+        assert_eq!(sessions().await[0].name.as_deref(), Some("other plans"));
+    }
+}

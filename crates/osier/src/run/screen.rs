@@ -1,0 +1,67 @@
+//! `osier` on a terminal: puts desk, session and interface together, and says in the end how to come back.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use osier_agent::{Client, Command, Worker};
+use osier_store::{MemoryStore, Store};
+use osier_tree::Kind;
+use osier_tree::projection::card::short_id;
+use osier_tui::Setup;
+
+use super::args::Args;
+use super::choice::Choice;
+use super::desk::Desk;
+use super::host::{Program, setting, theme};
+use crate::failure::usage;
+use crate::home::{self, Home};
+use crate::out;
+
+/// What still runs when one leaves gets this long to end in order.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
+    if home::is_dumb() {
+        return Err(usage(
+            "this terminal cannot be drawn on (TERM=dumb); ask with -p, which prints the answer: osier -p 'list the files'",
+        ));
+    }
+    let choice = Choice::make(&args, &home).await?;
+    let choose_session = args.resume == Some(None);
+    let desk = Arc::new(Desk::new(args, home, &choice, true).await?);
+    desk.tell();
+    let first = desk.first().await?;
+    let session = choice.open_late(&desk.home).await?;
+    let worker = desk.work(&session).await?;
+    let setup = Setup {
+        setting: setting(&desk, &desk.home, &worker),
+        theme: theme(&desk.home),
+        ask_background: desk.home.settings.screen.is_light.is_none(),
+        first: Some(first).filter(|said| !said.is_empty()),
+        choose_session,
+    };
+    let program = Arc::new(Program::new(desk, worker.clone()));
+    drop(session);
+    out::keep_remarks();
+    let code = osier_tui::run(worker, program.clone(), setup).await;
+    out::write_remarks();
+    let code = code?;
+    leave(&program.worker()).await;
+    Ok(ExitCode::from(code))
+}
+
+/// Lets what still runs end, and says how to come back.
+async fn leave(worker: &Worker) {
+    // Whatever did not end by then is as after a crash, which the next start can deal with.
+    let _ = tokio::time::timeout(PATIENCE, worker.send(Command::Cancel)).await;
+    let session = worker.session();
+    let is_kept = session.store().name() != MemoryStore::default().name();
+    let is_said = session.tree().heads().iter().any(|(_, head)| head.kind == Kind::Message);
+    if is_kept && is_said {
+        // The terminal may be gone, and nobody would miss it then.
+        let _ = writeln!(std::io::stdout(), "\nosier --resume {}", short_id(session.id()));
+    }
+}

@@ -1,0 +1,189 @@
+//! The stores that settings name: what each needs to be opened. Nothing is opened here, and no password is looked at.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use osier_model::KeySource;
+use osier_store::file::NAME as FILE;
+use osier_store_mysql::{Credentials, Limits, MySqlStore};
+use toml::{Table, Value};
+
+use super::{Layers, Owner, Problem};
+
+/// How a store is reached.
+#[derive(Debug, Clone)]
+pub(crate) struct StoreSpec {
+    pub(crate) place: StorePlace,
+    /// Where the password of a database is, if not in its url.
+    pub(crate) password: KeySource,
+    pub(crate) timeout: Duration,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum StorePlace {
+    Folder {
+        /// As it is written.
+        folder: PathBuf,
+        /// The folder of the file that says so.
+        base: PathBuf,
+        /// A project says so, whose folders others may write to.
+        of_project: bool,
+    },
+    Database(Credentials),
+}
+
+/// The stores of all files. One that cannot be meant is a problem, and is not among them.
+pub(super) fn read(layers: &Layers, problems: &mut Vec<Problem>) -> BTreeMap<String, StoreSpec> {
+    let mut stores = BTreeMap::new();
+    for (name, table) in layers.table("stores") {
+        let Value::Table(table) = table else { continue };
+        match spec(&name, &table, layers) {
+            Ok(spec) => drop(stores.insert(name, spec)),
+            Err(text) => {
+                problems.extend(problem(layers, &["stores", &name], format!("stores.{name} {text}")));
+            }
+        }
+    }
+    stores
+}
+
+/// The store of new sessions. Sessions must not go elsewhere because of a slip, so an unknown one is a problem.
+pub(super) fn default(
+    layers: &Layers,
+    of_agent: Option<String>,
+    stores: &BTreeMap<String, StoreSpec>,
+    problems: &mut Vec<Problem>,
+) -> String {
+    let (key, name) = match of_agent {
+        Some(name) => ("agents", name),
+        None => ("default_store", layers.text("default_store").unwrap_or_else(|| FILE.to_owned())),
+    };
+    if name == FILE || stores.contains_key(&name) {
+        return name;
+    }
+    let known: Vec<&str> = std::iter::once(FILE).chain(stores.keys().map(String::as_str)).collect();
+    let text = format!("no store is called {name:?}; there is {}", known.join(", "));
+    problems.extend(problem(layers, &[key], text));
+    FILE.to_owned()
+}
+
+/// Why a name cannot be one of a store: it stands in commands, cards and paths.
+fn objection(name: &str) -> Option<&'static str> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    match name {
+        FILE | "memory" => Some("has the name of a store that is always there; choose another one"),
+        _ if name.is_empty() || name.len() > 64 || !name.bytes().all(is_plain) => {
+            Some("must have a name of letters, digits, `_` and `-`")
+        }
+        _ => None,
+    }
+}
+
+fn spec(name: &str, table: &Table, layers: &Layers) -> Result<StoreSpec, String> {
+    if let Some(objection) = objection(name) {
+        return Err(objection.to_owned());
+    }
+    let text = |key: &str| table.get(key).and_then(Value::as_str);
+    let place = match (text("url"), text("folder")) {
+        (Some(url), None) if url.starts_with("mysql://") => {
+            let credentials = Credentials::new(url);
+            MySqlStore::new(name, &credentials, Limits::default())
+                .map_err(|error| format!("has a `url` that cannot be meant: {error}"))?;
+            StorePlace::Database(credentials)
+        }
+        (Some(_), None) => return Err("must have a `url` that begins with mysql://".to_owned()),
+        (None, Some(folder)) => in_folder(name, folder, layers),
+        _ => return Err("must have either a `url` or a `folder`".to_owned()),
+    };
+    let sources = [
+        text("password_env").map(|name| KeySource::Env(vec![name.to_owned()])),
+        text("password_file").map(|file| KeySource::File(file.into())),
+        text("password_command").map(|command| KeySource::Command(command.to_owned())),
+    ];
+    let mut sources = sources.into_iter().flatten();
+    let password = sources.next().unwrap_or_default();
+    if sources.next().is_some() {
+        return Err("must have its password from one place".to_owned());
+    }
+    let timeout = table.get("timeout").and_then(Value::as_integer).and_then(|secs| u64::try_from(secs).ok());
+    Ok(StoreSpec { place, password, timeout: Duration::from_secs(timeout.unwrap_or(5)) })
+}
+
+fn in_folder(name: &str, folder: &str, layers: &Layers) -> StorePlace {
+    let set = layers.sets().iter().find(|set| set.path == ["stores", name, "folder"]);
+    let base = set.and_then(|set| set.file.parent()).map(PathBuf::from).unwrap_or_default();
+    let of_project = set.is_none_or(|set| set.owner == Owner::Project);
+    StorePlace::Folder { folder: folder.into(), base, of_project }
+}
+
+fn problem(layers: &Layers, path: &[&str], text: String) -> Option<Problem> {
+    let begins = |set: &&super::Set| set.path.iter().zip(path).all(|(a, b)| a == b);
+    let set = layers.sets().iter().find(begins)?;
+    Some(Problem { file: set.file.clone(), line: Some(set.line), text, is_fatal: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::settings::{OfProject, load};
+    use osier_testkit::{Expect, expect};
+
+    fn check(config: &str, expect: Expect) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("config.toml");
+        std::fs::write(&file, config).unwrap();
+        let loaded = load(&file, OfProject::default(), false);
+        let mut told = format!("new sessions in {}\n", loaded.settings.default_store);
+        for (name, spec) in &loaded.settings.stores {
+            told += &format!("{name}: {spec:?}\n");
+        }
+        for problem in &loaded.problems {
+            told += &format!("! {}: {}\n", problem.line.unwrap_or_default(), problem.text);
+        }
+        assert!(!format!("{told}{loaded:?}").contains("hunter2"));
+        expect.assert_eq(&told.replace(&folder.path().display().to_string(), "$DIR"));
+    }
+
+    #[test]
+    fn a_store_is_a_database_or_a_folder() {
+        check(
+            "default_store = 'team'\n[stores.team]\nurl = 'mysql://me:hunter2@db/osier?x=hunter2'\npassword_env = 'PW'\n\
+             [stores.old]\nfolder = 'archive'\n",
+            expect![[r#"
+                new sessions in team
+                old: StoreSpec { place: Folder { folder: "archive", base: "$DIR", of_project: false }, password: None, timeout: 5s }
+                team: StoreSpec { place: Database(Credentials("mysql://me@db/osier")), password: Env(["PW"]), timeout: 5s }
+            "#]],
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_told_and_never_repeated() {
+        check(
+            "default_store = 'tema'\n[stores.a]\nurl = 'postgres://hunter2@x'\n[stores.b]\ntimeout = 3\n\
+             [stores.c]\nurl = 'mysql://x'\nfolder = 'y'\n[stores.file]\nfolder = 'x'\n[stores.'../x']\nfolder = 'x'\n\
+             [stores.d]\nurl = 'mysql://x'\npassword_env = 'A'\npassword_file = 'B'\n",
+            expect![[r#"
+                new sessions in file
+                ! 12: stores.../x must have a name of letters, digits, `_` and `-`
+                ! 3: stores.a must have a `url` that begins with mysql://
+                ! 5: stores.b must have either a `url` or a `folder`
+                ! 7: stores.c must have either a `url` or a `folder`
+                ! 14: stores.d must have its password from one place
+                ! 10: stores.file has the name of a store that is always there; choose another one
+                ! 1: no store is called "tema"; there is file
+            "#]],
+        );
+    }
+
+    #[test]
+    fn an_agent_may_have_a_store_of_its_own() {
+        check(
+            "agent = 'reviewer'\n[agents.reviewer]\nstore = 'old'\n[stores.old]\nfolder = '/old'\n",
+            expect![[r#"
+                new sessions in old
+                old: StoreSpec { place: Folder { folder: "/old", base: "$DIR", of_project: false }, password: None, timeout: 5s }
+            "#]],
+        );
+    }
+}

@@ -1,0 +1,175 @@
+//! The stores of a person: the files in the home folder, and those that settings name. Makes them; connects to none.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use osier_model::{KeySource, Surroundings};
+use osier_session::{Down, Stores};
+use osier_store::file::NAME as FILE;
+use osier_store::{FileStore, Store};
+use osier_store_mysql::{Limits, MySqlStore, Password};
+use secrecy::SecretString;
+
+use crate::failure::usage;
+use crate::home::Home;
+use crate::layout::plain;
+use crate::out::remark;
+use crate::settings::{StorePlace, StoreSpec};
+
+/// The longest that a list or a search for a session waits for one server that is away.
+const GLANCE: Duration = Duration::from_secs(2);
+
+/// Where one store is.
+#[derive(Debug, Clone)]
+pub(crate) enum Shelf {
+    Files {
+        name: String,
+        folder: PathBuf,
+        caches: PathBuf,
+        /// Nobody else is thought to write there.
+        own: bool,
+    },
+    /// Its connections are shared by whoever asks for it.
+    Database(MySqlStore),
+}
+
+impl Shelf {
+    /// All stores, the files in the home folder first.
+    pub(crate) fn all(home: &Home) -> Vec<Shelf> {
+        let files = Shelf::Files {
+            name: FILE.to_owned(),
+            folder: home.folder.join("sessions"),
+            caches: home.folder.join("cache"),
+            own: true,
+        };
+        let named = home.settings.stores.iter().filter_map(|(name, spec)| Shelf::of(name, spec, home));
+        std::iter::once(files).chain(named).collect()
+    }
+
+    /// The settings have checked that the url can be meant.
+    fn of(name: &str, spec: &StoreSpec, home: &Home) -> Option<Shelf> {
+        let surroundings = home.surroundings();
+        match &spec.place {
+            StorePlace::Folder { folder, base, of_project } => {
+                let folder = base.join(surroundings.path(folder));
+                Some(Shelf::Files {
+                    name: name.to_owned(),
+                    folder: folder.canonicalize().unwrap_or(folder),
+                    caches: home.folder.join("cache/stores").join(name),
+                    own: !of_project,
+                })
+            }
+            StorePlace::Database(credentials) => {
+                let credentials = match &spec.password {
+                    KeySource::None => credentials.clone(),
+                    source => {
+                        credentials.clone().with_password(Kept { source: source.clone(), surroundings })
+                    }
+                };
+                let glance = spec.timeout.min(GLANCE);
+                let limits = Limits { reach: spec.timeout, glance, ..Limits::default() };
+                MySqlStore::new(name, &credentials, limits).ok().map(Shelf::Database)
+            }
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Shelf::Files { name, .. } => name,
+            Shelf::Database(store) => store.name(),
+        }
+    }
+
+    pub(crate) fn files(&self) -> Option<FileStore> {
+        match self {
+            Shelf::Files { name, folder, caches, .. } => {
+                Some(FileStore::new(folder, Some(caches.clone())).named(name))
+            }
+            Shelf::Database(_) => None,
+        }
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Shelf::Files { name, folder, caches, .. } => {
+                Arc::new(FileStore::new(folder, Some(caches.clone())).named(name))
+            }
+            Shelf::Database(store) => Arc::new(store.clone()),
+        }
+    }
+
+    /// Whether a file lies on it.
+    pub(crate) fn holds(&self, file: &Path) -> bool {
+        matches!(self, Shelf::Files { folder, .. } if file.starts_with(folder))
+    }
+}
+
+impl Home {
+    /// The store of new sessions.
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        let name = self.said.store.as_ref().unwrap_or(&self.settings.default_store);
+        self.shelf(name).map_or_else(|| self.files() as Arc<dyn Store>, Shelf::store)
+    }
+
+    /// The store of files in the home folder, which also knows files that lie anywhere else.
+    pub(crate) fn files(&self) -> Arc<FileStore> {
+        Arc::new(FileStore::new(self.folder.join("sessions"), Some(self.folder.join("cache"))))
+    }
+
+    /// All stores.
+    pub(crate) fn stores(&self) -> Stores {
+        Stores::new(self.shelves.iter().map(Shelf::store).collect())
+    }
+
+    /// The stores that a list is about: the one that was named, or all.
+    pub(crate) fn listed(&self) -> Stores {
+        match self.said.store.as_ref().and_then(|name| self.shelf(name)) {
+            Some(shelf) => Stores::new(vec![shelf.store()]),
+            None => self.stores(),
+        }
+    }
+
+    pub(crate) fn shelf(&self, name: &str) -> Option<&Shelf> {
+        self.shelves.iter().find(|shelf| shelf.name() == name)
+    }
+
+    /// The store that somebody named, for want of which any will do.
+    pub(crate) fn named_store(&self) -> Option<&str> {
+        self.said.store.as_deref()
+    }
+
+    /// Whether a file lies in a store of the user's own. Any other may have been made by anybody, and says what it likes.
+    pub(crate) fn keeps(&self, file: &Path) -> bool {
+        let is_own = |shelf: &Shelf| matches!(shelf, Shelf::Files { own: true, .. });
+        self.shelves.iter().any(|shelf| is_own(shelf) && shelf.holds(file))
+    }
+}
+
+/// The names of stores as an error lists them.
+pub(crate) fn unknown(name: &str, shelves: &[Shelf]) -> anyhow::Error {
+    let known: Vec<&str> = shelves.iter().map(Shelf::name).collect();
+    usage(format!("there is no store {}, only {}", plain(name), known.join(", ")))
+}
+
+/// Tells of stores that could not be asked, a line each.
+pub(crate) fn tell(down: &[Down]) {
+    for Down { why, .. } in down {
+        remark(&format!("osier: {}", plain(&why.to_string())));
+    }
+}
+
+/// A password where the settings say it is.
+struct Kept {
+    source: KeySource,
+    surroundings: Surroundings,
+}
+
+#[async_trait]
+impl Password for Kept {
+    async fn fetch(&self) -> Result<SecretString, String> {
+        let found = self.source.fetch(&self.surroundings).await?;
+        found.ok_or_else(|| "the settings name no password".to_owned())
+    }
+}

@@ -1,0 +1,30 @@
+//! What a model is offered: the tools that were chosen, and checkpoints to return to.
+
+use std::fs;
+
+use crate::run_support::{Running, Server, osier};
+
+#[test]
+fn returning_can_be_switched_off_with_the_marks() {
+    let server = Server::new();
+    let world = server.world();
+    let offers = |args: &[&str]| {
+        let running = Running::start(osier(&world, &[&["-p", "hello"], args].concat()));
+        let asked = server.next();
+        let tools = asked.body["tools"].to_string();
+        let both =
+            (tools.contains("\"backtrack\""), asked.body["messages"].to_string().contains("Checkpoint 0"));
+        asked.answer("Hi.");
+        assert_eq!(running.end().code, 0);
+        both
+    };
+    assert_eq!(offers(&[]), (true, true));
+    assert_eq!(offers(&["--tools", "read"]), (false, false));
+    assert_eq!(offers(&["--tools", "backtrack"]), (true, true));
+    assert_eq!(offers(&["--no-tools"]), (false, false));
+    let config = world.home().join("config.toml");
+    let settings = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("backtracking = false\n{settings}")).unwrap();
+    assert_eq!(offers(&[]), (false, false));
+    assert_eq!(offers(&["--tools", "read,backtrack"]), (false, false));
+}

@@ -1,0 +1,310 @@
+//! Several stores: where new sessions go, who finds which, and what a store that is away changes.
+
+use std::fs;
+use std::path::Path;
+
+use osier_testkit::{Script, expect};
+use serde_json::{Value, json};
+
+use crate::support::{Ran, World};
+
+/// A world with a second store of files, called `archive`.
+fn two_stores() -> World {
+    let world = World::new();
+    configure(&world, "[stores.archive]\nfolder = '../archive'\n");
+    world
+}
+
+fn configure(world: &World, settings: &str) {
+    fs::create_dir_all(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), settings).unwrap();
+}
+
+fn begin(world: &World, line: &str) -> String {
+    world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
+}
+
+fn files_below(folder: &Path) -> usize {
+    let folders = fs::read_dir(folder).into_iter().flatten().flatten();
+    folders.map(|folder| fs::read_dir(folder.path()).unwrap().count()).sum()
+}
+
+#[test]
+fn a_new_session_goes_where_was_said_and_is_found_wherever_it_is() {
+    let world = two_stores();
+    let here = begin(&world, "hello");
+    let there = begin(&world, "'an old one' --store archive");
+    assert_eq!(
+        (files_below(&world.home().join("sessions")), files_below(&world.home().join("../archive"))),
+        (1, 1)
+    );
+    world.check(
+        &[
+            "list",
+            "list --store archive",
+            &format!("rename {} 'the old one' --store file", &there[..8]),
+            &format!("path {}", &there[..8]),
+            &format!("delete {} --yes --store archive", &here[..8]),
+            &format!("delete {there} --yes"),
+            "list",
+            "list --store nowhere",
+        ],
+        expect![[r#"
+            $ list
+            <1>  archive  1 msg  now  an old one
+            <2>  file     1 msg  now  hello
+            $ list --store archive
+            <1>  archive  1 msg  now  an old one
+            $ rename <1> 'the old one' --store file
+            $ path <1>
+            <3>  user: "an old one"
+            <4>  [title: the old one]
+            $ delete <2> --yes --store archive
+            ! <2>  file   now  hello
+            ! 1 session with 1 entry deleted from file
+            $ delete <1> --yes
+            ! <1>  archive   now  the old one
+            ! 1 session with 2 entries deleted from archive
+            $ list
+            ! no sessions in this directory; --all shows those of others
+            $ list --store nowhere
+            ! osier: there is no store nowhere, only file, archive
+            exit 2
+        "#]],
+    );
+}
+
+#[test]
+fn the_default_store_is_set_by_the_user_by_an_agent_or_by_a_trusted_project() {
+    let world = two_stores();
+    let stores = "[stores.archive]\nfolder = '../archive'\n[stores.other]\nfolder = '../other'\n[agents.bot]\nstore = 'other'\n";
+    configure(&world, &format!("default_store = 'archive'\n{stores}"));
+    let store_of = |id: &str| world.json(&format!("show {id}"))["store"].clone();
+    assert_eq!(store_of(&begin(&world, "one")), "archive");
+    assert_eq!(store_of(&begin(&world, "two --store file")), "file");
+    configure(&world, &format!("agent = 'bot'\n{stores}"));
+    let id = begin(&world, "three");
+    let card = world.json(&format!("show {id}"));
+    assert_eq!((&card["store"], &card["agentId"]), (&json!("other"), &json!("bot")));
+    assert_eq!(world.json(&format!("snapshot {id}"))["session"]["agentId"], "bot");
+    assert_eq!(world.json(&format!("delete {id} --yes"))[0]["agentId"], "bot");
+    configure(&world, stores);
+    world.write(".osier/config.toml", "default_store = 'archive'\n");
+    assert_eq!(store_of(&begin(&world, "four")), "file", "nobody trusts the project");
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    assert_eq!(store_of(&begin(&world, "five")), "archive");
+}
+
+/// The built-in model answers.
+#[test]
+fn the_agent_keeps_its_session_where_was_said_and_goes_on_with_its_own() {
+    let world = two_stores();
+    let say = |args: &[&str]| {
+        let ran = world.args(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.err);
+    };
+    say(&["-p", "--store", "archive", "list the files here"]);
+    say(&["-p", "-c", "and again"]);
+    say(&["-p", "--agent", "bot", "list the files here"]);
+    say(&["-p", "-c", "and again"]);
+    let cards = world.json("list");
+    let told = |card: &Value| format!("{} {} {}", card["store"], card["agentId"], card["messageCount"]);
+    let mut told: Vec<String> = cards.as_array().unwrap().iter().map(told).collect();
+    told.sort();
+    assert_eq!(told, [r#""archive" "main" 9"#, r#""file" "bot" 5"#]);
+}
+
+/// Somebody may have committed it, with everything allowed in it.
+#[test]
+fn a_session_in_a_projects_store_allows_itself_nothing() {
+    let world = World::new();
+    world.write(".osier/config.toml", "[stores.here]\nfolder = 'sessions'\n");
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    let say = |id: &str, file: &str| {
+        let wish = format!("write {file} with \"yes\"");
+        world.args(&["-p", "--resume", id, &wish]);
+        world.path(file).exists()
+    };
+    for (store, allowed) in [("here", false), ("file", true)] {
+        let id = begin(&world, &format!("hello --store {store}"));
+        world.ok(&format!("config {id} approvalMode=yolo"));
+        assert_eq!(say(&id, &format!("{store}.txt")), allowed, "{store}");
+    }
+}
+
+#[test]
+fn a_copy_has_the_same_id_and_the_same_lines() {
+    let world = two_stores();
+    let id = begin(&world, "hello");
+    world.ok(&format!("append {id} --role assistant 'well'"));
+    let short = &id[..8];
+    world.check(
+        &[
+            &format!("copy {short} --to archive"),
+            &format!("copy {short} --to archive --store file"),
+            &format!("show {short}"),
+            &format!("append {short} --store archive 'more there'"),
+            &format!("copy {short} --to archive --store file --json"),
+            &format!("append {short} --store file 'more here'"),
+            &format!("copy {short} --to archive --store file"),
+            &format!("copy {short} --to archive --store archive"),
+            &format!("copy {short} --to nowhere"),
+        ],
+        expect![[r#"
+            $ copy <1> --to archive
+            ! <1> is in archive now: 2 entries copied from file
+            $ copy <1> --to archive --store file
+            ! <1> is in archive already, with all 2 entries of file
+            $ show <1>
+            ! osier: session <1> is in the stores file and archive; say which with --store
+            exit 1
+            $ append <1> --store archive 'more there'
+            <2>
+            $ copy <1> --to archive --store file --json
+            {"session":"<1>","from":"file","to":"archive","entries":2,"copied":0,"oddLines":0}
+            $ append <1> --store file 'more here'
+            <3>
+            $ copy <1> --to archive --store file
+            ! osier: store archive has another session <1>: they differ in entry number 3; nothing was changed there
+            exit 1
+            $ copy <1> --to archive --store archive
+            ! osier: the session is in the store archive already; name another one with --to
+            exit 2
+            $ copy <1> --to nowhere
+            ! osier: there is no store nowhere, only file, archive
+            exit 2
+        "#]],
+    );
+    let lines = |store: &str| world.ok(&format!("snapshot {id} --store {store} --no-context"));
+    let entries = |store: &str| serde_json::from_str::<Value>(&lines(store)).unwrap()["entries"].clone();
+    let (here, there) = (entries("file"), entries("archive"));
+    assert_eq!(here.as_array().unwrap()[..2], there.as_array().unwrap()[..2]);
+}
+
+/// What a killed copy leaves is a beginning of the session.
+#[test]
+fn a_copy_that_was_cut_off_is_gone_on_with() {
+    let world = two_stores();
+    let id = begin(&world, "hello");
+    for at in 0..5 {
+        world.ok(&format!("append {id} 'message {at}'"));
+    }
+    world.ok(&format!("copy {id} --to archive"));
+    let copy = archived(&world);
+    let whole = fs::read(&copy).unwrap();
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    for kept in 1..lines.len() {
+        fs::write(&copy, lines[..kept].concat()).unwrap();
+        let copied = world.json(&format!("copy {id} --to archive --store file"));
+        assert_eq!(copied["copied"], json!(lines.len() - kept));
+        assert!(fs::read(&copy).unwrap() == whole, "after {kept} lines");
+    }
+}
+
+fn archived(world: &World) -> std::path::PathBuf {
+    let archive = world.home().join("../archive");
+    let folder = fs::read_dir(archive).unwrap().next().unwrap().unwrap().path();
+    fs::read_dir(folder).unwrap().next().unwrap().unwrap().path()
+}
+
+#[test]
+fn another_session_of_the_same_id_is_left_alone() {
+    let world = two_stores();
+    let id = begin(&world, "hello");
+    world.ok(&format!("copy {id} --to archive"));
+    let copy = archived(&world);
+    let forged = fs::read_to_string(&copy).unwrap().replace("hello", "other");
+    fs::write(&copy, &forged).unwrap();
+    let told = world.fails(1, &format!("copy {id} --to archive --store file"));
+    assert_eq!(
+        world.named(&told),
+        "osier: store archive has another session <1>: they differ in entry number 1; nothing was changed there\n"
+    );
+    assert_eq!(fs::read_to_string(&copy).unwrap(), forged);
+}
+
+#[test]
+fn first_digits_that_mean_sessions_of_two_stores_are_told_with_them() {
+    let world = two_stores();
+    let file = Script::run("say a").file();
+    for (folder, id) in [("home/sessions/x", "abcdef01-0000"), ("archive/x", "abcdef02-0000")] {
+        let folder = world.cwd().join("..").join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        let file =
+            String::from_utf8(file.clone()).unwrap().replace("5e551011-0000-4000-8000-000000000001", id);
+        fs::write(folder.join(format!("t_{id}.jsonl")), file).unwrap();
+    }
+    world.check(
+        &["path abcdef --json", "path abcdef --store archive", "path abcdef01 --store archive", "path abc9"],
+        expect![[r#"
+            $ path abcdef --json
+            ! osier: abcdef could mean 2 sessions: <1>-0000 (file), <2>-0000 (archive); say more of it
+            exit 1
+            $ path abcdef --store archive
+            00000001  user: "a"
+            $ path <1> --store archive
+            00000001  user: "a"
+            $ path abc9
+            ! osier: no session abc9; the nearest: <1>-0000, <2>-0000
+            exit 1
+        "#]],
+    );
+}
+
+/// Nobody listens there.
+fn with_a_dead_server(world: &World) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("mysql://me:hunter2@127.0.0.1:{port}/osier");
+    configure(world, &format!("[stores.team]\nurl = '{url}'\ntimeout = 1\n"));
+}
+
+#[test]
+fn a_server_that_is_away_stops_no_work_in_other_stores() {
+    let world = World::new();
+    let id = begin(&world, "hello");
+    with_a_dead_server(&world);
+    let list = world.run("list --json");
+    let items: Vec<Value> = serde_json::from_str(&list.out).unwrap();
+    assert_eq!((list.code, items.len(), &items[0]["id"]), (0, 2, &json!(id)));
+    assert_eq!(items[1]["store"], "team");
+    let error = items[1]["error"].as_str().unwrap();
+    assert!(error.starts_with("store team cannot be reached: "), "{error}");
+    assert_eq!(list.err, format!("osier: {error}\n"));
+    assert_eq!(world.ok(&format!("rename {} 'still here'", &id[..8])), "");
+    let told = world.fails(1, "show 00000000");
+    assert!(
+        told.starts_with("osier: no session 00000000 in the other stores, and team could not be asked: "),
+        "{told}"
+    );
+    let told = world.fails(1, "delete 00000000-0000-4000-8000-000000000000 --yes");
+    assert!(told.contains("team could not be asked"), "nobody knows that it is gone: {told}");
+    let told = world.fails(1, "append hello --store team");
+    assert!(told.starts_with("osier: store team cannot be reached: "), "{told}");
+}
+
+#[test]
+fn a_password_is_shown_nowhere() {
+    let world = World::new();
+    with_a_dead_server(&world);
+    fs::write(world.home().join("config.toml.pw"), "hunter2").unwrap();
+    let mut told = String::new();
+    for args in [
+        vec!["config"],
+        vec!["config", "--json"],
+        vec!["config", "get", "stores.team.url"],
+        vec!["config", "set", "stores.team.url", "mysql://me:hunter2@127.0.0.1:1/osier?x=hunter2"],
+        vec!["config", "set", "stores.team.password_command", "echo hunter2"],
+        vec!["config"],
+        vec!["sessions", "list", "--json"],
+        vec!["sessions", "append", "x", "--store", "team"],
+        vec!["doctor"],
+    ] {
+        let Ran { out, err, .. } = world.args(&args);
+        told += &format!("{out}{err}");
+    }
+    world.write(".osier/config.toml", "[stores.evil]\nurl = 'mysql://me:hunter2@evil/osier'\n");
+    told += &world.args(&["trust", "--yes", "--json"]).out;
+    told += &world.args(&["config"]).out;
+    assert!(told.contains("mysql://me@127.0.0.1") && told.contains("mysql://me@evil/osier"), "{told}");
+    assert!(!told.contains("hunter2"), "{told}");
+}

@@ -1,0 +1,163 @@
+//! `osier sessions` with a database among the stores.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use osier_store::{FileStore, Store};
+use osier_store_mysql::server::{PASSWORD, Server};
+use osier_store_mysql::{Credentials, Limits, MySqlStore};
+use osier_testkit::expect;
+use osier_tree::Header;
+use serde_json::json;
+
+use crate::database::fresh;
+use crate::support::World;
+
+/// A world with a store `team`, whose password lies in a file.
+async fn team() -> World {
+    team_at().await.0
+}
+
+/// The same, and where the store is.
+async fn team_at() -> (World, String) {
+    let world = World::new();
+    let whole = fresh().await;
+    let url = whole.replace(&format!(":{PASSWORD}"), "");
+    fs::create_dir_all(world.home()).unwrap();
+    let (config, password) = (world.home().join("config.toml"), world.home().join("password"));
+    fs::write(&password, format!("{PASSWORD}\n")).unwrap();
+    fs::set_permissions(&password, fs::Permissions::from_mode(0o600)).unwrap();
+    let settings = format!("[stores.team]\nurl = '{url}'\npassword_file = '{}'\n", password.display());
+    fs::write(config, settings).unwrap();
+    (world, whole)
+}
+
+fn begin(world: &World, line: &str) -> String {
+    world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_session_in_a_database_is_found_changed_and_deleted_whatever_store_is_named() {
+    let world = team().await;
+    let id = begin(&world, "'hello team' --store team");
+    let short = &id[..8];
+    world.ok(&format!("append {short} --role assistant 'hello you'"));
+    world.check(
+        &[
+            "list",
+            &format!("rename {short} 'a talk' --store file"),
+            &format!("context {short}"),
+            &format!("move {short} root --expect root"),
+            &format!("fork {short}"),
+            &format!("verify {short}"),
+            &format!("delete {short} --yes --store file"),
+            &format!("delete {id} --yes"),
+            &format!("show {short}"),
+        ],
+        expect![[r#"
+            $ list
+            <1>  team  2 msg  now  hello team
+            $ rename <1> 'a talk' --store file
+            $ context <1>
+            ── user
+            hello team
+            ── assistant
+            hello you
+            2 messages
+            $ move <1> root --expect root
+            ! osier: the conversation now stands at <2>; look at what came, then try again
+            exit 1
+            $ fork <1>
+            <3>
+            $ verify <1>
+            ! osier: <1> lies in the store team, and only a file can be verified
+            exit 1
+            $ delete <1> --yes --store file
+            ! <1>  team   now  a talk
+            ! 1 session with 3 entries deleted from team
+            $ delete <1> --yes
+            ! no session <1>: it is gone, or never was
+            $ show <1>
+            ! osier: no session <1>; `osier sessions list --all` shows what there is
+            exit 1
+        "#]],
+    );
+}
+
+#[tokio::test]
+async fn a_session_goes_to_the_team_and_back_byte_for_byte() {
+    let world = team().await;
+    let id = begin(&world, "hello");
+    for at in 0..20 {
+        world.ok(&format!("append {id} 'message {at} 🌳'"));
+    }
+    let file = world.session_files().remove(0);
+    let before = fs::read(&file).unwrap();
+    world.ok(&format!("copy {id} --to team"));
+    world.ok(&format!("append {id} 'said in the team' --store team"));
+    assert_eq!(world.json(&format!("copy {id} --to file --store team"))["copied"], 1);
+    let after = fs::read(&file).unwrap();
+    assert!(after.starts_with(&before) && after.ends_with(b"\n"));
+    assert_eq!(world.json(&format!("delete {id} --yes --store file"))[0]["store"], "file");
+    assert_eq!(world.json(&format!("copy {id} --to file"))["copied"], 22);
+    assert!(fs::read(world.session_files().remove(0)).unwrap() == after);
+}
+
+/// A copy is killed as soon as so much of it is there, again and again, and comes to its end all the same.
+#[tokio::test]
+async fn a_killed_copy_is_gone_on_with() {
+    let (world, url) = team_at().await;
+    let line = |at: usize| json!({ "type": "custom", "customType": "x", "id": format!("{at:08}"), "data": "x".repeat(400_000) });
+    let lines: Vec<Vec<u8>> = (0..60).map(|at| line(at).to_string().into_bytes()).collect();
+    let files = FileStore::new(world.home().join("sessions"), None);
+    files.create(&Header::new("one", 0, "/code"), &lines).await.unwrap();
+    let team = MySqlStore::new("team", &Credentials::new(url), Limits::default()).unwrap();
+    for enough in [1, 10, 20, 30] {
+        let mut copy = world.command();
+        copy.args(["sessions", "copy", "one", "--to", "team", "--store", "file"]);
+        let mut child = copy.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while child.try_wait().unwrap().is_none() && entries(&team).await < enough {}
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(entries(&team).await >= enough);
+    }
+    let before = entries(&team).await;
+    let copied = world.json("copy one --to team --store file");
+    assert_eq!((&copied["entries"], &copied["copied"]), (&json!(60), &json!(60 - before)));
+    let snapshot =
+        |store: &str| world.json(&format!("snapshot one --no-context --store {store}"))["entries"].clone();
+    assert!(snapshot("file") == snapshot("team"));
+}
+
+async fn entries(store: &MySqlStore) -> usize {
+    store.open("one").await.map_or(0, |opened| opened.version.entries)
+}
+
+#[tokio::test]
+async fn a_server_that_goes_away_is_told_and_work_goes_on_when_it_is_back() {
+    let server = Server::start(&[]).unwrap();
+    let world = World::new();
+    let url = server.url("osier_gone");
+    create(&server, "osier_gone").await;
+    fs::create_dir_all(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), format!("[stores.team]\nurl = '{url}'\n")).unwrap();
+    let (here, there) = (begin(&world, "here"), begin(&world, "there --store team"));
+    server.kill().unwrap();
+    let list = world.run("list");
+    assert_eq!((list.code, list.out.lines().count()), (0, 1));
+    assert!(list.err.starts_with("osier: store team cannot be reached: "), "{}", list.err);
+    assert!(!list.err.contains(PASSWORD));
+    world.ok(&format!("append {here} 'still here'"));
+    assert!(world.fails(1, &format!("append {there} x")).contains("team could not be asked"));
+    server.run().unwrap();
+    world.ok(&format!("append {there} 'and on'"));
+    assert_eq!(world.json("list").as_array().unwrap().len(), 2);
+}
+
+async fn create(server: &Server, database: &str) {
+    use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
+    let admin = server.url("mysql").replace("osier:", "admin:");
+    let mut connection = MySqlConnection::connect(&admin).await.unwrap();
+    connection.execute(AssertSqlSafe(format!("CREATE DATABASE {database}"))).await.unwrap();
+}

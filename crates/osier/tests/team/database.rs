@@ -1,0 +1,36 @@
+//! Databases on the private server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use osier_store::Store;
+use osier_store::contract::Fixture;
+use osier_store_mysql::server::Server;
+use osier_store_mysql::{Credentials, Limits, MySqlStore};
+use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
+use tokio::sync::OnceCell;
+
+/// The url of a new database.
+pub(crate) async fn fresh() -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("osier_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let server = Server::shared();
+    let admin = server.url("mysql").replace("osier:", "admin:");
+    let mut connection = MySqlConnection::connect(&admin).await.expect("a connection");
+    connection.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.expect("a database");
+    server.url(&name)
+}
+
+/// One database for each rule.
+#[derive(Debug, Default)]
+pub(crate) struct Fresh(OnceCell<String>);
+
+#[async_trait]
+impl Fixture for Fresh {
+    async fn store(&self) -> Arc<dyn Store> {
+        let url = self.0.get_or_init(fresh).await;
+        let credentials = Credentials::new(url.as_str());
+        Arc::new(MySqlStore::new("team", &credentials, Limits::default()).expect("a url"))
+    }
+}

@@ -1,0 +1,10 @@
+//! A team's database behind the real binary, and the façade over it. The server is a private one; see docs/stores.md.
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../cli/support.rs"]
+mod support;
+
+mod commands;
+mod database;
+mod facade;

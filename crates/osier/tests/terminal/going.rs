@@ -1,0 +1,219 @@
+//! The tree one key away: moves with and without a summary, undo, labels, comparing, compaction, backtracking.
+
+use osier_testkit::expect;
+use serde_json::{Value, json};
+
+use crate::run_support::Server;
+use crate::screen::{ESCAPE, READY, UP, open, with_script};
+use crate::support::World;
+
+const SCRIPT: &str = "say one; reply first; say two; reply second";
+
+fn last(world: &World) -> Value {
+    serde_json::from_str(world.lines("s.jsonl").last().unwrap()).unwrap()
+}
+
+#[test]
+fn one_moves_in_the_tree_and_says_it_differently() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    screen.wait_for("second");
+    screen.wait_for("#4");
+    screen.press(ESCAPE);
+    screen.press(ESCAPE);
+    screen.wait_for("Session tree");
+    screen.wait_for("← active");
+    screen.wait_for("│ file");
+    expect![[r#"
+
+        > one
+
+        first
+
+        > two
+
+        second
+
+        Session tree
+        ↑↓ enter go · escape leave · L label · ctrl+u user · ctrl+o filter · ctrl+a all…
+        / type to search
+          • user: "one"
+          • assistant: "first"
+          • user: "two"
+        › • assistant: "second"  ← active
+        (4/4)
+        00000004 2026-01-01 00:00  assistant: "second"
+        ~/code │ local/test · medium │ ░░░░░░░░ 110/33k │ $0.220 │ #4 │ 5e551011 │ file
+    "#]]
+    .assert_eq(&screen.shown(&world));
+    screen.press(UP);
+    screen.wait_for("› • user: \"two\"");
+    screen.press("\r");
+    screen.wait_for("What of the branch you leave?");
+    screen.press(ESCAPE);
+    screen.wait_gone("What of the branch you leave?");
+    screen.wait_for("› • user: \"two\"");
+    screen.press("\r");
+    screen.wait_for("What of the branch you leave?");
+    screen.press("1");
+    screen.wait_for("> two");
+    screen.wait_for("moved from assistant: \"second\"");
+    assert_eq!(
+        (&last(&world)["customType"], &last(&world)["parentId"]),
+        (&json!("osier.leaf"), &json!("00000002"))
+    );
+    screen.press(" and a half\r");
+    let asked = server.next();
+    assert_eq!(asked.messages(), ["user: one", "assistant: first", "user: two and a half"]);
+    asked.answer("another second");
+    screen.wait_for("another second");
+    screen.say("/undo");
+    screen.wait_gone("another second");
+    screen.wait_for("undone");
+    screen.say("/redo");
+    screen.wait_for("another second");
+    screen.leave();
+}
+
+#[test]
+fn a_summary_streams_escape_goes_back_to_the_row_and_then_it_is_kept() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    let before = world.read("s.jsonl");
+    screen.wait_for("#4");
+    screen.say("/tree");
+    screen.wait_for("← active");
+    screen.press(UP);
+    screen.press(UP);
+    screen.wait_for("› • assistant: \"first\"");
+    screen.press("\r");
+    screen.wait_for("What of the branch you leave?");
+    screen.press("2");
+    let mut asked = server.next();
+    asked.text("It was ");
+    screen.wait_for("It was");
+    screen.press(ESCAPE);
+    asked.until_hung_up();
+    screen.wait_for("› • assistant: \"first\"");
+    assert_eq!(world.read("s.jsonl"), before);
+    screen.press("\r");
+    screen.wait_for("What of the branch you leave?");
+    screen.press("3");
+    screen.wait_gone("What of the branch you leave?");
+    screen.say("only the number");
+    let asked = server.next();
+    assert!(asked.messages().concat().ends_with("Additional focus: only the number"));
+    asked.answer("It was two.");
+    screen.wait_gone("← active");
+    screen.wait_for("It was two.");
+    assert_eq!(
+        (&last(&world)["type"], &last(&world)["fromId"]),
+        (&json!("branch_summary"), &json!("00000004"))
+    );
+    screen.say("three");
+    let asked = server.next();
+    let messages = asked.messages();
+    assert!(messages[2].contains("It was two."), "{messages:?}");
+    asked.answer("third");
+    screen.wait_for("third");
+    screen.leave();
+}
+
+#[test]
+fn a_label_is_given_here_and_seen_in_the_tree() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    screen.wait_for("#4");
+    screen.say("/label good start");
+    screen.wait_for("labeled good start");
+    screen.say("/tree");
+    screen.wait_for("[good start]");
+    screen.press(ESCAPE);
+    screen.wait_gone("Session tree");
+    screen.say("/name Numbers");
+    screen.wait_for("named Numbers");
+    screen.leave();
+    let tree = world.ok("tree s.jsonl");
+    assert!(tree.contains("[good start] assistant: \"second\""), "{tree}");
+    assert_eq!(last(&world)["name"], "Numbers");
+}
+
+#[test]
+fn branches_are_compared_side_by_side_and_grafted() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(
+        &server,
+        "say one; reply first; say two; reply second; move first; say other; reply third",
+    );
+    screen.wait_for("third");
+    screen.say("/compare 00000004 00000007");
+    screen.wait_for("They part at 00000002");
+    screen.wait_for("assistant: \"second\"");
+    screen.press(ESCAPE);
+    screen.wait_gone("They part at");
+    screen.say("/graft 00000004");
+    let asked = server.next();
+    asked.answer("Two was asked.");
+    screen.wait_for("Two was asked.");
+    screen.leave();
+    assert_eq!(
+        (&last(&world)["type"], &last(&world)["fromId"]),
+        (&json!("branch_summary"), &json!("00000004"))
+    );
+}
+
+#[test]
+fn a_return_of_the_model_looks_the_same_live_and_resumed() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("find the bug");
+    server.next().calls("ls", &json!({}));
+    server.next().calls("backtrack", &json!({ "checkpoint_id": 0, "note": "it is in a.rs" }));
+    let asked = server.next();
+    let messages = asked.messages();
+    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert!(messages[1].contains("Note from your future self: it is in a.rs"), "{messages:?}");
+    asked.answer("Found it.");
+    screen.wait_for("Found it.");
+    let drawn = |text: String| -> Vec<String> {
+        let lines = text.lines().map(|line| line.trim_end().to_owned());
+        lines
+            .skip_while(|line| !line.contains("acktrack"))
+            .take_while(|line| !line.contains("Found it."))
+            .collect()
+    };
+    let live = drawn(screen.text());
+    assert!(live.concat().contains("it is in a.rs") && live.concat().contains("find the bug"), "{live:?}");
+    screen.leave();
+    let mut screen = open(&world, &["-c"]);
+    screen.wait_for("Found it.");
+    assert_eq!(drawn(screen.text()), live);
+    screen.leave();
+}
+
+#[test]
+fn compacting_draws_a_card_and_shortens_what_is_sent() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    screen.wait_for("#4");
+    screen.leave();
+    let config = world.home().join("config.toml");
+    let settings = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
+    let mut screen = open(&world, &["--session", "s.jsonl"]);
+    screen.wait_for("#4");
+    screen.say("/compact the numbers");
+    let asked = server.next();
+    assert!(asked.messages().concat().ends_with("Additional focus: the numbers"));
+    asked.answer("## Goal\nNumbers.");
+    server.next().answer("Two was asked.");
+    screen.wait_for("Numbers.");
+    screen.say("three");
+    let asked = server.next();
+    assert!(asked.messages()[0].contains("Two was asked."), "{:?}", asked.messages());
+    asked.answer("third");
+    screen.wait_for("third");
+    screen.leave();
+}

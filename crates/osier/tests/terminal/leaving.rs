@@ -1,0 +1,110 @@
+//! However it ends, the terminal is given back and the session is whole.
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::run_support::Server;
+use crate::screen::{READY, Screen, open};
+use crate::support::World;
+
+fn is_sound(world: &World) {
+    let file = world.session_file();
+    assert!(world.ok(&format!("verify {}", file.display())).ends_with("sound\n"));
+}
+
+#[test]
+fn a_program_that_is_told_to_end_stops_its_turn_first() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::HUP, 129)] {
+        let server = Server::new();
+        let world = server.world();
+        let mut screen = open(&world, &["tell a story"]);
+        let mut asked = server.next();
+        asked.text("Once upon");
+        screen.wait_for("Once upon");
+        screen.signal(signal);
+        asked.until_hung_up();
+        assert_eq!(screen.end().0, Some(code));
+        is_sound(&world);
+        let path = world.ok(&format!("path {}", world.session_file().display()));
+        assert!(path.contains("Once upon"), "{path}");
+    }
+}
+
+#[test]
+fn a_tool_that_runs_ends_with_the_program() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["--approval", "yolo", "wait"]);
+    server.next().calls("bash", &json!({ "command": "echo be''gun; exec sleep 1000" }));
+    screen.wait_for("begun");
+    screen.signal(Signal::TERM);
+    assert_eq!(screen.end().0, Some(143));
+    is_sound(&world);
+    let path = world.ok(&format!("path {}", world.session_file().display()));
+    assert!(path.contains("[bash: echo"), "the call has its result: {path}");
+}
+
+#[test]
+fn after_kill_nine_in_mid_turn_one_goes_on() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["--approval", "yolo", "look around"]);
+    server.next().calls("bash", &json!({ "command": "echo be''gun; exec sleep 1000" }));
+    screen.wait_for("begun");
+    screen.signal(Signal::KILL);
+    assert_eq!(screen.end().0, None);
+    is_sound(&world);
+
+    let mut screen = open(&world, &["--continue"]);
+    screen.wait_for("> look around");
+    screen.wait_for("interrupted");
+    screen.say("go on");
+    let asked = server.next();
+    let messages = asked.messages();
+    assert_eq!(messages.last().unwrap(), "user: go on", "{messages:?}");
+    asked.answer("I go on.");
+    screen.wait_for("I go on.");
+    screen.leave();
+    is_sound(&world);
+}
+
+#[test]
+fn a_terminal_that_cannot_be_drawn_on_is_refused_with_the_way_out() {
+    let world = World::new();
+    let mut command = world.command();
+    command.env("TERM", "dumb");
+    let (code, text) = Screen::start(command, 80, 24).end();
+    assert_eq!(code, Some(2));
+    assert!(text.contains("TERM=dumb") && text.contains("osier -p"), "{text}");
+    assert!(world.session_files().is_empty());
+}
+
+#[test]
+fn the_key_is_never_on_the_screen() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["hello"]);
+    server.next().refuse(401, &format!("{{\"error\":\"bad key {}\"}}", crate::run_support::KEY));
+    screen.wait_for("bad key [key]");
+    screen.say("/settings");
+    screen.wait_for("backtracking");
+    screen.signal(Signal::TERM);
+    let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
+    assert!(!bytes.contains(crate::run_support::KEY), "{bytes}");
+    assert_eq!(screen.end().0, Some(143));
+}
+
+#[test]
+fn a_first_message_is_not_lost_to_the_question_of_trust() {
+    let world = World::new();
+    world.write(".osier/config.toml", "model = \"offline\"\n");
+    let mut screen = open(&world, &["list", "files"]);
+    screen.wait_for("Trust it? [y/N]");
+    screen.say("n");
+    screen.wait_for("> list files");
+    screen.wait_for("#4");
+    screen.leave();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.leave();
+}

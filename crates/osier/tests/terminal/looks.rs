@@ -1,0 +1,111 @@
+//! Sizes, colours, wide letters, and text that would like to be obeyed.
+
+use serde_json::json;
+
+use crate::run_support::{Server, osier};
+use crate::screen::{ESCAPE, READY, Screen, open};
+use crate::support::World;
+
+/// No line of the screen may be taken twice, and the status line must be its last.
+#[track_caller]
+fn is_whole(screen: &Screen, columns: usize) {
+    let text = screen.text();
+    assert_eq!(text.matches("offline/offline").count(), 1, "{text}");
+    assert!(text.lines().all(|line| unicode_width(line) <= columns), "{text}");
+}
+
+fn unicode_width(line: &str) -> usize {
+    line.chars()
+        .map(|ch| if ch >= '\u{1100}' && !('\u{2000}'..'\u{2e80}').contains(&ch) { 2 } else { 1 })
+        .sum()
+}
+
+#[test]
+fn a_resize_at_any_moment_draws_the_screen_anew() {
+    let world = World::new();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    for (columns, rows) in [(40, 12), (200, 60), (100, 30)] {
+        screen.resize(columns, rows);
+        screen.press("x");
+        screen.wait_until("the status line once", |text| text.matches("#0").count() == 1);
+    }
+    screen.press("\x03");
+    screen.resize(40, 12);
+    screen.say("/tree");
+    screen.press(ESCAPE);
+    screen.press("\u{4f60}\u{597d} \u{1f600}");
+    screen.wait_for("> 你好 😀");
+    screen.press("\x03");
+    screen.wait_for(READY);
+    screen.leave();
+}
+
+#[test]
+fn forty_columns_will_do_for_a_whole_conversation() {
+    let world = World::new();
+    world.write("笔记.txt", "买牛奶\n");
+    let mut screen = Screen::start(osier(&world, &[]), 40, 12);
+    screen.wait_for(READY);
+    screen.say("read 笔记.txt");
+    screen.wait_for("返回 1 行");
+    screen.wait_for("买牛奶");
+    screen.wait_for("列出可用的");
+    screen.wait_for("offline/offline");
+    is_whole(&screen, 40);
+    screen.say("/tree");
+    screen.wait_for("← active");
+    screen.wait_for("笔记.txt");
+    is_whole(&screen, 40);
+    screen.press(ESCAPE);
+    screen.wait_gone("← active");
+    screen.say("write new.txt with \"hello\"");
+    screen.answer("y");
+    screen.wait_for("Done: write new.txt");
+    screen.leave();
+    assert_eq!(world.read("new.txt"), b"hello\n");
+}
+
+#[test]
+fn colours_are_there_unless_somebody_says_no() {
+    let world = World::new();
+    let with = |name: &str, value: &str| {
+        let mut command = osier(&world, &[]);
+        command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor").env(name, value);
+        let mut screen = Screen::start(command, 80, 24);
+        screen.wait_for(READY);
+        let cells = (0..24).flat_map(|row| (0..80).map(move |column| (row, column)));
+        let coloured = cells
+            .filter_map(|(row, column)| screen.parser().cell(row, column))
+            .any(|cell| cell.fgcolor() != vt100::Color::Default);
+        screen.leave();
+        coloured
+    };
+    assert!(with("A", "b"));
+    assert!(!with("NO_COLOR", "1"));
+}
+
+#[test]
+fn nothing_said_or_printed_reaches_the_terminal_alive() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["--approval", "yolo"]);
+    screen.wait_for(READY);
+    screen.say("be evil");
+    let mut asked = server.next();
+    asked.text("x\u{1b}]0;owned\u{7}\u{1b}[2J\u{1b}[?1049hy\u{9b}2J");
+    asked.calls("bash", &json!({ "command": "printf '\\033[2Jz\\033]52;c;eA==\\007'", "\u{1b}[2J": 1 }));
+    server.next().answer("done");
+    screen.wait_for("done");
+    screen.say("!printf '\\033[2Jw\\033]0;owned\\007\\n'");
+    screen.wait_for("exit 0");
+    screen.say("/tree");
+    screen.wait_for("← active");
+    screen.press(ESCAPE);
+    screen.wait_gone("← active");
+    let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
+    for evil in ["\x1b]0;", "\x1b[2J", "\x1b[?1049h", "\u{9b}", "\x1b]52;"] {
+        assert!(!bytes.contains(evil), "{evil:?} in {bytes:?}");
+    }
+    screen.leave();
+}

@@ -1,0 +1,98 @@
+//! Settings of the screen: from the file, and changed on the screen.
+
+use std::fs;
+
+use crate::screen::{ESCAPE, READY, open};
+use crate::support::World;
+
+fn world(settings: &str) -> World {
+    let world = World::new();
+    fs::create_dir_all(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), settings).unwrap();
+    world
+}
+
+#[test]
+fn escape_twice_opens_what_the_settings_say() {
+    let world = world("double_escape = 'fork'\n");
+    let mut screen = open(&world, &["hello"]);
+    screen.wait_for("#2");
+    screen.press(ESCAPE);
+    screen.press(ESCAPE);
+    screen.wait_for("Go on before a message");
+    screen.press(ESCAPE);
+    screen.wait_gone("Go on before a message");
+    screen.leave();
+}
+
+#[test]
+fn the_tree_begins_with_the_filter_of_the_settings_and_moves_need_not_ask() {
+    let world = world("tree_filter = 'user-only'\nask_summary = false\n");
+    let mut screen = open(&world, &["hello"]);
+    screen.wait_for("#2");
+    screen.say("/tree");
+    screen.wait_for("user: \"hello\"");
+    assert!(!screen.text().contains("assistant:"), "{}", screen.text());
+    screen.press("\r");
+    screen.wait_for("> hello");
+    assert!(!screen.text().contains("What of the branch"), "{}", screen.text());
+    screen.press("\x03");
+    screen.leave();
+}
+
+#[test]
+fn the_editor_of_the_settings_changes_what_is_typed() {
+    let world = world("editor = 'sed -i s/milk/bread/'\n");
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.press("buy milk");
+    screen.wait_for("> buy milk");
+    screen.press("\x07");
+    screen.wait_for("> buy bread");
+    screen.press("\x03");
+    screen.wait_for(READY);
+    screen.leave();
+}
+
+#[test]
+fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
+    let world = world("# mine\n");
+    let mut screen = open(&world, &["hello"]);
+    screen.wait_for("#2");
+    screen.say("/settings");
+    screen.wait_for("backtracking");
+    screen.press("double");
+    screen.wait_for("› double_escape");
+    screen.press("\r");
+    screen.wait_for("← now");
+    screen.press("fork\r");
+    screen.wait_for("double_escape = \"fork\"");
+    screen.press(ESCAPE);
+    screen.wait_for("type to search");
+    screen.press(ESCAPE);
+    screen.wait_gone("Settings");
+    screen.press(ESCAPE);
+    screen.press(ESCAPE);
+    screen.wait_for("Go on before a message");
+    screen.press(ESCAPE);
+    screen.wait_gone("Go on before a message");
+    screen.leave();
+    let file = fs::read_to_string(world.home().join("config.toml")).unwrap();
+    assert_eq!(file, "# mine\ndouble_escape = \"fork\"\n");
+}
+
+#[test]
+fn keys_of_the_tree_are_those_of_the_settings() {
+    let world = world("[keys]\n'tree.label' = 'ctrl+k'\n");
+    let mut screen = open(&world, &["hello"]);
+    screen.wait_for("#2");
+    screen.say("/tree");
+    screen.wait_for("ctrl+k label");
+    screen.press("\u{b}");
+    screen.wait_for("enter takes the label");
+    screen.say("here");
+    screen.wait_for("[here]");
+    screen.press(ESCAPE);
+    screen.wait_gone("[here]");
+    screen.leave();
+}

@@ -1,0 +1,168 @@
+//! Saying something and hearing the answer; steering, stopping, commands of one's own.
+
+use osier_testkit::expect;
+use serde_json::json;
+
+use crate::run_support::Server;
+use crate::screen::{CTRL_C, ESCAPE, PLAIN_ESCAPE, READY, open};
+use crate::support::World;
+
+#[test]
+fn a_first_conversation_needs_no_key_and_says_how_to_come_back() {
+    let world = World::new();
+    world.write("notes.txt", "buy milk\n");
+    let mut screen = open(&world, &[]);
+    screen.wait_for("medium │ #");
+    expect![[r#"
+        Osier, with the built-in model offline/offline: it needs no key, and follows
+        simple requests only.
+        For a real one set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or see
+        `osier models`.
+        /help lists commands and keys. alt+t opens the tree; ctrl+d leaves.
+
+        > say something, or /help
+        ~/code │ offline/offline · medium │ #0 │ <1> │ file
+    "#]]
+    .assert_eq(&screen.shown(&world));
+    screen.say("read notes.txt");
+    screen.wait_for("returned 1 line");
+    screen.wait_for("#4");
+    let end = world.named(&screen.leave());
+    assert!(end.contains("  buy milk"), "{end}");
+    let id = world.session_file().file_stem().unwrap().to_string_lossy().rsplit('_').next().unwrap()[..8]
+        .to_owned();
+    assert!(end.trim_end().ends_with("osier --resume <1>"), "{end}");
+    let mut screen = open(&world, &["--resume", &id]);
+    screen.wait_for("returned 1 line");
+    screen.leave();
+}
+
+#[test]
+fn looking_in_leaves_no_session_behind_and_nothing_to_come_back_to() {
+    let world = World::new();
+    let mut screen = open(&world, &["--name", "nothing"]);
+    screen.wait_for(READY);
+    screen.say("/thinking low");
+    screen.wait_for("low");
+    let end = screen.leave();
+    assert!(!end.contains("--resume"), "{end}");
+    assert!(world.session_files().is_empty());
+}
+
+#[test]
+fn an_answer_is_seen_while_it_comes() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["fix", "the", "bug"]);
+    let mut asked = server.next();
+    assert_eq!(asked.messages(), ["user: fix the bug"]);
+    asked.text("I look");
+    screen.wait_for("I look");
+    asked.text(" into **it**");
+    screen.wait_for("I look into it");
+    asked.answer(".\n\nFixed.");
+    screen.wait_for("Fixed.");
+    screen.leave();
+
+    let mut screen = open(&world, &["-c", "and", "the", "next"]);
+    let asked = server.next();
+    screen.wait_for("> fix the bug");
+    assert_eq!(asked.messages().last().unwrap(), "user: and the next");
+    asked.answer("Done.");
+    screen.wait_for("Done.");
+    screen.leave();
+}
+
+#[test]
+fn what_is_typed_while_it_works_steers_or_follows() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &["--approval", "yolo"]);
+    screen.wait_for(READY);
+    screen.say("begin");
+    let mut asked = server.next();
+    asked.text("I begin.");
+    screen.wait_for("I begin.");
+    screen.press("and then stop\x1b\r");
+    screen.wait_for("then: and then stop");
+    screen.say("not so fast");
+    screen.wait_for("next: not so fast");
+    asked.calls("ls", &json!({}));
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "user: not so fast");
+    asked.answer("Slower.");
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "user: and then stop");
+    asked.answer("Stopped.");
+    screen.wait_for("Stopped.");
+    screen.leave();
+}
+
+#[test]
+fn escape_stops_the_turn_and_ctrl_c_twice_leaves() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("tell a story");
+    let mut asked = server.next();
+    asked.text("Once upon");
+    screen.wait_for("Once upon");
+    screen.press(PLAIN_ESCAPE);
+    asked.until_hung_up();
+    screen.wait_for("stopped");
+    screen.say("another one");
+    let asked = server.next();
+    assert_eq!(asked.messages(), ["user: tell a story", "assistant: Once upon", "user: another one"]);
+    asked.answer("The end.");
+    screen.wait_for("The end.");
+    screen.insist(CTRL_C, |text| text.contains("ctrl+c again, or ctrl+d, leaves"));
+    screen.press(CTRL_C);
+    assert_eq!(screen.end().0, Some(0));
+}
+
+#[test]
+fn commands_of_the_user_run_may_be_kept_from_the_model_and_are_stopped_by_escape() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("!echo se''en; exit 3");
+    screen.wait_for("exit 3");
+    screen.press("!!echo uns''een");
+    screen.insist("\r", |text| text.contains("unseen"));
+    screen.wait_for("#2");
+    screen.say("what did I do?");
+    let asked = server.next();
+    let messages = asked.messages().join("\n");
+    assert!(messages.contains("seen") && !messages.contains("unseen"), "{messages}");
+    asked.answer("You ran a command.");
+    screen.wait_for("You ran a command.");
+    screen.say("!echo 'it be''gan'; sleep 1000");
+    screen.wait_for("it began");
+    screen.press(ESCAPE);
+    screen.wait_for("stopped");
+    screen.leave();
+}
+
+#[test]
+fn a_pasted_image_path_goes_along_as_an_image() {
+    let server = Server::new();
+    let world = server.world();
+    let config = world.home().join("config.toml");
+    let settings = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, settings + "images = true\n").unwrap();
+    let point = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
+    world.write("dot.gif", point);
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    let path = world.path("dot.gif");
+    screen.press(&format!("\x1b[200~{}\x1b[201~", path.display()));
+    screen.wait_for("dot.gif");
+    screen.say(" what is it?");
+    let asked = server.next();
+    assert!(asked.body["messages"].to_string().contains("data:image/"), "{}", asked.body["messages"]);
+    asked.answer("A dot.");
+    screen.wait_for("A dot.");
+    screen.leave();
+}

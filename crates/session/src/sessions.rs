@@ -1,0 +1,190 @@
+//! The operations on sessions as programs ask for them: by id, one call each, the same over every store.
+//!
+//! Each call opens the session, does one thing by the verbs of [`Session`], and lets go of it; whoever does many things in
+//! one session holds a [`Session`] instead. Errors are told apart by [`Error::word`].
+
+mod appending;
+#[cfg(feature = "contract")]
+pub mod contract;
+mod path;
+
+use std::sync::Arc;
+
+use osier_store::{Counts, Deleted, Store, StoreError};
+use osier_tree::entry::read_entry;
+use osier_tree::projection::json::entry_json;
+use osier_tree::{Header, Seq, SessionTree, header};
+use serde_json::{Map, Value, json};
+
+pub use self::appending::{Below, Compacted, Put};
+pub use self::path::{ActivePath, Broken};
+use crate::env::Env;
+use crate::error::Error;
+use crate::handle::{Session, chained};
+use crate::snapshot::SnapshotAsk;
+use crate::stores::Stores;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Sessions {
+    store: Arc<dyn Store>,
+    env: Env,
+}
+
+/// A session that is to be made.
+#[derive(Debug, Clone, Default)]
+pub struct NewSession {
+    /// A new one without it.
+    pub id: Option<String>,
+    pub cwd: String,
+    /// `main` without it.
+    pub agent_id: Option<String>,
+    pub title: Option<String>,
+}
+
+/// What of a session can be changed after it was made. What is left out stays.
+#[derive(Debug, Clone, Default)]
+pub struct SessionUpdate {
+    pub title: Option<String>,
+    pub status: Option<String>,
+    pub cwd: Option<String>,
+    pub agent_id: Option<String>,
+    pub metadata: Option<Map<String, Value>>,
+}
+
+impl Sessions {
+    /// Over one store. Nothing is watched: a session is open for one call only.
+    pub fn new(store: Arc<dyn Store>, env: Env) -> Sessions {
+        Sessions { store, env: Env { watch: false, ..env } }
+    }
+
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Opens a session, for more than one call.
+    pub async fn open(&self, id: &str) -> Result<Session, Error> {
+        // A store of files would take anything else for a path.
+        if !header::is_valid_id(id) {
+            return Err(self.not_found(id));
+        }
+        Session::open(self.store.clone(), id, self.env.clone()).await
+    }
+
+    fn not_found(&self, id: &str) -> Error {
+        StoreError::NotFound { store: self.store.name().to_owned(), id: id.to_owned() }.into()
+    }
+
+    /// `createSession`. Tells what [`Sessions::get`] would.
+    pub async fn create(&self, new: NewSession) -> Result<Value, Error> {
+        let id = match new.id {
+            Some(id) => id,
+            None => Session::fresh_id(&*self.store, &self.env).await?,
+        };
+        let mut header = Header::new(id, self.env.clock.now(), new.cwd);
+        header.agent_id = new.agent_id.filter(|agent| agent != "main");
+        let named = new.title.map(|title| SessionTree::default().plan_name(&title));
+        let lines = chained(named.as_slice(), &self.env);
+        Session::create(self.store.clone(), &header, &lines, self.env.clone()).await?.describe().await
+    }
+
+    /// `getSession`: the `session` of a snapshot; `None` if there is no such session.
+    pub async fn get(&self, id: &str) -> Result<Option<Value>, Error> {
+        match self.open(id).await {
+            Ok(session) => session.describe().await.map(Some),
+            Err(Error::Store(StoreError::NotFound { .. })) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// `updateSession`: its name by one entry, all else by another.
+    pub async fn update(&self, id: &str, update: SessionUpdate) -> Result<Value, Error> {
+        let session = self.open(id).await?;
+        let mut set = Map::new();
+        let texts = [("status", update.status), ("cwd", update.cwd), ("agentId", update.agent_id)];
+        set.extend(texts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), json!(value?)))));
+        set.extend(update.metadata.map(|metadata| ("metadata".to_owned(), Value::Object(metadata))));
+        if let Some(title) = &update.title {
+            session.rename(title).await?;
+        }
+        if !set.is_empty() {
+            session.config(set, Vec::new()).await?;
+        }
+        session.before_prompt().await?;
+        session.describe().await
+    }
+
+    /// `deleteSession`, with the sessions of its sub-agents in this store. What is not there is no error.
+    pub async fn delete(&self, id: &str) -> Result<Deleted, Error> {
+        let nothing =
+            Deleted { deleted: false, store: self.store.name().to_owned(), counts: Counts::default() };
+        if !header::is_valid_id(id) {
+            return Ok(nothing);
+        }
+        let card = match self.store.card(id).await {
+            Ok(card) => card,
+            Err(StoreError::NotFound { .. }) => return Ok(nothing),
+            Err(error) => return Err(error.into()),
+        };
+        let (below, _) = Stores::new(vec![self.store.clone()]).below(&[card]).await?;
+        let mut deleted = nothing;
+        for id in below.iter().rev().map(|card| card.id.as_str()).chain([id]) {
+            let one = self.store.delete(id).await?;
+            deleted.deleted |= one.deleted;
+            deleted.counts.sessions += one.counts.sessions;
+            deleted.counts.entries += one.counts.entries;
+        }
+        Ok(deleted)
+    }
+
+    /// `listEntries`: all entries in the order of the log, from place `after` on, as programs see them.
+    pub async fn list_entries(
+        &self,
+        id: &str,
+        after: usize,
+        limit: Option<usize>,
+    ) -> Result<Vec<Vec<u8>>, Error> {
+        if !header::is_valid_id(id) {
+            return Err(self.not_found(id));
+        }
+        let version = self.store.open(id).await?.version;
+        let end = version.entries.min(after.saturating_add(limit.unwrap_or(usize::MAX)));
+        let wanted: Vec<Seq> = (after..end).map(Seq::new).collect();
+        self.entries(id, version.generation, &wanted).await
+    }
+
+    async fn entries(&self, id: &str, generation: u64, wanted: &[Seq]) -> Result<Vec<Vec<u8>>, Error> {
+        let mut entries = Vec::with_capacity(wanted.len());
+        osier_store::each_line(&*self.store, id, generation, wanted, |_, line| {
+            entries.extend(read_entry(line).map(|entry| entry_json(&entry).into_owned()));
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+        Ok(entries)
+    }
+
+    /// `createBranchedSession`: a new session with the path to `leaf`, or to where the session stands. The entries keep
+    /// their ids.
+    pub async fn create_branched(&self, id: &str, leaf: Option<&str>) -> Result<Value, Error> {
+        let source = self.open(id).await?;
+        let tree = source.tree();
+        let at = match leaf {
+            Some(leaf) => Some(tree.require_shown(leaf)?),
+            None => tree.leaf(),
+        };
+        let lines = source.fork_lines(at).await?;
+        let header = source.fork_header(&*self.store).await?;
+        Session::create(self.store.clone(), &header, &lines, self.env.clone()).await?.describe().await
+    }
+
+    /// `getSnapshot`, as JSON.
+    pub async fn snapshot(&self, id: &str, ask: SnapshotAsk) -> Result<Vec<u8>, Error> {
+        let mut json = Vec::new();
+        let write = |piece: &[u8]| -> Result<(), Error> {
+            json.extend_from_slice(piece);
+            Ok(())
+        };
+        self.open(id).await?.snapshot(ask, write).await?;
+        Ok(json)
+    }
+}

@@ -1,0 +1,144 @@
+//! Several stores: who has what, and a store that is silent or fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use osier_session::{Stores, copy};
+use osier_store::{
+    Batch, Deleted, FileStore, Filter, MemoryStore, Opened, Page, Store, StoreError, Version, Watch,
+};
+use osier_tree::projection::card::Card;
+use osier_tree::{Head, Header, Seq};
+
+const HASTE: Duration = Duration::from_millis(20);
+
+/// A server that takes every question and answers none.
+#[derive(Debug)]
+struct Silent;
+
+#[async_trait]
+impl Store for Silent {
+    fn name(&self) -> &str {
+        "silent"
+    }
+    async fn create(&self, _: &Header, _: &[Vec<u8>]) -> Result<Opened, StoreError> {
+        std::future::pending().await
+    }
+    async fn open(&self, _: &str) -> Result<Opened, StoreError> {
+        std::future::pending().await
+    }
+    async fn heads(&self, _: &str, _: u64, _: usize, _: usize) -> Result<Vec<Head>, StoreError> {
+        std::future::pending().await
+    }
+    async fn lines(&self, _: &str, _: u64, _: &[Seq], _: &mut Batch) -> Result<(), StoreError> {
+        std::future::pending().await
+    }
+    async fn append(&self, _: &str, _: Version, _: &[Vec<u8>]) -> Result<Version, StoreError> {
+        std::future::pending().await
+    }
+    async fn sync(&self, _: &str) -> Result<(), StoreError> {
+        std::future::pending().await
+    }
+    async fn watch(&self, _: &str) -> Result<Watch, StoreError> {
+        std::future::pending().await
+    }
+    async fn list(&self, _: &Filter) -> Result<Page, StoreError> {
+        std::future::pending().await
+    }
+    async fn card(&self, _: &str) -> Result<Card, StoreError> {
+        std::future::pending().await
+    }
+    async fn find(&self, _: &str) -> Result<Vec<String>, StoreError> {
+        std::future::pending().await
+    }
+    async fn delete(&self, _: &str) -> Result<Deleted, StoreError> {
+        std::future::pending().await
+    }
+    async fn rewrite(&self, _: &str, _: Version, _: &[Vec<u8>]) -> Result<Version, StoreError> {
+        std::future::pending().await
+    }
+}
+
+fn line(id: &str, text: &str) -> Vec<u8> {
+    format!(
+        r#"{{"type":"message","id":"{id}","parentId":null,"timestamp":"2026-01-01T00:00:0{}.000Z","message":{{"role":"user","content":"{text}"}}}}"#,
+        text.len() % 10
+    )
+    .into_bytes()
+}
+
+async fn with(store: &dyn Store, id: &str, lines: &[Vec<u8>]) {
+    store.create(&Header::new(id, 0, "/here"), lines).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_that_is_silent_is_named_and_the_others_answer() {
+    let memory = Arc::new(MemoryStore::default());
+    with(&*memory, "one", &[line("a", "x")]).await;
+    let stores = Stores::new(vec![Arc::new(Silent), memory]).with_patience(HASTE);
+    let found = stores.find("on").await.unwrap();
+    assert_eq!((found.owned.len(), &*found.owned[0].id, found.owned[0].store.name()), (1, "one", "memory"));
+    assert_eq!(
+        found.down[0].why.to_string(),
+        "store silent cannot be reached: no answer for 20ms; is the server busy? try again later"
+    );
+    let listed = stores.list(&Filter::default()).await.unwrap();
+    assert_eq!((listed.page.cards.len(), listed.page.more, &*listed.down[0].store), (1, false, "silent"));
+    let alone = Stores::new(vec![Arc::new(Silent)]).with_patience(HASTE);
+    assert_eq!(alone.list(&Filter::default()).await.unwrap_err().word(), "store_unavailable");
+}
+
+#[tokio::test]
+async fn a_list_of_all_stores_is_in_one_order_and_comes_by_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = Arc::new(FileStore::new(folder.path(), None).named("files"));
+    let memory = Arc::new(MemoryStore::default());
+    for (at, id) in ["a", "b", "c", "d", "e"].into_iter().enumerate() {
+        let store: &dyn Store = if at % 2 == 0 { &*files } else { &*memory };
+        with(store, id, &[line("m", &"x".repeat(at + 1))]).await;
+    }
+    let stores = Stores::new(vec![files, memory]);
+    let page = async |skip, limit| {
+        let page = stores.list(&Filter { skip, limit, ..Filter::default() }).await.unwrap().page;
+        assert_eq!(page.more, limit.is_some_and(|limit| skip + limit < 5), "{skip}, {limit:?}");
+        page.cards.iter().map(|card| format!("{} {}", card.id, card.store)).collect::<Vec<_>>()
+    };
+    assert_eq!(page(0, None).await, ["e files", "d memory", "c files", "b memory", "a files"]);
+    assert_eq!(page(1, Some(2)).await, ["d memory", "c files"]);
+    assert_eq!(page(3, Some(2)).await, ["b memory", "a files"]);
+}
+
+/// The largest lines a batch holds, and one that is larger.
+#[tokio::test]
+async fn a_copy_goes_by_batches_and_keeps_every_byte() {
+    let (from, to) = (MemoryStore::default(), MemoryStore::default());
+    let sizes = [10, Batch::FULL, 3, Batch::FULL - 1, Batch::FULL + 7, 1, 1];
+    let lines: Vec<Vec<u8>> =
+        sizes.iter().enumerate().map(|(at, size)| line(&format!("{at:08}"), &"é".repeat(*size))).collect();
+    with(&from, "one", &lines).await;
+    for already in [0, 3] {
+        to.delete("one").await.unwrap();
+        if already > 0 {
+            with(&to, "one", &lines[..already]).await;
+        }
+        let copied = copy(&from, "one", &to).await.unwrap();
+        assert_eq!((copied.entries, copied.copied), (7, 7 - already));
+        let version = to.open("one").await.unwrap().version;
+        let wanted: Vec<Seq> = (0..7).map(Seq::new).collect();
+        let mut there: Vec<Vec<u8>> = Vec::new();
+        osier_store::each_line(&to, "one", version.generation, &wanted, |_, line| {
+            there.push(line.to_vec());
+            Ok::<_, StoreError>(())
+        })
+        .await
+        .unwrap();
+        assert!(there == lines, "with {already} there already");
+        assert_eq!(copy(&from, "one", &to).await.unwrap().copied, 0);
+    }
+    with(&to, "two", &lines[..1]).await;
+    with(&from, "two", &lines[1..]).await;
+    let refused = copy(&from, "two", &to).await.unwrap_err();
+    assert_eq!(refused.word(), "already_exists", "{refused}");
+    assert_eq!(to.open("two").await.unwrap().version.entries, 1);
+}

@@ -1,0 +1,62 @@
+//! What the driver and the server take for the least that could be done: one prepared insert, one select by primary key.
+
+use std::time::{Duration, Instant};
+
+use sqlx::{Executor, MySqlConnection};
+
+use crate::table::median;
+use crate::{Bench, Result, line};
+
+const TABLE: &str =
+    "CREATE TABLE floor (session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin, seq INT UNSIGNED,
+    line MEDIUMBLOB NOT NULL, PRIMARY KEY (session, seq)) ENGINE=InnoDB";
+
+/// Rows that are read again and again.
+const ROWS: u32 = 50;
+
+pub(crate) async fn prepare(bench: &Bench) -> Result<()> {
+    let mut connection = bench.connect().await?;
+    connection.execute(TABLE).await?;
+    for at in 0..ROWS {
+        insert(&mut connection, "read", at as usize).await?;
+    }
+    Ok(())
+}
+
+pub(crate) async fn insert(connection: &mut MySqlConnection, session: &str, at: usize) -> sqlx::Result<()> {
+    let query =
+        sqlx::query("INSERT INTO floor VALUES (?, ?, ?)").bind(session).bind(at as u32).bind(line(at));
+    query.execute(connection).await.map(drop)
+}
+
+/// Reads one row by its primary key, again and again.
+pub(crate) struct Reader {
+    connection: MySqlConnection,
+    next: u32,
+}
+
+impl Reader {
+    pub(crate) async fn new(bench: &Bench) -> Result<Reader> {
+        let mut reader = Reader { connection: bench.connect().await?, next: 0 };
+        reader.read().await?;
+        Ok(reader)
+    }
+
+    /// The time of one select.
+    pub(crate) async fn read(&mut self) -> Result<Duration> {
+        let begin = Instant::now();
+        let query = sqlx::query("SELECT line FROM floor WHERE session = ? AND seq = ?");
+        query.bind("read").bind(self.next % ROWS).fetch_one(&mut self.connection).await?;
+        self.next += 1;
+        Ok(begin.elapsed())
+    }
+
+    /// The middle of many.
+    pub(crate) async fn median(&mut self) -> Result<Duration> {
+        let mut times = Vec::new();
+        for _ in 0..200 {
+            times.push(self.read().await?);
+        }
+        Ok(median(times))
+    }
+}

@@ -1,0 +1,57 @@
+//! The first page of many sessions.
+
+use std::time::Instant;
+
+use osier_store::{Filter, Store};
+use sqlx::{AssertSqlSafe, Executor};
+use tokio::task::JoinSet;
+
+use crate::table::{median, row};
+use crate::{Bench, Result, floor, header, line};
+
+const PAGE: usize = 50;
+const TARGET: Option<f64> = Some(3.0);
+
+pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
+    let count = if quick { 1_000 } else { 10_000 };
+    make(bench, count).await?;
+    let store = bench.store();
+    let mut reader = floor::Reader::new(bench).await?;
+    for (what, cwd) in [("", None), (" of a directory", Some("/here".into()))] {
+        let filter = Filter { limit: Some(PAGE), cwd, ..Filter::default() };
+        store.list(&filter).await?;
+        let (mut floor, mut times) = (Vec::new(), Vec::new());
+        // They take turns, so that whatever else the machine does hits both.
+        for _ in 0..300 {
+            floor.push(reader.read().await?);
+            let begin = Instant::now();
+            store.list(&filter).await?;
+            times.push(begin.elapsed());
+        }
+        row(&format!("first {PAGE} of {count} sessions{what}"), median(times), median(floor), TARGET);
+    }
+    Ok(())
+}
+
+/// Many sessions. What is written for them need not be on the disk, so that making them does not take minutes.
+async fn make(bench: &Bench, count: usize) -> Result<()> {
+    const MAKERS: usize = 8;
+    flush(bench, 0).await?;
+    let mut makers = JoinSet::new();
+    for maker in 0..MAKERS {
+        let store = bench.store();
+        makers.spawn(async move {
+            for at in (maker..count).step_by(MAKERS) {
+                store.create(&header(&format!("list-{at}")), &[line(at)]).await.expect("a session");
+            }
+        });
+    }
+    makers.join_all().await;
+    flush(bench, 1).await
+}
+
+async fn flush(bench: &Bench, when: u8) -> Result<()> {
+    let mut admin = <sqlx::MySqlConnection as sqlx::Connection>::connect(&bench.admin).await?;
+    admin.execute(AssertSqlSafe(format!("SET GLOBAL innodb_flush_log_at_trx_commit = {when}"))).await?;
+    Ok(())
+}

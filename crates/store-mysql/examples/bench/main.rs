@@ -1,0 +1,97 @@
+//! Measures the store on a private MariaDB, beside the floor of the same run: a bare prepared insert and a bare select by
+//! primary key over the same driver. Prints a table; a miss is printed, never asserted, because machines differ.
+
+mod appending;
+mod floor;
+mod listing;
+mod opening;
+mod table;
+mod watching;
+
+use osier_store_mysql::server::Server;
+use osier_store_mysql::{Credentials, Limits, MySqlStore};
+use osier_tree::Header;
+use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const DATABASE: &str = "osier_bench";
+
+/// 2026-01-01.
+const DAY_ONE: i64 = 1_767_225_600_000;
+
+/// About what a short turn weighs.
+const TEXT: usize = 1000;
+
+const USAGE: &str = "bench [--quick] [append] [open] [list] [watch]";
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<()> {
+    let (flags, parts): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|word| word.starts_with("--"));
+    let known = parts.iter().all(|part| USAGE.contains(&format!("[{part}]")));
+    if !known || flags.iter().any(|flag| flag != "--quick") {
+        return Err(USAGE.into());
+    }
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
+    let quick = !flags.is_empty();
+    let server = Server::start(&[])?;
+    let bench = Bench::new(&server).await?;
+    table::head();
+    if wanted("append") {
+        appending::measure(&bench, quick).await?;
+    }
+    if wanted("open") {
+        opening::measure(&bench, quick).await?;
+    }
+    if wanted("list") {
+        listing::measure(&bench, quick).await?;
+    }
+    if wanted("watch") {
+        watching::measure(&bench).await?;
+    }
+    Ok(())
+}
+
+/// Where things are measured.
+struct Bench {
+    url: String,
+    admin: String,
+}
+
+impl Bench {
+    async fn new(server: &Server) -> Result<Bench> {
+        let admin = server.url("mysql").replace("osier:", "admin:");
+        let mut connection = MySqlConnection::connect(&admin).await?;
+        connection.execute(AssertSqlSafe(format!("CREATE DATABASE {DATABASE}"))).await?;
+        let bench = Bench { url: server.url(DATABASE), admin };
+        floor::prepare(&bench).await?;
+        Ok(bench)
+    }
+
+    /// A store as another process would have it.
+    fn store(&self) -> MySqlStore {
+        MySqlStore::new("bench", &Credentials::new(self.url.as_str()), Limits::default()).expect("a url")
+    }
+
+    /// A connection of the bare driver.
+    async fn connect(&self) -> Result<MySqlConnection> {
+        Ok(MySqlConnection::connect(&self.url).await?)
+    }
+}
+
+/// The message at a place of a chain. Every one comes a second after the one before.
+fn line(at: usize) -> Vec<u8> {
+    let parent = at.checked_sub(1).map_or("null".to_owned(), |at| format!("\"{at:08}\""));
+    let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
+    let time = osier_tree::time::format(DAY_ONE + at as i64 * 1000);
+    format!(
+        r#"{{"type":"message","id":"{at:08}","parentId":{parent},"timestamp":"{time}","message":{{"role":"{role}","content":"{}"}}}}"#,
+        "x".repeat(TEXT)
+    )
+    .into_bytes()
+}
+
+fn header(id: &str) -> Header {
+    Header::new(id, DAY_ONE, "/here")
+}

@@ -1,0 +1,78 @@
+//! From nothing to the lines of the context, to a path, and to the first append, in logs of different lengths.
+
+use std::time::Instant;
+
+use osier_store::{PagedHeads, Store, StoreError, Version};
+use osier_store_mysql::MySqlStore;
+use osier_tree::Seq;
+
+use crate::table::{median, plain, row, shown};
+use crate::{Bench, Result, floor, header, line};
+
+/// What a compaction left of the conversation.
+const KEPT: usize = 50;
+
+pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
+    let sizes = if quick { [1_000, 10_000] } else { [1_000, 100_000] };
+    for size in sizes {
+        let (id, version) = make(bench, size).await?;
+        let floor = floor::Reader::new(bench).await?.median().await?;
+        let mut times = Vec::new();
+        for _ in 0..7 {
+            let store = connected(bench).await?;
+            let begin = Instant::now();
+            open(&store, &id).await?;
+            times.push(begin.elapsed());
+        }
+        row(&format!("open to context of {}, log of {size}", KEPT + 1), median(times), floor, None);
+
+        let store = connected(bench).await?;
+        let mut times = Vec::new();
+        for _ in 0..3 {
+            let begin = Instant::now();
+            let mut heads = PagedHeads::new(&store, &id, version);
+            let leaf = heads.leaf().await?;
+            heads.path(leaf).await?;
+            times.push(begin.elapsed());
+        }
+        let each = median(times) / version.entries as u32;
+        plain(&format!("path of {} entries, for each", version.entries), &shown(each));
+
+        let store = connected(bench).await?;
+        let begin = Instant::now();
+        store.append(&id, version, &[line(size)]).await?;
+        row(&format!("first append of a process, log of {size}"), begin.elapsed(), floor, None);
+    }
+    Ok(())
+}
+
+/// A chain of messages with a compaction at its end.
+async fn make(bench: &Bench, size: usize) -> Result<(String, Version)> {
+    let id = format!("open-{size}");
+    let mut lines: Vec<Vec<u8>> = (0..size).map(line).collect();
+    let compaction = format!(
+        r#"{{"type":"compaction","id":"compact1","parentId":"{:08}","summary":"s","firstKeptEntryId":"{:08}"}}"#,
+        size - 1,
+        size - KEPT
+    );
+    lines.push(compaction.into_bytes());
+    let version = bench.store().create(&header(&id), &lines).await?.version;
+    Ok((id, version))
+}
+
+/// A store that has a connection and knows nothing.
+async fn connected(bench: &Bench) -> Result<MySqlStore> {
+    let store = bench.store();
+    store.find("x").await?;
+    Ok(store)
+}
+
+async fn open(store: &MySqlStore, id: &str) -> Result<()> {
+    let version = store.open(id).await?.version;
+    let mut heads = PagedHeads::new(store, id, version);
+    let leaf = heads.leaf().await?;
+    let plan = heads.context(leaf).await?;
+    let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).collect();
+    let read = osier_store::each_line(store, id, version.generation, &wanted, |_, _| Ok::<_, StoreError>(()));
+    Ok(read.await?)
+}

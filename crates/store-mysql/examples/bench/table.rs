@@ -1,0 +1,37 @@
+//! Rows of the table, each beside its floor and its target.
+
+use std::time::Duration;
+
+pub(crate) fn head() {
+    println!("{:<46} {:>10} {:>10} {:>7} {:>7}", "", "measured", "floor", "times", "target");
+}
+
+/// A time beside its floor. `target` is how many times the floor it may be.
+pub(crate) fn row(what: &str, measured: Duration, floor: Duration, target: Option<f64>) {
+    let times = measured.as_secs_f64() / floor.as_secs_f64();
+    let (target, missed) = match target {
+        Some(target) => (format!("{target:.1}"), if times > target { "  missed" } else { "" }),
+        None => (String::new(), ""),
+    };
+    println!("{what:<46} {:>10} {:>10} {times:>7.2} {target:>7}{missed}", shown(measured), shown(floor));
+}
+
+/// Something that has no floor.
+pub(crate) fn plain(what: &str, measured: &str) {
+    println!("{what:<46} {measured:>10}");
+}
+
+pub(crate) fn shown(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    match micros {
+        ..100.0 => format!("{micros:.1} µs"),
+        ..100_000.0 => format!("{micros:.0} µs"),
+        _ => format!("{:.0} ms", micros / 1e3),
+    }
+}
+
+/// The middle one: others that work on the machine move it least.
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

@@ -1,0 +1,37 @@
+//! What watching costs the server when nothing happens, by the server's own count of questions.
+
+use std::time::Duration;
+
+use osier_store::Store;
+use sqlx::{Connection, Executor, MySqlConnection, Row};
+
+use crate::table::plain;
+use crate::{Bench, Result, header, line};
+
+/// The first seconds after a change are more lively.
+const SETTLE: Duration = Duration::from_secs(12);
+const WATCHED: Duration = Duration::from_secs(20);
+
+pub(crate) async fn measure(bench: &Bench) -> Result<()> {
+    let store = bench.store();
+    let mut watches = Vec::new();
+    for at in 0..20 {
+        let id = format!("watch-{at}");
+        store.create(&header(&id), &[line(0)]).await?;
+        watches.push(store.watch(&id).await?);
+    }
+    let mut admin = MySqlConnection::connect(&bench.admin).await?;
+    tokio::time::sleep(SETTLE).await;
+    let before = questions(&mut admin).await?;
+    tokio::time::sleep(WATCHED).await;
+    // One of them is the question itself.
+    let asked = questions(&mut admin).await? - before - 1;
+    let per_minute = asked as f64 * 60.0 / WATCHED.as_secs_f64();
+    plain(&format!("questions a minute, {} idle sessions", watches.len()), &format!("{per_minute:.0}"));
+    Ok(())
+}
+
+async fn questions(admin: &mut MySqlConnection) -> Result<u64> {
+    let row = admin.fetch_one("SHOW GLOBAL STATUS LIKE 'Questions'").await?;
+    Ok(row.try_get::<String, _>(1)?.parse()?)
+}

@@ -1,0 +1,63 @@
+//! Takes the lines of a context in, one by one and in their order, so that nobody has to hold all of them at once.
+
+use super::{Piece, Told, told};
+use crate::entry::read_entry;
+use crate::heads::Seq;
+use crate::projection::context;
+use crate::walk::{ContextPlan, Item};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Telling<M> {
+    plan: ContextPlan,
+    /// How many items of the plan are behind.
+    past: usize,
+    /// A line whose edit is still to come.
+    held: Option<(Item, Vec<u8>)>,
+    said: Vec<Piece<M>>,
+}
+
+impl<M: Told> Telling<M> {
+    pub fn new(plan: ContextPlan) -> Telling<M> {
+        let said = Vec::with_capacity(plan.items.len());
+        Telling { plan, past: 0, held: None, said }
+    }
+
+    /// The lines it takes, in the order in which it takes them.
+    pub fn wanted(&self) -> Vec<Seq> {
+        self.plan.items.iter().flat_map(|item| std::iter::once(item.seq).chain(item.edit)).collect()
+    }
+
+    /// The next line. One that cannot be had is left out.
+    pub fn take(&mut self, seq: Seq, line: &[u8]) {
+        if let Some((item, held)) = self.held.take() {
+            let edit = (item.edit == Some(seq)).then_some(line);
+            self.tell(item, &held, edit);
+            if edit.is_some() {
+                return;
+            }
+        }
+        let Some(at) = self.plan.items[self.past..].iter().position(|item| item.seq == seq) else { return };
+        let item = self.plan.items[self.past + at];
+        self.past += at + 1;
+        match item.edit {
+            Some(_) => self.held = Some((item, line.to_vec())),
+            None => self.tell(item, line, None),
+        }
+    }
+
+    fn tell(&mut self, item: Item, line: &[u8], edit: Option<&[u8]>) {
+        let Ok(entry) = read_entry(line) else { return };
+        let edit = edit.and_then(|edit| read_entry(edit).ok());
+        context::messages(&entry, edit.as_ref(), &mut |message| {
+            self.said.extend(told(message).and_then(M::read).map(|message| (Some(item.seq), message)));
+        });
+    }
+
+    pub(super) fn finish(mut self) -> (ContextPlan, Vec<Piece<M>>) {
+        if let Some((item, held)) = self.held.take() {
+            self.tell(item, &held, None);
+        }
+        (self.plan, self.said)
+    }
+}

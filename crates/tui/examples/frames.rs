@@ -1,0 +1,87 @@
+//! How long keys take in a tree of 100,000 entries, and what a frame of a long streamed reply costs:
+//! `cargo run --release -p osier-tui --example frames [ENTRIES]`.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use osier_agent::Event;
+use osier_session::{CursorId, Event as SessionEvent};
+use osier_store::{MemoryStore, Store};
+use osier_testkit::Script;
+use osier_tree::Header;
+use osier_tui::key::{Input, Key};
+use osier_tui::msg::{Forest, Msg};
+use osier_tui::state::{Setting, State};
+use osier_tui::update::update;
+use osier_tui::view::view;
+
+type Failure = Box<dyn std::error::Error>;
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let entries = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100_000);
+    let mut state = State::new(Setting::default(), 120, 40);
+    let forest = forest(entries).await?;
+    measure(&mut state, "open the tree", Msg::Tree(Box::new(forest)));
+    for key in
+        ["up", "pageUp", "home", "end", "ctrl+left", "ctrl+u", "ctrl+u", "4", "2", "backspace", "escape"]
+    {
+        let pressed = Key::parse(key).ok_or("no such key")?;
+        measure(&mut state, key, Msg::Input(Input::Key(pressed)));
+    }
+    update(&mut state, Msg::Input(Input::Key(Key::parse("escape").ok_or("no such key")?)));
+    stream(&mut state);
+    Ok(())
+}
+
+fn measure(state: &mut State, what: &str, msg: Msg) {
+    let began = Instant::now();
+    update(state, msg);
+    let lines = view(state).lines.len();
+    println!("{what:<16} {:>8.2} ms  {lines} lines", began.elapsed().as_secs_f64() * 1000.0);
+}
+
+/// A megabyte in 20,000 pieces; a frame after every eight, as at 500 pieces a second.
+fn stream(state: &mut State) {
+    let id: Arc<str> = "d".into();
+    let say = |state: &mut State, delta: String| {
+        let event = SessionEvent::Draft { id: id.clone(), index: 0, delta: delta.into() };
+        update(state, Msg::Event(Event::Session(event)));
+    };
+    let begun = SessionEvent::DraftBegun { id: "d".into(), cursor: CursorId::MAIN };
+    update(state, Msg::Event(Event::Session(begun)));
+    say(state, r#"{"type":"text_start"}"#.to_owned());
+    let (began, mut worst, mut frames) = (Instant::now(), 0.0_f64, 0);
+    for number in 0..20_000 {
+        let end = if number % 40 == 39 { "\\n\\n" } else { " " };
+        say(
+            state,
+            format!(
+                r#"{{"type":"text_delta","delta":"some **more** words of number {number} and of others{end}"}}"#
+            ),
+        );
+        if number % 8 == 7 {
+            let began = Instant::now();
+            std::hint::black_box(view(state));
+            worst = worst.max(began.elapsed().as_secs_f64() * 1000.0);
+            frames += 1;
+        }
+    }
+    let all = began.elapsed().as_secs_f64() * 1000.0;
+    println!("stream of 1 MB   {all:>8.2} ms  {frames} frames, the worst {worst:.2} ms");
+}
+
+async fn forest(entries: usize) -> Result<Forest, Failure> {
+    let mut script = String::from("say a");
+    for number in 0..entries / 2 {
+        script += &format!("; reply words of reply {number}; say words of question {number}");
+        if number % 100 == 99 {
+            script += &format!("; move words of reply {number}");
+        }
+    }
+    let script = Script::run(&script);
+    let store = MemoryStore::default();
+    let made = store.create(&Header::new("s", 0, "/x"), &script.lines).await?;
+    let texts = store.previews("s", made.version).await?;
+    Ok(Forest { leaf: script.tree.leaf(), tree: Arc::new(script.tree), texts: Arc::new(texts) })
+}

@@ -1,0 +1,198 @@
+//! What reads or writes the session and needs nothing of the screen. Each runs beside the loop and answers with a message.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use osier_agent::{Error, Worker};
+use osier_model::Image;
+use osier_session::{Session, Sessions, Stores};
+use osier_store::Filter;
+use osier_tree::projection::compare::compare;
+use osier_tree::projection::transcript::{markdown, transcript, transcript_entries};
+use osier_tree::{PlanError, Seq};
+use serde_json::{Value, json};
+
+use super::doing::done;
+use super::reading;
+use crate::clock::Clock;
+use crate::host::Host;
+use crate::msg::{Action, Msg};
+use crate::pages;
+use crate::text::Line;
+use crate::theme::Role;
+
+/// Bytes of images that a session keeps for its editor. Those that were pasted last count.
+const IMAGES: usize = 8 << 20;
+
+/// What an errand has to know of the screen and the program.
+#[derive(Debug)]
+pub(super) struct Around {
+    pub(super) columns: usize,
+    pub(super) clock: Clock,
+    pub(super) folder: String,
+    pub(super) host: Arc<dyn Host>,
+}
+
+pub(super) async fn run(worker: &Worker, action: Action, around: &Around) -> Result<Msg, Error> {
+    let session = worker.session();
+    match action {
+        Action::ReadTree => Ok(Msg::Tree(Box::new(reading::forest(worker).await?))),
+        Action::ReadEntry(id) => reading::page(worker, &id, around.columns).await,
+        Action::CopyEntry(id) => Ok(Msg::Copied(reading::text(worker, &id).await?)),
+        Action::Compare(left, right) => compared(worker, &left, &right, around.columns).await,
+        Action::TellUsage => {
+            let card = session.store().card(session.key()).await?;
+            let mut lines = pages::session(&card, around.clock, around.columns);
+            lines.extend(pages::usage(&reading::usage(worker).await?, around.columns));
+            Ok(Msg::Told(lines))
+        }
+        Action::Export(path) => export(worker, path, &around.folder).await,
+        Action::ListSessions | Action::RenameSession { .. } | Action::DeleteSession(_) => {
+            change_sessions(session, action, &around.host.stores(session)).await
+        }
+        action => write(worker, action).await,
+    }
+}
+
+/// Other sessions, in whatever store they are; the list of all as it is afterwards.
+async fn change_sessions(session: &Session, action: Action, stores: &Stores) -> Result<Msg, Error> {
+    match action {
+        Action::RenameSession { id, name } => {
+            owner(&id, session, stores).await?.append_session_info(&id, &name).await?;
+        }
+        Action::DeleteSession(id) => drop(owner(&id, session, stores).await?.delete(&id).await?),
+        _ => {}
+    }
+    Ok(Msg::Sessions(stores.list(&Filter::default()).await?.page.cards))
+}
+
+/// Who has a session; the store of this one if nobody else does.
+async fn owner(id: &str, session: &Session, stores: &Stores) -> Result<Sessions, Error> {
+    let found = stores.find(id).await?.owned.into_iter().find(|owned| owned.id == id);
+    let store = found.map_or_else(|| session.store().clone(), |owned| owned.store);
+    Ok(Sessions::new(store, session.env().clone()))
+}
+
+/// Marks of this session. Whoever shows its tree gets it as it is afterwards.
+async fn write(worker: &Worker, action: Action) -> Result<Msg, Error> {
+    let session = worker.session();
+    match action {
+        Action::RefreshTree => {}
+        Action::Label { entry: Some(entry), label } => drop(session.label(&entry, label.as_deref()).await?),
+        Action::Label { entry: None, label } => {
+            session.label(&here(worker), label.as_deref()).await?;
+            let told =
+                label.map_or_else(|| "label taken away".to_owned(), |label| format!("labeled {label}"));
+            return Ok(done(told));
+        }
+        Action::Rename(name) => {
+            session.rename(&name).await?;
+            return Ok(done(format!("named {name}")));
+        }
+        Action::DeleteBranch(entry) => drop(session.delete_branch(&entry).await?),
+        Action::RestoreBranch(entry) => drop(session.restore_branch(&entry).await?),
+        Action::KeepPastes(pastes) => {
+            let all = reading::pastes(worker).into_iter().chain(pastes);
+            return keep(session, "pastedTextMap", all.map(|(marker, text)| (marker, json!(text)))).await;
+        }
+        Action::KeepImages(images) => {
+            let all = latest(reading::pictures(worker).into_iter().chain(images).collect());
+            let address = |image: Image| json!(format!("data:{};base64,{}", image.mime_type, image.data));
+            let all = all.into_iter().map(|(marker, image)| (marker, address(image)));
+            return keep(session, "pastedImageMap", all).await;
+        }
+        _ => return Ok(Msg::Tick),
+    }
+    Ok(Msg::Grown(Box::new(reading::forest(worker).await?)))
+}
+
+/// As many of the last images as may be kept.
+fn latest(mut images: Vec<(String, Image)>) -> Vec<(String, Image)> {
+    let number = |marker: &str| {
+        let digits: String =
+            marker.chars().skip_while(|ch| *ch != '#').skip(1).take_while(char::is_ascii_digit).collect();
+        digits.parse::<u64>().unwrap_or(0)
+    };
+    images.sort_by_key(|(marker, _)| std::cmp::Reverse(number(marker)));
+    let mut left = IMAGES;
+    images.retain(|(_, image)| {
+        let fits = image.data.len() <= left;
+        left = if fits { left - image.data.len() } else { 0 };
+        fits
+    });
+    images
+}
+
+/// The id of the entry where one is.
+fn here(worker: &Worker) -> String {
+    let tree = worker.session().tree();
+    tree.heads().anchor(worker.cursor().place()).map(|seq| tree.id(seq).to_string()).unwrap_or_default()
+}
+
+/// Keeps what was pasted in the session's settings.
+async fn keep(
+    session: &Session,
+    key: &str,
+    all: impl Iterator<Item = (String, Value)>,
+) -> Result<Msg, Error> {
+    let all = Value::Object(all.collect());
+    session.config([(key.to_owned(), all)].into_iter().collect(), Vec::new()).await?;
+    Ok(Msg::Tick)
+}
+
+async fn compared(worker: &Worker, left: &str, right: &str, columns: usize) -> Result<Msg, Error> {
+    let tree = worker.session().tree();
+    let place = |id: &str| -> Result<Option<Seq>, PlanError> { Ok(Some(tree.require(id)?)) };
+    let (left, right) = (place(left)?, place(right)?);
+    let wanted: Vec<Seq> = tree.path(left).into_iter().chain(tree.path(right)).collect();
+    let lines = reading::lines(worker, &wanted).await?;
+    let lines = pages::comparison(&compare(&tree, left, right, &lines), columns);
+    Ok(Msg::Page("Two branches".to_owned(), lines))
+}
+
+async fn export(worker: &Worker, path: Option<String>, folder: &str) -> Result<Msg, Error> {
+    let session = worker.session();
+    let (tree, at) = (session.tree(), worker.cursor().place());
+    let short = osier_tree::projection::card::short_id(session.id());
+    let path = FilePath::new(folder).join(path.unwrap_or_else(|| format!("osier-{short}.md")));
+    let text = if path.extension().is_some_and(|end| end == "jsonl") {
+        let path = tree.path(at);
+        let lines = reading::lines(worker, &path).await?;
+        path.iter()
+            .filter_map(|seq| lines.get(seq))
+            .map(|line| String::from_utf8_lossy(line) + "\n")
+            .collect()
+    } else {
+        let lines = reading::lines(worker, &transcript_entries(&tree, at)).await?;
+        markdown(&transcript(&tree, at, &lines), tree.marks().name().unwrap_or_default())
+    };
+    Ok(match write_own(&path, &text) {
+        Ok(()) => Msg::Told(vec![Line::of(Role::Dim, &format!("written to {}", path.display()))]),
+        Err(error) => Msg::Failed(format!("{} could not be written: {error}", path.display())),
+    })
+}
+
+/// A new file that only its owner reads. What is there already is not overwritten.
+fn write_own(path: &FilePath, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_images_the_last_are_kept() {
+        let image = |size: usize| Image { data: "A".repeat(size), mime_type: "image/png".to_owned() };
+        let images = vec![
+            ("[image #10 c.png]".to_owned(), image(5 << 20)),
+            ("[image #9 b.png]".to_owned(), image(2 << 20)),
+            ("[image #2 a.png]".to_owned(), image(5 << 20)),
+        ];
+        let kept: Vec<String> = latest(images).into_iter().map(|(marker, _)| marker).collect();
+        assert_eq!(kept, ["[image #10 c.png]", "[image #9 b.png]"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! The time of day as the user reads it. Whoever runs the loop reads the clock; nothing here does.
+
+use osier_tree::time::{Millis, format};
+
+/// Now, and how far the user's time is from UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Clock {
+    pub now: Millis,
+    /// Seconds east of UTC.
+    pub offset: i32,
+}
+
+const MINUTE: Millis = 60_000;
+const HOUR: Millis = 60 * MINUTE;
+const DAY: Millis = 24 * HOUR;
+
+impl Clock {
+    /// `2026-01-31 09:26`.
+    pub(crate) fn full(self, at: Millis) -> String {
+        self.local(at).get(..16).unwrap_or_default().replacen('T', " ", 1)
+    }
+
+    /// The hour today, with the day this year, else with the year: `09:26`, `1/31 09:26`, `26/1/31 09:26`.
+    pub(crate) fn short(self, at: Millis) -> String {
+        let (then, today) = (self.local(at), self.local(self.now));
+        let piece = |from: usize, to: usize| then.get(from..to).unwrap_or_default();
+        let number = |from: usize, to: usize| piece(from, to).trim_start_matches('0').to_owned();
+        let hour = piece(11, 16);
+        if then.get(..10) == today.get(..10) {
+            return hour.to_owned();
+        }
+        let day = format!("{}/{} {hour}", number(5, 7), number(8, 10));
+        if then.get(..4) == today.get(..4) { day } else { format!("{}/{day}", piece(2, 4)) }
+    }
+
+    /// How long ago: `now`, `5m`, `3h`, `2d`, `4w`, `7mo`, `1y`.
+    pub(crate) fn age(self, at: Millis) -> String {
+        match self.now - at {
+            ..MINUTE => "now".to_owned(),
+            past @ ..HOUR => format!("{}m", past / MINUTE),
+            past @ ..DAY => format!("{}h", past / HOUR),
+            past if past < 7 * DAY => format!("{}d", past / DAY),
+            past if past < 30 * DAY => format!("{}w", past / (7 * DAY)),
+            past if past < 365 * DAY => format!("{}mo", past / (30 * DAY)),
+            past => format!("{}y", past / (365 * DAY)),
+        }
+    }
+
+    fn local(self, at: Millis) -> String {
+        format(at + Millis::from(self.offset) * 1000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use osier_tree::time::parse;
+
+    #[test]
+    fn times_are_as_short_as_they_can_be() {
+        let clock = Clock { now: parse("2026-03-04T23:30:00Z").unwrap(), offset: 3600 };
+        let short = |text: &str| clock.short(parse(text).unwrap());
+        assert_eq!(short("2026-03-04T23:05:00Z"), "00:05", "it is the fifth where the user is");
+        assert_eq!(short("2026-03-04T22:05:00Z"), "3/4 23:05");
+        assert_eq!(short("2025-12-31T22:05:00Z"), "25/12/31 23:05");
+        assert_eq!(clock.full(parse("2026-03-04T23:05:00Z").unwrap()), "2026-03-05 00:05");
+    }
+
+    #[test]
+    fn ages_are_told_in_one_unit() {
+        let clock = Clock { now: 1000 * DAY, offset: 0 };
+        let ages = [0, 59_000, 5 * MINUTE, 3 * HOUR, 2 * DAY, 29 * DAY, 200 * DAY, 800 * DAY, -DAY];
+        let told: Vec<String> = ages.iter().map(|age| clock.age(clock.now - age)).collect();
+        assert_eq!(told, ["now", "now", "5m", "3h", "2d", "4w", "6mo", "2y", "now"]);
+    }
+}

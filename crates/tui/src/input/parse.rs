@@ -1,0 +1,195 @@
+//! Bytes of a terminal as keys, pastes and answers. What is not whole yet waits for more; what means nothing is left out.
+
+mod sequence;
+
+use std::time::Duration;
+
+use crate::key::{Code, Input, Key};
+
+/// How long the beginning of something may wait for the rest. An answer of the terminal is surely not over; of an escape
+/// nobody knows whether it is the key.
+const ESCAPE: Duration = Duration::from_millis(30);
+const ANSWER: Duration = Duration::from_secs(1);
+/// An answer is not longer than this.
+const LONGEST: usize = 256;
+
+const PASTE: &[u8] = b"\x1b[200~";
+const PASTED: &[u8] = b"\x1b[201~";
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Parser {
+    bytes: Vec<u8>,
+    /// Within a paste; what it holds is in `bytes`.
+    pasting: bool,
+}
+
+/// What the bytes begin with, and how many of them it takes.
+enum Found {
+    Input(Input, usize),
+    /// Something that means nothing here.
+    Nothing(usize),
+    /// More is needed.
+    Part,
+}
+
+impl Parser {
+    /// Takes bytes in; gives what is whole.
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Input> {
+        self.bytes.extend_from_slice(bytes);
+        self.whole(false)
+    }
+
+    /// How long to wait for the rest of what has begun. A paste is waited for as long as it takes.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        match self.bytes.as_slice() {
+            _ if self.pasting => None,
+            [] => None,
+            bytes if bytes.starts_with(b"\x1b]11;") => Some(ANSWER),
+            _ => Some(ESCAPE),
+        }
+    }
+
+    /// Nothing more comes: what has begun is what was typed.
+    pub(super) fn give_up(&mut self) -> Vec<Input> {
+        self.whole(true)
+    }
+
+    fn whole(&mut self, at_last: bool) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        let mut from = 0;
+        while from < self.bytes.len() {
+            let bytes = &self.bytes[from..];
+            let found = match self.pasting {
+                true => pasted(bytes),
+                false => first(bytes, at_last),
+            };
+            match found {
+                Found::Input(input, count) => {
+                    self.pasting &= !matches!(input, Input::Paste(_));
+                    inputs.push(input);
+                    from += count;
+                }
+                Found::Nothing(count) => {
+                    self.pasting |= bytes.starts_with(PASTE);
+                    from += count;
+                }
+                Found::Part => break,
+            }
+        }
+        self.bytes.drain(..from);
+        inputs
+    }
+}
+
+/// All up to the end of a paste.
+fn pasted(bytes: &[u8]) -> Found {
+    let end = bytes.windows(PASTED.len()).position(|window| window == PASTED);
+    end.map_or(Found::Part, |end| {
+        let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        Found::Input(Input::Paste(text), end + PASTED.len())
+    })
+}
+
+fn first(bytes: &[u8], at_last: bool) -> Found {
+    let found = match bytes {
+        [0x1b] => Found::Part,
+        [0x1b, 0x1b, rest @ ..] => twice(rest),
+        [0x1b, b'[', rest @ ..] => sequence::control(rest),
+        [0x1b, b'O', rest @ ..] => sequence::application(rest),
+        [0x1b, b']', ..] => answer(bytes),
+        [0x1b, rest @ ..] => with_alt(plain(rest), 1),
+        _ => plain(bytes),
+    };
+    match found {
+        // Nothing more comes, so an escape is the key, or was held with the next.
+        Found::Part if at_last => match bytes {
+            [0x1b] | [0x1b, 0x1b] => Found::Input(Input::Key(Code::Escape.into()), 1),
+            [0x1b, next, ..] if next.is_ascii() => with_alt(plain(&[*next]), 1),
+            _ => Found::Nothing(1),
+        },
+        found => found,
+    }
+}
+
+/// Two escapes are two keys, unless a sequence follows: then alt was held.
+fn twice(rest: &[u8]) -> Found {
+    match rest {
+        [] => Found::Part,
+        [b'[', rest @ ..] => with_alt(sequence::control(rest), 1),
+        [b'O', rest @ ..] => with_alt(sequence::application(rest), 1),
+        _ => Found::Input(Input::Key(Code::Escape.into()), 1),
+    }
+}
+
+fn with_alt(found: Found, more: usize) -> Found {
+    match found {
+        Found::Input(Input::Key(key), count) => {
+            Found::Input(Input::Key(Key { alt: true, ..key }), count + more)
+        }
+        Found::Input(input, count) => Found::Input(input, count + more),
+        Found::Nothing(count) => Found::Nothing(count + more),
+        Found::Part => Found::Part,
+    }
+}
+
+/// A character, or one of the keys that are single bytes.
+fn plain(bytes: &[u8]) -> Found {
+    let key = |code: Code| Found::Input(Input::Key(code.into()), 1);
+    match bytes[0] {
+        b'\r' => key(Code::Enter),
+        b'\t' => key(Code::Tab),
+        0x7f => key(Code::Backspace),
+        0 => Found::Input(Input::Key(Key::ctrl(' ')), 1),
+        // Control takes three bits away: what is left is the letter, or one of `\]^_`.
+        byte @ 1..=26 => Found::Input(Input::Key(Key::ctrl(char::from(byte + b'a' - 1))), 1),
+        byte @ 28..=31 => Found::Input(Input::Key(Key::ctrl(char::from(byte + b'@'))), 1),
+        _ => character(bytes),
+    }
+}
+
+fn character(bytes: &[u8]) -> Found {
+    let length = match bytes[0] {
+        ..0x80 => 1,
+        0xc0..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        0xf0..0xf8 => 4,
+        _ => return Found::Nothing(1),
+    };
+    if bytes.len() < length {
+        return Found::Part;
+    }
+    let ch = std::str::from_utf8(&bytes[..length]).ok().and_then(|text| text.chars().next());
+    ch.map_or(Found::Nothing(1), |ch| Found::Input(Input::Key(Code::Char(ch).into()), length))
+}
+
+/// An answer of the terminal: `]11;rgb:ffff/ffff/ffff`. The others were not asked for.
+fn answer(bytes: &[u8]) -> Found {
+    if bytes.get(2).is_some_and(|byte| !byte.is_ascii_digit()) {
+        return with_alt(plain(b"]"), 1);
+    }
+    let bell = bytes.iter().position(|byte| *byte == 7).map(|at| (at, 1));
+    let end = bytes.windows(2).position(|pair| pair == b"\x1b\\").map(|at| (at, 2));
+    let Some((at, length)) = bell.into_iter().chain(end).min() else {
+        return if bytes.len() < LONGEST { Found::Part } else { with_alt(plain(b"]"), 1) };
+    };
+    match is_light(&bytes[2..at]) {
+        Some(light) => Found::Input(Input::Ground { light }, at + length),
+        None => Found::Nothing(at + length),
+    }
+}
+
+fn is_light(answer: &[u8]) -> Option<bool> {
+    let text = std::str::from_utf8(answer).ok()?;
+    let parts = text.strip_prefix("11;rgb:").or_else(|| text.strip_prefix("11;rgba:"))?;
+    let brightness = |part: &str| {
+        let most = 16f64.powi(part.len() as i32) - 1.0;
+        u32::from_str_radix(part, 16).ok().map(|value| f64::from(value) / most)
+    };
+    let mut parts = parts.split('/').map_while(brightness);
+    let (red, green, blue) = (parts.next()?, parts.next()?, parts.next()?);
+    Some(0.299 * red + 0.587 * green + 0.114 * blue > 0.5)
+}
+
+#[cfg(test)]
+mod tests;

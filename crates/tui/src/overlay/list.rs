@@ -1,0 +1,152 @@
+//! Rows to choose one from, fewer with every letter that is typed. What choosing means is for whoever owns the list.
+
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+use super::Room;
+use crate::key::{Code, Key};
+use crate::screen::Frame;
+use crate::text::{Line, Style, width};
+use crate::theme::Role;
+
+/// Rows that are shown at once.
+const MOST: usize = 12;
+
+/// One of them: a name, a word about it, and whether it holds now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    pub(crate) told: String,
+    /// What it means; told of the row the cursor is on.
+    pub(crate) note: String,
+    pub(crate) now: bool,
+}
+
+/// What a key came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    Nothing,
+    Chosen(usize),
+    Closed,
+}
+
+/// See the module.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct List {
+    title: String,
+    rows: Vec<Row>,
+    query: String,
+    /// Rows that fit what was typed.
+    shown: Vec<usize>,
+    at: usize,
+}
+
+impl List {
+    /// The cursor is on the row that holds now.
+    pub(crate) fn new(title: &str, rows: Vec<Row>) -> List {
+        let at = rows.iter().position(|row| row.now).unwrap_or(0);
+        let shown = (0..rows.len()).collect();
+        List { title: title.to_owned(), rows, query: String::new(), shown, at }
+    }
+
+    /// Other rows; the cursor stays with the name it is on.
+    pub(crate) fn renew(&mut self, rows: Vec<Row>) {
+        let name = self.shown.get(self.at).map(|at| self.rows[*at].name.clone());
+        self.rows = rows;
+        self.sift();
+        let found = self.shown.iter().position(|at| Some(&self.rows[*at].name) == name.as_ref());
+        self.at = found.unwrap_or(0);
+    }
+
+    fn sift(&mut self) {
+        let pattern = Pattern::parse(&self.query, CaseMatching::Ignore, Normalization::Smart);
+        let (mut matcher, mut letters) = (Matcher::new(Config::DEFAULT), Vec::new());
+        let mut score = |row: &Row| pattern.score(Utf32Str::new(&row.name, &mut letters), &mut matcher);
+        let mut found: Vec<(u32, usize)> =
+            self.rows.iter().enumerate().filter_map(|(at, row)| Some((score(row)?, at))).collect();
+        found.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
+        self.shown = found.into_iter().map(|(_, at)| at).collect();
+        self.at = 0;
+    }
+
+    fn search(&mut self, query: String) {
+        self.query = query;
+        self.sift();
+    }
+
+    pub(crate) fn key(&mut self, key: Key, room: Room) -> Taken {
+        let (last, page) = (self.shown.len().saturating_sub(1), height(room));
+        match (key.code, key.ctrl) {
+            (Code::Escape, _) if !self.query.is_empty() => self.search(String::new()),
+            (Code::Escape, _) | (Code::Char('c'), true) => return Taken::Closed,
+            (Code::Up, _) => self.at = self.at.checked_sub(1).unwrap_or(last),
+            (Code::Down | Code::Tab, _) => self.at = if self.at >= last { 0 } else { self.at + 1 },
+            (Code::PageUp, _) => self.at = self.at.saturating_sub(page),
+            (Code::PageDown, _) => self.at = (self.at + page).min(last),
+            (Code::Home, _) => self.at = 0,
+            (Code::End, _) => self.at = last,
+            (Code::Enter, _) => {
+                return self.shown.get(self.at).map_or(Taken::Nothing, |at| Taken::Chosen(*at));
+            }
+            (Code::Backspace, _) => {
+                let mut query = self.query.clone();
+                query.pop();
+                self.search(query);
+            }
+            _ => {
+                if let Some(typed) = key.typed() {
+                    self.search(format!("{}{typed}", self.query));
+                }
+            }
+        }
+        Taken::Nothing
+    }
+
+    pub(crate) fn paste(&mut self, text: &str) {
+        self.search(format!("{}{}", self.query, text.replace('\n', " ")));
+    }
+
+    pub(crate) fn view(&self, room: Room) -> Frame {
+        let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), &self.title), self.typed()];
+        let height = height(room);
+        let from = (self.at + 1).saturating_sub(height);
+        let wide = self.rows.iter().map(|row| width(&row.name)).max().unwrap_or(0).min(room.columns / 2);
+        for (at, row) in self.shown.iter().enumerate().skip(from).take(height) {
+            lines.push(self.row(&self.rows[*row], at == self.at, wide, room.columns));
+        }
+        if self.shown.is_empty() {
+            lines.push(Line::of(Role::Dim, "  nothing fits; escape clears what was typed"));
+        }
+        if let Some(row) =
+            self.shown.get(self.at).map(|at| &self.rows[*at]).filter(|row| !row.note.is_empty())
+        {
+            lines.push(Line::of(Role::Dim, "  ").with(Role::Text, &row.note));
+        }
+        let at = if self.shown.is_empty() { 0 } else { self.at + 1 };
+        lines.push(Line::of(Role::Dim, &format!("({at}/{}) ↑↓ · enter takes it · escape", self.shown.len())));
+        let cursor = Some((1, (2 + width(&self.query)).min(room.columns.saturating_sub(1))));
+        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor }
+    }
+
+    fn typed(&self) -> Line {
+        let prompt = Line::of(Role::Accent, "/ ");
+        match self.query.as_str() {
+            "" => prompt.with(Role::Dim, "type to search"),
+            query => prompt.with(Role::Text, query),
+        }
+    }
+
+    fn row(&self, row: &Row, selected: bool, wide: usize, columns: usize) -> Line {
+        let name = Line::of(Style { bold: selected, ..Role::Text.into() }, &row.name).cut(wide);
+        let pad = " ".repeat(wide.saturating_sub(name.width()));
+        let mut line = name.behind(Role::Accent, if selected { "› " } else { "  " });
+        line.push(Role::Dim, &format!("{pad}  {}", row.told));
+        line.push(Role::Active, if row.now { "  ← now" } else { "" });
+        let line = line.cut(columns);
+        if selected { line.on(Role::SelectedBg) } else { line }
+    }
+}
+
+fn height(room: Room) -> usize {
+    room.rows.saturating_sub(5).clamp(1, MOST)
+}

@@ -1,0 +1,79 @@
+//! Keys in, screens out.
+
+use expect_test::expect;
+
+use crate::host::SettingRow;
+use crate::msg::Msg;
+use crate::testing::Desk;
+
+fn row(key: &str, value: &str, choices: &[&str]) -> SettingRow {
+    SettingRow {
+        key: key.to_owned(),
+        value: value.to_owned(),
+        from: "default".to_owned(),
+        help: "what it is".to_owned(),
+        choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
+    }
+}
+
+fn settings(theme: &str) -> Vec<SettingRow> {
+    vec![
+        row("theme", theme, &["auto", "dark", "light"]),
+        row("editor", "", &[]),
+        row("tree_filter", "default", &[]),
+    ]
+}
+
+fn open(columns: u16, rows: u16) -> Desk {
+    let mut desk = Desk::new(columns, rows);
+    desk.say("/settings");
+    assert_eq!(desk.asked(), "ReadSettings\n");
+    desk.hear(Msg::Settings(settings("auto")));
+    desk
+}
+
+#[test]
+fn settings_are_shown_with_where_they_come_from() {
+    open(60, 14).check(expect![[r#"
+
+        Settings
+        / type to search
+        › theme        auto   default
+          editor       (not set)   default
+          tree_filter  default   default
+          what it is
+        (1/3) ↑↓ · enter takes it · escape
+        code │ a/model │ #0 │ 5e551011
+    "#]]);
+}
+
+#[test]
+fn one_of_several_values_is_chosen_and_the_list_shows_what_holds_now() {
+    let mut desk = open(60, 14);
+    desk.press("'the' enter");
+    desk.check(expect![[r#"
+
+        theme: what it is
+        / type to search
+        › auto     ← now
+          dark
+          light
+        (1/3) ↑↓ · enter takes it · escape
+        code │ a/model │ #0 │ 5e551011
+    "#]]);
+    desk.press("'li' enter");
+    assert_eq!(desk.asked(), "Set { key: \"theme\", value: \"light\" }\n");
+    desk.hear(Msg::Settings(settings("light")));
+    assert!(desk.text().contains("› theme        light"), "{}", desk.text());
+    desk.press("escape escape");
+    assert!(desk.state.overlays.is_empty());
+}
+
+#[test]
+fn a_value_of_any_kind_is_typed() {
+    let mut desk = open(40, 12);
+    desk.press("down enter 'vi' space '-n' enter");
+    assert_eq!(desk.asked(), "Set { key: \"editor\", value: \"vi -n\" }\n");
+    desk.press("enter escape");
+    assert_eq!(desk.asked(), "", "escape changes nothing");
+}

@@ -1,0 +1,149 @@
+//! What is asked before something happens to an entry of the tree, and what is asked for then.
+
+use osier_agent::{Command, Navigation};
+use osier_tree::{Choice, Seq};
+
+use super::Tree;
+use crate::editor::Editor;
+use crate::key::{Code, Key};
+use crate::msg::{Action, Purpose};
+use crate::overlay::{Ask, Choose, Outcome, Progress, Room};
+use crate::text::width;
+
+/// The label of an entry while it is written.
+#[derive(Debug)]
+pub(super) struct Naming {
+    entry: String,
+    editor: Editor,
+}
+
+impl Naming {
+    pub(super) fn text(&self) -> &str {
+        self.editor.text()
+    }
+
+    /// The columns before the cursor.
+    pub(super) fn before(&self) -> usize {
+        width(&self.editor.text()[..self.editor.cursor()])
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        self.editor.paste(&text.replace(['\n', '\r'], " "));
+    }
+}
+
+impl Tree {
+    pub(super) fn choose(&self) -> Outcome {
+        let Some((_, id)) = self.selected() else { return Outcome::Stay };
+        let landing = self.forest.tree.land(self.forest.leaf, &Choice::entry(&id));
+        let moves = landing.is_ok_and(|landing| landing.moves);
+        if !moves || !self.ask_summary {
+            return Outcome::Do(vec![go(&id, false, None)]);
+        }
+        let (bare, summed, own) = (id.clone(), id.clone(), id);
+        Outcome::Open(Box::new(
+            Choose::new("What of the branch you leave?")
+                .with("no summary", move || Outcome::Do(vec![go(&bare, false, None)]))
+                .with("summarize", move || {
+                    Outcome::OpenAnd(Box::new(Progress::moving()), vec![go(&summed, true, None)])
+                })
+                .with("summarize with own instructions", move || {
+                    let id = own.clone();
+                    Outcome::Open(Box::new(Ask::new("What should the summary keep?", "", move |said| {
+                        let said = Some(said).filter(|said| !said.is_empty());
+                        Outcome::OpenAnd(Box::new(Progress::moving()), vec![go(&id, true, said)])
+                    })))
+                }),
+        ))
+    }
+
+    pub(super) fn begin_naming(&self) -> Option<Naming> {
+        let (seq, entry) = self.selected()?;
+        let mut editor = Editor::default();
+        editor.set(self.forest.tree.label(seq).map_or("", |label| &label.text));
+        Some(Naming { entry, editor })
+    }
+
+    /// A key while a label is written.
+    pub(super) fn name(&mut self, key: Key, room: Room) -> Outcome {
+        let Some(naming) = &mut self.naming else { return Outcome::Stay };
+        match (key.code, key.ctrl) {
+            (Code::Escape, _) | (Code::Char('c'), true) => self.naming = None,
+            (Code::Enter, _) => {
+                let label = Some(naming.text().trim().to_owned()).filter(|label| !label.is_empty());
+                let entry = Some(naming.entry.clone());
+                self.naming = None;
+                return Outcome::Do(vec![Action::Label { entry, label }]);
+            }
+            (Code::Up | Code::Down, _) => {}
+            _ => drop(naming.editor.key(key, room.columns)),
+        }
+        Outcome::Stay
+    }
+
+    /// Marks an entry; the second one is compared with the first.
+    pub(super) fn mark(&mut self) -> Outcome {
+        let Some((seq, id)) = self.selected() else { return Outcome::Stay };
+        match self.marked.take() {
+            Some(first) if first != seq => {
+                let first = self.forest.tree.id(first).to_string();
+                Outcome::Do(vec![Action::Compare(first, id)])
+            }
+            Some(_) => Outcome::Stay,
+            None => {
+                self.marked = Some(seq);
+                Outcome::Stay
+            }
+        }
+    }
+
+    pub(super) fn read(&self) -> Outcome {
+        Outcome::Do(self.selected().map(|(_, id)| Action::ReadEntry(id)).into_iter().collect())
+    }
+
+    /// Brings the conclusion of the branch that ends here to where one stands.
+    pub(super) fn graft(&self) -> Outcome {
+        let Some((_, tip)) = self.selected() else { return Outcome::Stay };
+        let graft = Command::Graft { tip, summarize: true, instructions: None };
+        Outcome::OpenAnd(Box::new(Progress::grafting()), vec![Action::Send(graft, Purpose::Graft)])
+    }
+
+    pub(super) fn delete(&self) -> Outcome {
+        let Some((_, id)) = self.selected() else { return Outcome::Stay };
+        if self.outline.rows[self.at].deleted {
+            return Outcome::Do(vec![Action::RestoreBranch(id)]);
+        }
+        let title = format!(
+            "Hide this entry and what is below it ({} rows)? It can be restored.",
+            self.rows_below() + 1
+        );
+        Outcome::Open(Box::new(
+            Choose::new(&title)
+                .with("no", || Outcome::Close)
+                .with("yes", move || Outcome::End(vec![Action::DeleteBranch(id.clone())])),
+        ))
+    }
+
+    /// Rows come depth first: those below one follow it.
+    fn rows_below(&self) -> usize {
+        let below = self.outline.rows.iter().skip(self.at + 1);
+        below.take_while(|row| row.parent.is_some_and(|parent| parent as usize >= self.at)).count()
+    }
+
+    pub(super) fn selected(&self) -> Option<(Seq, String)> {
+        let row = self.outline.rows.get(self.at)?;
+        Some((row.seq, self.forest.tree.id(row.seq).to_string()))
+    }
+}
+
+/// A turn that runs is stopped first.
+fn go(target: &str, summarize: bool, instructions: Option<String>) -> Action {
+    let wish = Navigation {
+        target: Some(target.to_owned()),
+        summarize,
+        instructions,
+        stop_turn: true,
+        ..Navigation::default()
+    };
+    Action::Send(Command::Navigate(wish), Purpose::Navigate)
+}

@@ -1,0 +1,184 @@
+//! The rules of the selector that sessions of other programs are looked at with, one test each.
+
+use expect_test::{Expect, expect};
+
+use super::tests::{listed, tree};
+use crate::testing::Desk;
+
+const TREE: &str = "say a; reply b; say c; reply d; say e; move d; say f; move b; say g; reply h; say i";
+
+fn shown(script: &str, keys: &str) -> String {
+    let mut desk = tree(60, 60, script);
+    desk.press(keys);
+    listed(&desk)
+}
+
+#[track_caller]
+fn check(script: &str, keys: &str, expected: Expect) {
+    expected.assert_eq(&shown(script, keys));
+}
+
+/// The row of the cursor.
+fn cursor(desk: &Desk) -> String {
+    let rows = listed(desk);
+    let row = rows.lines().find(|line| line.starts_with('›')).unwrap_or_default();
+    row.trim_start_matches(['›', ' ', '│', '├', '└', '─', '⊟', '⊞', '•']).to_owned()
+}
+
+#[test]
+fn a_leaf_that_is_not_shown_preselects_its_nearest_shown_ancestor() {
+    for change in ["model a/b", "thinking high", "model a/b; thinking low"] {
+        let script = format!("say a; reply b; say c; move b; {change}");
+        let desk = tree(60, 40, &script);
+        assert_eq!(cursor(&desk), "assistant: \"b\"  ← active", "{change}");
+    }
+}
+
+#[test]
+fn user_only_goes_to_the_question_and_going_back_stays_there() {
+    let mut desk = tree(60, 40, "say a; reply b; say c; reply d calls read x; result y");
+    desk.press("ctrl+u");
+    assert_eq!(cursor(&desk), "user: \"c\"  ← active");
+    desk.press("ctrl+u");
+    assert_eq!(cursor(&desk), "user: \"c\"");
+    desk.press("ctrl+a");
+    assert_eq!(cursor(&desk), "user: \"c\"");
+}
+
+#[test]
+fn a_filter_that_shows_nothing_has_no_cursor_and_it_comes_back_afterwards_each_time() {
+    let mut desk = tree(60, 40, "say a; reply b; say c; reply d");
+    desk.press("up");
+    for _ in 0..3 {
+        desk.press("ctrl+l");
+        assert!(listed(&desk).contains("(0/0) [labeled-only]"), "{}", listed(&desk));
+        desk.press("enter L alt+c alt+d alt+v");
+        assert_eq!(desk.asked(), "", "there is nothing to choose");
+        desk.press("ctrl+l");
+        assert_eq!(cursor(&desk), "user: \"c\"");
+    }
+}
+
+#[test]
+fn right_by_a_branch_unfolds_and_then_goes_to_the_end_of_the_segment() {
+    for (left, right) in [("ctrl+left", "ctrl+right"), ("alt+left", "alt+right")] {
+        let mut desk = tree(60, 60, TREE);
+        desk.press(&format!("{left} {left}"));
+        assert!(listed(&desk).contains("› └⊞ • user: \"g\"  ← active"), "{}", listed(&desk));
+        desk.press(right);
+        assert_eq!(cursor(&desk), "user: \"g\"");
+        desk.press(right);
+        assert_eq!(cursor(&desk), "user: \"i\"  ← active");
+        desk.press(right);
+        assert_eq!(cursor(&desk), "user: \"i\"  ← active", "there is no further");
+    }
+}
+
+#[test]
+fn folding_the_root_hides_everything_and_folds_inside_survive_unfolding_it() {
+    let folds = "alt+left alt+left home alt+left";
+    check(
+        TREE,
+        folds,
+        expect![[r#"
+            / type to search
+            › ⊞ • user: "a"  ← active
+            (1/1)
+        "#]],
+    );
+    check(
+        TREE,
+        &format!("{folds} alt+right"),
+        expect![[r#"
+            / type to search
+            › • user: "a"
+              • assistant: "b"
+              ├⊟ user: "c"
+              │  assistant: "d"
+              │  ├─ user: "e"
+              │  └─ user: "f"
+              └⊞ • user: "g"  ← active
+            (1/7)
+        "#]],
+    );
+}
+
+#[test]
+fn a_branch_one_is_not_on_folds_too() {
+    check(
+        TREE,
+        "home down down alt+left",
+        expect![[r#"
+            / type to search
+              • user: "a"
+              • assistant: "b"
+            › ├⊞ user: "c"
+              └⊟ • user: "g"
+                 • assistant: "h"
+                 • user: "i"  ← active
+            (3/6)
+        "#]],
+    );
+}
+
+#[test]
+fn one_of_several_roots_folds_and_another_press_stays() {
+    let script = "say a; reply b; root; say c; reply d";
+    let folded = expect![[r#"
+        / type to search
+        › ⊞ user: "a"
+          • user: "c"
+             • assistant: "d"  ← active
+        (1/3)
+    "#]];
+    folded.assert_eq(&shown(script, "home alt+left"));
+    folded.assert_eq(&shown(script, "home alt+left alt+left"));
+}
+
+#[test]
+fn a_fold_hides_what_is_below_entries_that_are_not_shown() {
+    check(
+        "say a; say b; thinking low; say c; move a; say d",
+        "home down alt+left",
+        expect![[r#"
+            / type to search
+              • user: "a"
+            › ├⊞ user: "b"
+              └─ • user: "d"  ← active
+            (2/3)
+        "#]],
+    );
+}
+
+#[test]
+fn another_filter_or_search_opens_all_folds() {
+    for keys in ["ctrl+t ctrl+t", "'x' backspace", "ctrl+o ctrl+shift+o"] {
+        let unfolded = shown(TREE, &format!("home alt+left {keys}"));
+        assert!(unfolded.contains("(1/9)"), "{keys}: {unfolded}");
+    }
+}
+
+#[test]
+fn bookkeeping_is_shown_by_the_filter_for_everything_alone() {
+    let script =
+        "say a; custom state; hidden note x; model p/m; thinking high; name n; config k=1; reply b; spend 5";
+    let rows = shown(script, "");
+    assert!(rows.contains("(2/2)"), "{rows}");
+    let rows = shown(script, "ctrl+a");
+    for word in ["state", "note", "m]", "high", "n]"] {
+        assert!(rows.contains(word), "{word}: {rows}");
+    }
+}
+
+#[test]
+fn a_reply_that_only_calls_tools_has_no_row() {
+    for keys in ["", "ctrl+a"] {
+        let rows = shown("say a; reply calls read x; result y; reply b", keys);
+        assert!(!rows.contains("(no content)") && rows.contains("/3)"), "{rows}");
+    }
+    let desk = tree(60, 40, "say a; reply calls read x");
+    assert!(
+        cursor(&desk).ends_with("← active") && listed(&desk).contains("(2/2)"),
+        "unless one stands there"
+    );
+}

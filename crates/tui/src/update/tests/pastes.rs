@@ -1,0 +1,91 @@
+//! What is pasted: long texts, and images.
+
+use super::*;
+
+#[test]
+fn a_long_paste_is_kept_with_the_session_and_sent_whole() {
+    let mut desk = Desk::new(60, 14);
+    desk.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
+    assert_eq!(desk.state.editor.text(), "[paste #1 +20 lines]");
+    desk.press("enter");
+    let asked = desk.asked();
+    assert!(asked.starts_with("KeepPastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{asked}");
+    assert!(asked.contains("Send(Prompt { text: \"line\\nline"), "{asked}");
+}
+
+fn picture() -> osier_model::Image {
+    osier_model::Image { data: "AAAA".to_owned(), mime_type: "image/png".to_owned() }
+}
+
+#[test]
+fn the_pasted_path_of_an_image_becomes_a_marker_that_goes_along_and_is_kept() {
+    let mut desk = Desk::new(60, 14);
+    desk.press("'see' space");
+    desk.hear(Msg::Input(Input::Paste("'/tmp/my shot.png'".to_owned())));
+    assert_eq!(desk.asked(), "ReadImage(\"/tmp/my shot.png\")\n");
+    desk.press("space '!'");
+    desk.hear(Msg::Image("/tmp/my shot.png".to_owned(), picture()));
+    assert_eq!(desk.state.editor.text(), "see [image #1 my shot.png] !");
+    desk.press("enter");
+    let image = r#"Image { data: "AAAA", mime_type: "image/png" }"#;
+    assert_eq!(
+        desk.asked(),
+        format!(
+            "KeepImages([(\"[image #1 my shot.png]\", {image})])\n\
+             Send(Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], when: Now }}, Say(\"see [image #1 my shot.png] !\"))\n"
+        )
+    );
+    desk.say("[image #1 my shot.png] again");
+    assert!(!desk.asked().contains("KeepImages"), "it is kept already");
+}
+
+#[test]
+fn a_path_that_is_no_image_stays_a_path() {
+    let mut desk = Desk::new(60, 14);
+    desk.hear(Msg::Input(Input::Paste("/tmp/gone.png".to_owned())));
+    desk.press("enter");
+    assert!(desk.asked().contains("text: \"/tmp/gone.png\", images: []"));
+}
+
+#[test]
+fn an_image_is_taken_from_the_clipboard_and_erased_as_a_whole() {
+    let mut desk = Desk::new(60, 14);
+    desk.press("ctrl+v");
+    assert_eq!(desk.asked(), "PasteImage\n");
+    desk.hear(Msg::Image(String::new(), picture()));
+    assert_eq!(desk.state.editor.text(), "[image #1]");
+    desk.press("backspace");
+    assert!(desk.state.editor.is_empty());
+}
+
+#[test]
+fn pastes_survive_a_restart_and_return_as_their_markers() {
+    let mut desk = Desk::new(60, 14);
+    let long = "line\n".repeat(20);
+    let joined = Joined {
+        pastes: [("[paste #3 +20 lines]".to_owned(), long.clone())].into(),
+        pictures: [("[image #2 a.png]".to_owned(), picture())].into(),
+        said: vec![format!("read {}", long.trim_end())],
+        ..Joined::default()
+    };
+    desk.hear(Msg::Joined(Box::new(joined)));
+    desk.press("up");
+    assert_eq!(desk.state.editor.text(), "read [paste #3 +20 lines]");
+    let text = format!("once more: {long} [image #2 a.png]");
+    desk.press("ctrl+c");
+    desk.moved(Navigated { editor: Some(Editor { text, ..Editor::default() }), ..Navigated::default() });
+    assert_eq!(desk.state.editor.text(), "once more: [paste #3 +20 lines] [image #2 a.png]");
+    desk.press("enter");
+    let asked = desk.asked();
+    assert!(asked.contains("once more: line\\nline") && asked.contains("data: \"AAAA\""), "{asked}");
+    assert!(!asked.contains("Keep"), "{asked}");
+}
+
+#[test]
+fn images_that_a_returned_message_does_not_name_get_markers() {
+    let mut desk = Desk::new(60, 14);
+    let images = vec![json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" })];
+    let editor = Editor { text: "look".to_owned(), images, ..Editor::default() };
+    desk.moved(Navigated { editor: Some(editor), ..Navigated::default() });
+    assert_eq!(desk.state.editor.text(), "look [image #1]");
+}

@@ -1,0 +1,239 @@
+//! The terminal interface, as somebody at a terminal would measure it: what is seen when, and what it costs to look.
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::Bench;
+use super::table::Row;
+use crate::pty::{FRAME, Pty};
+
+/// What is hoped for, in milliseconds and megabytes.
+const FIRST_FRAME: f64 = 10.0;
+const FIRST_KEY: f64 = 25.0;
+const TREE_KEY: f64 = 8.0;
+const MEMORY: f64 = 30.0;
+
+/// Pieces of an answer, and how many of them a second.
+const PIECES: u32 = 1_000;
+const PER_SECOND: u32 = 500;
+
+/// How long nobody does anything.
+const IDLE: Duration = Duration::from_secs(3);
+
+pub(super) fn rows(bench: &Bench) -> Vec<Row> {
+    vec![bench.launch(), bench.tree_keys(), bench.streaming(), bench.quiet(), bench.held()]
+}
+
+impl Bench {
+    /// From the start of the process to what a person sees, and to a key that is answered.
+    fn launch(&self) -> Row {
+        let mut row = Row::new("screen: launch", "first frame, first key");
+        let result = self.fill_launch(&mut row);
+        row.unless_failed(result)
+    }
+
+    fn fill_launch(&self, row: &mut Row) -> Result<()> {
+        let (mut frame, mut key) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..4 * self.rounds {
+            let mut pty = self.screen(&[])?;
+            let seen = pty.wait_bytes(0, FRAME)?;
+            frame = frame.min(milliseconds(pty.began));
+            pty.press("Q")?;
+            pty.wait_bytes(seen, b"Q")?;
+            key = key.min(milliseconds(pty.began));
+        }
+        row.verdict(frame <= FIRST_FRAME, &format!("first frame {frame:.1} of {FIRST_FRAME} ms"));
+        row.verdict(key <= FIRST_KEY, &format!("first key {key:.1} of {FIRST_KEY} ms"));
+        let mut nothing = f64::INFINITY;
+        for _ in 0..4 * self.rounds {
+            let begun = Instant::now();
+            Command::new("true").status()?;
+            nothing = nothing.min(milliseconds(begun));
+        }
+        row.remark(&format!("{:.1}x `true` ({nothing:.1} ms)", frame / nothing));
+        if let Some(peer) = &self.peer {
+            let mut pi = f64::INFINITY;
+            for _ in 0..self.rounds {
+                let mut command = peer.program();
+                command.env("HOME", self.dir.join("pi-home")).env("PI_OFFLINE", "1").current_dir(&self.dir);
+                let mut pty = Pty::start(command, 100, 30)?;
+                pty.wait_bytes(0, FRAME)?;
+                pi = pi.min(milliseconds(pty.began));
+            }
+            row.remark(&format!("pi's first frame {pi:.0} ms, {:.0}x", pi / frame));
+        }
+        Ok(())
+    }
+
+    /// A key in the tree of a large session, until it is drawn.
+    fn tree_keys(&self) -> Row {
+        let mut row =
+            Row::new("screen: key in the tree", &super::megabytes(&self.files.plain).unwrap_or_default());
+        let result = self.fill_tree_keys(&mut row);
+        row.unless_failed(result)
+    }
+
+    fn fill_tree_keys(&self, row: &mut Row) -> Result<()> {
+        let mut pty = self.on(&self.files.plain)?;
+        pty.wait_bytes(0, FRAME)?;
+        let asked = Instant::now();
+        pty.press("/tree\r")?;
+        pty.wait_for("← active")?;
+        row.remark(&format!("the tree after {:.0} ms", milliseconds(asked)));
+        let mut times = Vec::new();
+        for key in ["\x1b[A", "\x1b[5~", "\x1b[A", "\x1b[B", "\x1b[A", "\x1b[6~"].iter().cycle().take(60) {
+            while pty.read(Duration::from_millis(30))? {}
+            let from = pty.bytes.len();
+            let pressed = Instant::now();
+            pty.press(key)?;
+            pty.wait_bytes(from, FRAME)?;
+            times.push(milliseconds(pressed));
+        }
+        times.sort_by(f64::total_cmp);
+        let (middle, worst) = (times[times.len() / 2], times[times.len() * 95 / 100]);
+        row.verdict(
+            worst <= TREE_KEY,
+            &format!("{middle:.1} ms, 95 of 100 within {worst:.1} of {TREE_KEY} ms"),
+        );
+        Ok(())
+    }
+
+    /// An answer that comes fast: is the last piece seen when it comes?
+    fn streaming(&self) -> Row {
+        let mut row = Row::new("screen: streaming", &format!("{PER_SECOND} pieces a second"));
+        let result = self.fill_streaming(&mut row);
+        row.unless_failed(result)
+    }
+
+    fn fill_streaming(&self, row: &mut Row) -> Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        let home = self.dir.join("stream-home");
+        std::fs::create_dir_all(&home)?;
+        let config = format!(
+            "model = \"bench/stream\"\n[providers.bench]\nbase_url = \"http://127.0.0.1:{port}/v1\"\n\
+             [[providers.bench.models]]\nid = \"stream\"\n"
+        );
+        std::fs::write(home.join("config.toml"), config)?;
+        let said = std::thread::spawn(move || stream(&listener));
+        let mut command = self.osier.command();
+        command.env("OSIER_HOME", &home).current_dir(&self.dir).args(["--no-session", "go"]);
+        let mut pty = Pty::start(command, 100, 30)?;
+        pty.wait_for("first-piece")?;
+        let before = cpu(pty.id())?;
+        let from = pty.bytes.len();
+        pty.wait_for("last-piece")?;
+        let seen = Instant::now();
+        let said = said.join().ok().context("the server failed")??;
+        let frames = pty.bytes[from..].windows(FRAME.len()).filter(|bytes| *bytes == FRAME).count();
+        row.remark(&format!(
+            "last piece seen {:.1} ms after it was sent; {frames} frames; {:.0} ms of CPU a second",
+            seen.saturating_duration_since(said).as_secs_f64() * 1000.0,
+            (cpu(pty.id())? - before) / f64::from(PIECES / PER_SECOND),
+        ));
+        Ok(())
+    }
+
+    /// A screen that nobody touches.
+    fn quiet(&self) -> Row {
+        let mut row = Row::new("screen: idle", &format!("{} s", IDLE.as_secs()));
+        let result = self.fill_quiet(&mut row);
+        row.unless_failed(result)
+    }
+
+    fn fill_quiet(&self, row: &mut Row) -> Result<()> {
+        let mut pty = self.screen(&[])?;
+        pty.wait_bytes(0, FRAME)?;
+        while pty.read(Duration::from_millis(500))? {}
+        let (before, drawn, begun) = (cpu(pty.id())?, pty.bytes.len(), Instant::now());
+        while begun.elapsed() < IDLE {
+            pty.read(IDLE.saturating_sub(begun.elapsed()))?;
+        }
+        let (spent, drawn) = (cpu(pty.id())? - before, pty.bytes.len() - drawn);
+        row.verdict(spent == 0.0 && drawn == 0, &format!("{spent:.0} ms of CPU, {drawn} bytes drawn"));
+        Ok(())
+    }
+
+    /// What a large session takes of the memory while it is looked at.
+    fn held(&self) -> Row {
+        let mut row = Row::new("screen: memory", &super::megabytes(&self.files.plain).unwrap_or_default());
+        let result = self.fill_held(&mut row);
+        row.unless_failed(result)
+    }
+
+    fn fill_held(&self, row: &mut Row) -> Result<()> {
+        let mut pty = self.on(&self.files.plain)?;
+        pty.wait_bytes(0, FRAME)?;
+        while pty.read(Duration::from_millis(500))? {}
+        let (now, peak) = (status(pty.id(), "VmRSS")?, status(pty.id(), "VmHWM")?);
+        row.verdict(now <= MEMORY, &format!("{now:.0} of {MEMORY} MB"));
+        row.remark(&format!("at most {peak:.0} MB"));
+        pty.press("/tree\r")?;
+        pty.wait_for("← active")?;
+        row.remark(&format!("{:.0} MB with its tree", status(pty.id(), "VmRSS")?));
+        Ok(())
+    }
+
+    fn screen(&self, args: &[&str]) -> Result<Pty> {
+        let mut command = self.osier.command();
+        command.current_dir(&self.dir).args(args);
+        Pty::start(command, 100, 30)
+    }
+
+    fn on(&self, file: &Path) -> Result<Pty> {
+        self.screen(&["--model", "offline", "--session", &file.to_string_lossy()])
+    }
+}
+
+fn milliseconds(since: Instant) -> f64 {
+    since.elapsed().as_secs_f64() * 1000.0
+}
+
+/// Answers one request, piece by piece. Gives the moment of the last one.
+fn stream(listener: &TcpListener) -> Result<Instant> {
+    let (mut socket, _) = listener.accept()?;
+    socket.set_nodelay(true)?;
+    std::io::Read::read(&mut socket, &mut [0; 1 << 16])?;
+    write!(
+        socket,
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n"
+    )?;
+    let begun = Instant::now();
+    for piece in 0..PIECES {
+        let word = match piece {
+            0 => "first-piece ".to_owned(),
+            _ if piece + 1 == PIECES => "last-piece".to_owned(),
+            _ => format!("word{piece} "),
+        };
+        let data = format!(r#"data: {{"choices":[{{"index":0,"delta":{{"content":"{word}"}}}}]}}"#);
+        write!(socket, "{:x}\r\n{data}\n\n\r\n", data.len() + 2)?;
+        let due = begun + Duration::from_secs(1) * (piece + 1) / PER_SECOND;
+        std::thread::sleep(due.saturating_duration_since(Instant::now()));
+    }
+    let last = Instant::now();
+    let end =
+        "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    write!(socket, "{:x}\r\n{end}\r\n0\r\n\r\n", end.len())?;
+    Ok(last)
+}
+
+/// Milliseconds of CPU that a process took so far.
+fn cpu(id: u32) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).context("this needs /proc")?;
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
+    Ok((ticks(11).context("no utime")? + ticks(12).context("no stime")?) * 10.0)
+}
+
+/// A number of megabytes from the status of a process.
+fn status(id: u32, name: &str) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).context("this needs /proc")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+    Ok(kilobytes.with_context(|| format!("no {name}"))? * 1024.0 / 1e6)
+}

@@ -1,0 +1,210 @@
+//! While a model speaks: how soon a word that arrived is printed, what each piece of an answer costs in a short and in a long
+//! session, and how much memory an open session holds while nothing happens.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use super::Bench;
+use super::table::Row;
+use super::wire::read_request;
+
+/// Pieces of an answer whose cost is measured.
+const PIECES: usize = 10_000;
+/// Words that are timed one by one.
+const WORDS: usize = 30;
+/// Time for a process to have nothing to do any more.
+const QUIET: Duration = Duration::from_millis(300);
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+const END: &str =
+    "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+pub(super) fn rows(bench: &Bench) -> Vec<Row> {
+    let long = bench.files.compacted.get(1).unwrap_or(&bench.files.plain);
+    let small = &bench.files.small;
+    vec![
+        bench.row("word to screen", small, Bench::fill_words),
+        bench.row("piece of an answer", small, Bench::fill_pieces),
+        bench.row("piece of an answer", long, Bench::fill_pieces),
+        bench.row("memory of an idle session", small, Bench::fill_idle),
+        bench.row("memory of an idle session", long, Bench::fill_idle),
+    ]
+}
+
+impl Bench {
+    fn row(&self, case: &str, file: &Path, fill: fn(&Bench, &mut Row, &Path) -> Result<()>) -> Row {
+        let size = super::megabytes(file).unwrap_or_default();
+        let mut row = Row::new(case, &size);
+        let copy = self.dir.join("speaking.jsonl");
+        let result = std::fs::copy(file, &copy).map_err(Into::into).and_then(|_| fill(self, &mut row, &copy));
+        row.unless_failed(result)
+    }
+
+    /// From the moment before a word is written to the socket until it can be read from standard output.
+    fn fill_words(&self, row: &mut Row, file: &Path) -> Result<()> {
+        let (mut first, mut later) = (f64::INFINITY, Vec::new());
+        for _ in 0..self.rounds {
+            let (port, server) = Server::start()?;
+            let (_, command) = self.prompting(port, file)?;
+            let mut child = Watched::start(command().arg("--no-tools"))?;
+            server.heard()?;
+            std::thread::sleep(QUIET);
+            for at in 0..WORDS {
+                let word = format!("w{at:02} ");
+                let sent = Instant::now();
+                server.say(&piece(&word))?;
+                child.until(word.trim_end())?;
+                let ms = sent.elapsed().as_secs_f64() * 1000.0;
+                if at == 0 {
+                    first = first.min(ms);
+                } else {
+                    later.push(ms);
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            server.say(END)?;
+            drop(server);
+            child.end()?;
+        }
+        later.sort_by(f64::total_cmp);
+        let middle = later[later.len() / 2];
+        row.verdict(
+            first.max(middle) < 2.0,
+            &format!("first word {first:.2} ms, others {middle:.2} ms (< 2 ms)"),
+        );
+        Ok(())
+    }
+
+    fn fill_pieces(&self, row: &mut Row, file: &Path) -> Result<()> {
+        let (mut few, mut many) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..self.rounds {
+            let cpu = |pieces: usize| -> Result<f64> {
+                let (port, server) = Server::start()?;
+                let (_, command) = self.prompting(port, file)?;
+                let speaker = std::thread::spawn(move || -> Result<()> {
+                    server.heard()?;
+                    (0..pieces).try_for_each(|_| server.say(&piece("word ")))?;
+                    server.say(END)
+                });
+                let cost = self.cost(command().arg("--no-tools"))?;
+                speaker.join().map_err(|_| anyhow::anyhow!("the server broke down"))??;
+                Ok(cost.cpu_ms)
+            };
+            few = few.min(cpu(1)?);
+            many = many.min(cpu(PIECES + 1)?);
+        }
+        let per_piece = (many - few) * 1000.0 / PIECES as f64;
+        row.remark(&format!("{per_piece:.1} µs of CPU for each piece; it should not grow with the session"));
+        Ok(())
+    }
+
+    /// While the model is waited for.
+    fn fill_idle(&self, row: &mut Row, file: &Path) -> Result<()> {
+        let (port, server) = Server::start()?;
+        let (_, command) = self.prompting(port, file)?;
+        let child = Watched::start(&mut command())?;
+        server.heard()?;
+        std::thread::sleep(QUIET);
+        let memory = resident(child.id());
+        server.say(&piece("yes"))?;
+        server.say(END)?;
+        drop(server);
+        child.end()?;
+        match memory {
+            Some(mb) => row.verdict(mb < 25.0, &format!("{mb:.1} MB resident (< 25 MB)")),
+            None => row.remark("this system does not tell"),
+        }
+        Ok(())
+    }
+}
+
+fn piece(text: &str) -> String {
+    format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+}
+
+/// What a process holds in memory now, in megabytes.
+fn resident(pid: u32) -> Option<f64> {
+    let status = std::fs::read_to_string(PathBuf::from("/proc").join(pid.to_string()).join("status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: f64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kilobytes * 1024.0 / 1e6)
+}
+
+/// Answers one request with what it is told to say, when it is told.
+struct Server {
+    heard: Receiver<Result<TcpStream>>,
+    socket: std::sync::OnceLock<TcpStream>,
+}
+
+impl Server {
+    fn start() -> Result<(u16, Server)> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        let (to, heard): (Sender<Result<TcpStream>>, _) = channel();
+        std::thread::spawn(move || {
+            let asked = listener.accept().map_err(Into::into).and_then(|(stream, _)| {
+                stream.set_nodelay(true)?;
+                read_request(&stream)?;
+                Ok(stream)
+            });
+            let _ = to.send(asked);
+        });
+        Ok((port, Server { heard, socket: std::sync::OnceLock::new() }))
+    }
+
+    /// Waits for the request, and begins to answer.
+    fn heard(&self) -> Result<()> {
+        let mut socket = self.heard.recv_timeout(Duration::from_secs(60)).context("no request came")??;
+        socket.write_all(HEAD.as_bytes())?;
+        self.socket.set(socket).map_err(|_| anyhow::anyhow!("one request, one answer"))
+    }
+
+    fn say(&self, text: &str) -> Result<()> {
+        let mut socket = self.socket.get().context("nobody asked yet")?;
+        Ok(socket.write_all(text.as_bytes())?)
+    }
+}
+
+/// A process whose output is read while it comes.
+struct Watched {
+    child: Child,
+    seen: String,
+}
+
+impl Watched {
+    fn start(command: &mut Command) -> Result<Watched> {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        Ok(Watched { child, seen: String::new() })
+    }
+
+    fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    fn until(&mut self, word: &str) -> Result<()> {
+        let out = self.child.stdout.as_mut().context("the output is piped")?;
+        let mut buffer = [0; 4096];
+        while !self.seen.contains(word) {
+            match out.read(&mut buffer)? {
+                0 => bail!("it ended before it printed {word}"),
+                count => self.seen.push_str(&String::from_utf8_lossy(&buffer[..count])),
+            }
+        }
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<()> {
+        let mut rest = Vec::new();
+        if let Some(out) = self.child.stdout.as_mut() {
+            out.read_to_end(&mut rest)?;
+        }
+        let status = self.child.wait()?;
+        if status.success() { Ok(()) } else { bail!("osier failed ({status})") }
+    }
+}

@@ -1,0 +1,123 @@
+//! A program on a terminal of its own: keys go in, bytes come out, and an emulator tells what a person would see.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// A program that shows nothing for so long hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The end of a frame: the terminal may draw what came before it.
+pub(crate) const FRAME: &[u8] = b"\x1b[?2026l";
+
+/// See the module.
+pub(crate) struct Pty {
+    master: File,
+    child: Child,
+    parser: vt100::Parser,
+    /// Everything that came.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) began: Instant,
+}
+
+impl Pty {
+    pub(crate) fn start(mut command: Command, columns: u16, rows: u16) -> Result<Self> {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY)?;
+        grantpt(&master)?;
+        unlockpt(&master)?;
+        let name = ptsname(&master, Vec::new())?.into_string()?;
+        let slave = File::options().read(true).write(true).open(name)?;
+        tcsetwinsize(&master, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })?;
+        command.stdin(slave.try_clone()?).stdout(slave.try_clone()?).stderr(slave);
+        command.env("TERM", "xterm-256color");
+        let began = Instant::now();
+        let child = command.spawn()?;
+        let parser = vt100::Parser::new(rows, columns, 0);
+        Ok(Self { master: File::from(master), child, parser, bytes: Vec::new(), began })
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn press(&mut self, keys: &str) -> Result<()> {
+        Ok(self.master.write_all(keys.as_bytes())?)
+    }
+
+    /// What a person sees.
+    pub(crate) fn text(&self) -> String {
+        self.parser.screen().contents()
+    }
+
+    /// Reads what comes within a time; whether anything came.
+    pub(crate) fn read(&mut self, patience: Duration) -> Result<bool> {
+        let patience =
+            Timespec { tv_sec: patience.as_secs().try_into()?, tv_nsec: patience.subsec_nanos().into() };
+        let mut waiting = [PollFd::new(&self.master, PollFlags::IN)];
+        if poll(&mut waiting, Some(&patience))? == 0 {
+            return Ok(false);
+        }
+        let mut buffer = [0; 1 << 16];
+        match self.master.read(&mut buffer) {
+            Ok(count @ 1..) => {
+                self.parser.process(&buffer[..count]);
+                self.bytes.extend_from_slice(&buffer[..count]);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Reads until the screen shows this.
+    pub(crate) fn wait_for(&mut self, wanted: &str) -> Result<()> {
+        self.wait_until(wanted, |pty| pty.text().contains(wanted))
+    }
+
+    /// Reads until these bytes have come after a place in what came; gives the place behind them.
+    pub(crate) fn wait_bytes(&mut self, from: usize, wanted: &[u8]) -> Result<usize> {
+        let find = |pty: &Self| {
+            let found = pty.bytes[from..].windows(wanted.len()).position(|bytes| bytes == wanted);
+            found.map(|at| from + at + wanted.len())
+        };
+        self.wait_until(&String::from_utf8_lossy(wanted), |pty| find(pty).is_some())?;
+        Ok(find(self).unwrap_or(self.bytes.len()))
+    }
+
+    fn wait_until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<()> {
+        while !is_so(self) {
+            if !self.read(PATIENCE)? {
+                bail!("{what:?} does not come:\n{}", self.text());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Pty {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_sees_a_terminal_and_is_seen() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "stty size; read word; echo \"got $word\"; sleep 1000"]);
+        let mut pty = Pty::start(command, 33, 11).unwrap();
+        pty.wait_for("11 33").unwrap();
+        pty.press("it\n").unwrap();
+        pty.wait_for("got it").unwrap();
+        assert!(pty.wait_bytes(0, b"got").unwrap() > 0);
+    }
+}
