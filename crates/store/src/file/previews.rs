@@ -18,7 +18,7 @@ use crate::error::StoreError;
 use crate::texts::{Texts, WINDOW};
 
 /// Grows when previews of the same entry change.
-const FORM: u32 = 3;
+const FORM: u32 = 4;
 
 /// Bytes in which a cover has room.
 const LONGEST_COVER: usize = 1024;
