@@ -114,7 +114,8 @@ impl Summarizer<'_> {
     async fn try_to(&mut self, asked: String, is_carried_on: bool) -> Result<String, Error> {
         let answered = self.ask(asked, is_carried_on).await;
         if answered.is_err() {
-            self.note_waste().await?;
+            // That its cost could not be noted matters less than why there is no summary.
+            let _ = self.note_waste().await;
         }
         answered
     }
@@ -127,7 +128,7 @@ impl Summarizer<'_> {
         entry.insert("type".to_owned(), json!("usage"));
         entry.insert("kind".to_owned(), json!("summary"));
         entry.insert("note".to_owned(), json!("a summary that was not finished"));
-        self.usage = Usage::default();
+        (self.usage, self.requests) = (Usage::default(), 0);
         let entry = Value::Object(entry).to_string();
         let commit = Commit::new(move |tree, _| {
             let entry =

@@ -1,6 +1,7 @@
 //! The command line: what can be said, and who carries it out.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::error::ErrorKind;
@@ -23,6 +24,9 @@ Without a key for a model, a built-in one answers that needs none and follows si
 A session is named by the first digits of its id, or by the path of its .jsonl file.
 Sessions lie in $OSIER_HOME/sessions, which is ~/.osier/sessions unless you say otherwise.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped with Ctrl-C.";
+
+/// How long a thread may go on after the end, so that no line is half written. One that waits for a dead mount is left behind.
+const LAST: Duration = Duration::from_secs(1);
 
 /// A coding agent and session engine whose conversation is a tree.
 #[derive(Debug, Parser)]
@@ -110,7 +114,10 @@ fn agent(args: run::Args) -> Result<ExitCode> {
 }
 
 fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(LAST);
+    done
 }
 
 fn print(text: &[u8]) -> Result<ExitCode> {

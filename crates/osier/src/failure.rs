@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Error;
 use osier_tree::PlanError;
-use osier_tree::projection::preview::inert;
 
 /// The caller asked for something that cannot be meant.
 #[derive(Debug, thiserror::Error)]
@@ -38,16 +37,9 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
     cause.is::<Usage>() || matches!(plan, Some(PlanError::NotAnEntry { .. } | PlanError::Empty { .. }))
 }
 
-/// The causes, each once: an error that only passes another on says nothing new. Further lines are set in, so that none
-/// of them can pass for a message of its own.
+/// An error as the interface tells it.
 pub(crate) fn told(error: &Error) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    for cause in error.chain().map(ToString::to_string) {
-        if parts.last().is_none_or(|last| *last != cause) {
-            parts.push(cause);
-        }
-    }
-    inert(&parts.join(": ")).trim_end().replace('\n', "\n  ")
+    osier_tui::told(error.as_ref())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod errand;
 mod failure;
+mod foreign;
 mod home;
 mod layout;
 mod models;

@@ -135,7 +135,7 @@ impl Home {
         self.shelves.iter().find(|shelf| shelf.name() == name)
     }
 
-    /// The store that somebody named, for want of which any will do.
+    /// The store that somebody named.
     pub(crate) fn named_store(&self) -> Option<&str> {
         self.said.store.as_deref()
     }

@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use osier_session::{Down, Owned, Session};
+use osier_session::{Down, Owned, Session, Stores};
 use osier_store::{FileStore, Filter, Opened, PagedHeads, Store, StoreError};
 use osier_tree::Seq;
 use osier_tree::projection::card::Card;
 
 use crate::failure::usage;
 use crate::home::Home;
+use crate::layout::plain;
 use crate::progress::waiting;
-use crate::stores::Shelf;
+use crate::stores::{self, Shelf};
 
 /// How many ids an error names.
 const NAMED: usize = 5;
@@ -33,18 +34,29 @@ pub(crate) fn is_path(word: &str) -> bool {
 
 impl Target {
     pub(crate) async fn find(home: &Home, word: &str) -> Result<Target> {
+        Target::find_by(home, word, Reach::Any).await
+    }
+
+    /// The same; of several copies one that is not in this store.
+    pub(crate) async fn find_outside(home: &Home, word: &str, store: &str) -> Result<Target> {
+        Target::find_by(home, word, Reach::Outside(store)).await
+    }
+
+    async fn find_by(home: &Home, word: &str, reach: Reach<'_>) -> Result<Target> {
         let _waiting = waiting(&format!("reading {word}"));
-        match seek(home, word).await? {
+        match seek(home, word, reach).await? {
             Sought::Found(store, key) => Target::open(store, key).await,
             Sought::Nowhere(error) => Err(error),
         }
     }
 
-    /// The same; `None` if every store says that there is no such session.
-    pub(crate) async fn find_if_there(home: &Home, word: &str) -> Result<Option<Target>> {
-        match seek(home, word).await? {
+    /// The same for one that is to be deleted; `None` if it is gone and `may_be_gone`.
+    pub(crate) async fn find_to_delete(home: &Home, word: &str, may_be_gone: bool) -> Result<Option<Target>> {
+        let _waiting = waiting(&format!("reading {word}"));
+        match seek(home, word, Reach::Named).await? {
             Sought::Found(store, key) => Target::open(store, key).await.map(Some),
-            Sought::Nowhere(_) => Ok(None),
+            Sought::Nowhere(_) if may_be_gone => Ok(None),
+            Sought::Nowhere(error) => Err(error),
         }
     }
 
@@ -90,7 +102,7 @@ pub(crate) async fn session(home: &Home, word: &str) -> Result<Session> {
 
 /// The file of a session. One that is named by its path is not even opened.
 pub(crate) async fn file(home: &Home, word: &str) -> Result<PathBuf> {
-    let (store, key) = match seek(home, word).await? {
+    let (store, key) = match seek(home, word, Reach::Any).await? {
         Sought::Found(store, key) => (store, key),
         Sought::Nowhere(error) => return Err(error),
     };
@@ -109,30 +121,87 @@ enum Sought {
     Nowhere(anyhow::Error),
 }
 
-async fn seek(home: &Home, word: &str) -> Result<Sought> {
+/// In which stores a session is sought.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach<'a> {
+    /// In all; of several that are found, those in the store that was named are meant.
+    Any,
+    /// In the store that was named, and in all if none was. Nothing is taken for another: what is found is to be deleted.
+    Named,
+    /// The same as in all, but a copy in this store is not meant if there is another one.
+    Outside(&'a str),
+}
+
+impl Reach<'_> {
+    fn stores(self, home: &Home) -> Stores {
+        match self {
+            Reach::Any | Reach::Outside(_) => home.stores(),
+            Reach::Named => home.listed(),
+        }
+    }
+
+    /// What counts of what was found.
+    fn of<T>(self, mut all: Vec<T>, home: &Home, store: impl Fn(&T) -> &str) -> Vec<T> {
+        if let Reach::Outside(other) = self
+            && home.named_store().is_none()
+            && all.iter().any(|one| store(one) != other)
+        {
+            all.retain(|one| store(one) != other);
+        }
+        let Some(named) = home.named_store() else { return all };
+        let is_named = |one: &T| store(one) == named;
+        match self == Reach::Named || all.iter().any(is_named) {
+            true => all.into_iter().filter(is_named).collect(),
+            false => all,
+        }
+    }
+}
+
+async fn seek(home: &Home, word: &str, reach: Reach<'_>) -> Result<Sought> {
     if is_path(word) {
         return of_path(home, Path::new(word)).map(|(store, key)| Sought::Found(store, key));
     }
     if word.is_empty() {
         return Err(usage("name a session: the first digits of its id, or a .jsonl file"));
     }
-    let found = home.stores().find(word).await?;
-    let owned = preferred(found.owned, home.named_store(), |owned| owned.store.name());
+    let found = reach.stores(home).find(word).await?;
+    let owned = reach.of(found.owned, home, |owned| owned.store.name());
+    if reach == Reach::Named && !owned.is_empty() && !owned.iter().any(|owned| owned.id == word) {
+        sure(word, &found.down)?;
+    }
     // A store gives ids in order, so copies of one session lie side by side.
     let same = |two: &[Owned]| two[0].id == two[1].id && two[0].store.name() == two[1].store.name();
     if !owned.windows(2).any(same)
         && let Some(Owned { store, id }) = one(word, owned)?
     {
+        stores::tell(&found.down);
         return Ok(Sought::Found(store, id));
     }
-    if let Some(file) = by_header(home, word).await? {
+    if let Some(file) = by_header(home, word, reach).await? {
+        if reach == Reach::Named {
+            sure(word, &found.down)?;
+        }
+        stores::tell(&found.down);
         return of_path(home, Path::new(&file)).map(|(store, key)| Sought::Found(store, key));
     }
     if let Some(Down { store, why }) = found.down.into_iter().next() {
         let missing = format!("no session {word} in the other stores, and {store} could not be asked");
         return Err(anyhow::Error::new(why).context(missing));
     }
-    Ok(Sought::Nowhere(nowhere(home, word).await?))
+    Ok(Sought::Nowhere(nowhere(home, word, reach).await?))
+}
+
+/// First digits that fit one session may fit another in a store that is away.
+fn sure(word: &str, down: &[Down]) -> Result<()> {
+    match down.first() {
+        Some(Down { store, why }) => {
+            let why = plain(&why.to_string());
+            bail!(
+                "{word} may mean a session in {store}, too; name the whole id, or a store with --store: {why}"
+            )
+        }
+        None => Ok(()),
+    }
 }
 
 /// The store of a file: the one in whose folder it lies, else the one in the home folder.
@@ -146,12 +215,6 @@ fn of_path(home: &Home, path: &Path) -> Result<(Arc<dyn Store>, String)> {
     let key = FileStore::id_of_path(path)?;
     let shelf = home.shelves.iter().find(|shelf| shelf.holds(Path::new(&key)));
     Ok((shelf.map_or_else(|| home.files() as Arc<dyn Store>, Shelf::store), key))
-}
-
-/// Of several those of the store that was named, if it has any.
-fn preferred<T>(all: Vec<T>, named: Option<&str>, store: impl Fn(&T) -> &str) -> Vec<T> {
-    let Some(named) = named.filter(|named| all.iter().any(|one| store(one) == *named)) else { return all };
-    all.into_iter().filter(|one| store(one) == named).collect()
 }
 
 /// The one session that is meant.
@@ -176,26 +239,30 @@ fn one(word: &str, owned: Vec<Owned>) -> Result<Option<Owned>> {
 }
 
 /// What to say of a session that is nowhere.
-async fn nowhere(home: &Home, word: &str) -> Result<anyhow::Error> {
-    let known = home.stores().find("").await?.owned.into_iter().map(|owned| owned.id);
-    let by_header = cards_of_files(home).await?.into_iter().map(|card| card.id);
+async fn nowhere(home: &Home, word: &str, reach: Reach<'_>) -> Result<anyhow::Error> {
+    let known = reach.stores(home).find("").await?.owned.into_iter().map(|owned| owned.id);
+    let by_header = cards_of_files(home, reach).await?.into_iter().map(|card| card.id);
     let known: Vec<String> = known.chain(by_header).collect();
-    Ok(anyhow::anyhow!("no session {word}{}", nearest(&known, word)))
+    let place = home.named_store().filter(|_| reach == Reach::Named);
+    let place = place.map(|store| format!(" in {store}")).unwrap_or_default();
+    Ok(anyhow::anyhow!("no session {word}{place}{}", nearest(&known, word)))
 }
 
-async fn cards_of_files(home: &Home) -> Result<Vec<Card>> {
+async fn cards_of_files(home: &Home, reach: Reach<'_>) -> Result<Vec<Card>> {
     let mut cards = Vec::new();
-    for files in home.shelves.iter().filter_map(Shelf::files) {
+    let named = home.named_store().filter(|_| reach == Reach::Named);
+    let shelves = home.shelves.iter().filter(|shelf| named.is_none_or(|named| shelf.name() == named));
+    for files in shelves.filter_map(Shelf::files) {
         cards.extend(files.list(&Filter::default()).await?.cards);
     }
     Ok(cards)
 }
 
 /// A file that somebody copied or renamed is still the session that its header names.
-async fn by_header(home: &Home, word: &str) -> Result<Option<String>> {
-    let cards = cards_of_files(home).await?;
+async fn by_header(home: &Home, word: &str, reach: Reach<'_>) -> Result<Option<String>> {
+    let cards = cards_of_files(home, reach).await?;
     let named = cards.into_iter().filter(|card| card.id.starts_with(word)).collect();
-    let named = preferred(named, home.named_store(), |card: &Card| card.store.as_str());
+    let named = reach.of(named, home, |card: &Card| card.store.as_str());
     let mut files: Vec<String> = named.into_iter().filter_map(|card| card.file).collect();
     match files.len() {
         0 | 1 => Ok(files.pop()),

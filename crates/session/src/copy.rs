@@ -31,8 +31,8 @@ pub struct Copied {
 pub async fn copy(from: &dyn Store, key: &str, to: &dyn Store) -> Result<Copied, Error> {
     let source = from.open(key).await?;
     let id = source.header.id.as_str();
-    let mut there = begun(&source.header, to).await?.version;
-    let (mut at, mut copied) = (0, 0);
+    let (mut there, mut copied) = begun(from, key, &source, to).await?;
+    let mut at = 0;
     while at < source.version.entries {
         let lines = some_lines(from, key, source.version, at).await?;
         let known = lines.len().min(there.entries.saturating_sub(at));
@@ -65,19 +65,42 @@ pub async fn copy(from: &dyn Store, key: &str, to: &dyn Store) -> Result<Copied,
     })
 }
 
-/// The session in the other store, made now if it is not there.
-async fn begun(header: &Header, to: &dyn Store) -> Result<Opened, Error> {
+/// The session in the other store, and how many lines were written: if it is not there it is made, with the first batch. So
+/// nobody sees a part of a session that is no longer than that.
+async fn begun(
+    from: &dyn Store,
+    key: &str,
+    source: &Opened,
+    to: &dyn Store,
+) -> Result<(Version, usize), Error> {
     // Old files are migrated as they are read.
-    let header = Header { version: header::VERSION, ..header.clone() };
-    match to.open(&header.id).await {
-        Ok(opened) if opened.header.line() == header.line() => Ok(opened),
-        Ok(_) => Err(Error::Different { store: to.name().to_owned(), id: header.id, at: None }),
-        Err(StoreError::NotFound { .. }) => Ok(to.create(&header, &[]).await?),
-        Err(error) => Err(error.into()),
+    let header = Header { version: header::VERSION, ..source.header.clone() };
+    // A store of files would take anything else for a path.
+    if !header::is_valid_id(&header.id) {
+        return Err(StoreError::InvalidId { id: header.id }.into());
+    }
+    let there = match to.open(&header.id).await {
+        Err(StoreError::NotFound { .. }) => {
+            let lines = match source.version.entries {
+                0 => Vec::new(),
+                _ => some_lines(from, key, source.version, 0).await?,
+            };
+            match to.create(&header, &lines).await {
+                Ok(made) => return Ok((made.version, lines.len())),
+                // Somebody else began, or the answer to a first try was lost.
+                Err(StoreError::AlreadyExists { .. }) => to.open(&header.id).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        there => there?,
+    };
+    match there.header.line() == header.line() {
+        true => Ok((there.version, 0)),
+        false => Err(Error::Different { store: to.name().to_owned(), id: header.id, at: None }),
     }
 }
 
-/// As many lines from a place on as make a batch.
+/// As many lines from a place on as make a batch; one at least.
 async fn some_lines(
     store: &dyn Store,
     key: &str,
@@ -87,6 +110,9 @@ async fn some_lines(
     let wanted: Vec<Seq> = (from..version.entries.min(from + PAGE)).map(Seq::new).collect();
     let mut batch = Batch::default();
     store.lines(key, version.generation, &wanted, &mut batch).await?;
+    if batch.is_empty() {
+        return Err(StoreError::NoSuchEntry { seq: from });
+    }
     Ok(batch.iter().map(<[u8]>::to_vec).collect())
 }
 

@@ -114,7 +114,8 @@ impl Sessions {
         session.describe().await
     }
 
-    /// `deleteSession`, with the sessions of its sub-agents in this store. What is not there is no error.
+    /// `deleteSession`, and then the sessions of its sub-agents in this store. What is not there is no error. If it is in use,
+    /// all stay; a sub-agent's session that is in use stays, and those below it.
     pub async fn delete(&self, id: &str) -> Result<Deleted, Error> {
         let nothing =
             Deleted { deleted: false, store: self.store.name().to_owned(), counts: Counts::default() };
@@ -127,12 +128,21 @@ impl Sessions {
             Err(error) => return Err(error.into()),
         };
         let (below, _) = Stores::new(vec![self.store.clone()]).below(&[card]).await?;
-        let mut deleted = nothing;
-        for id in below.iter().rev().map(|card| card.id.as_str()).chain([id]) {
-            let one = self.store.delete(id).await?;
-            deleted.deleted |= one.deleted;
-            deleted.counts.sessions += one.counts.sessions;
-            deleted.counts.entries += one.counts.entries;
+        let mut deleted = self.store.delete(id).await?;
+        let mut spared: Vec<&str> = Vec::new();
+        for card in &below {
+            if card.parent_session_id.as_deref().is_some_and(|parent| spared.contains(&parent)) {
+                spared.push(&card.id);
+                continue;
+            }
+            match self.store.delete(&card.id).await {
+                Ok(one) => {
+                    deleted.counts.sessions += one.counts.sessions;
+                    deleted.counts.entries += one.counts.entries;
+                }
+                Err(StoreError::Busy { .. }) => spared.push(&card.id),
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(deleted)
     }

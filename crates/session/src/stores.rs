@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use osier_store::{Filter, Page, Store, StoreError};
+use osier_tree::Header;
 use osier_tree::projection::card::Card;
 
 /// The longest that all others wait for one store.
@@ -110,25 +111,44 @@ impl Stores {
         Ok(Listed { page: Page { more: page.more || more, ..page }, down })
     }
 
-    /// The sessions that work of these was done in: those of sub-agents, and of theirs. Forks are not among them.
+    /// The sessions that work of these was done in: those of sub-agents in the same store, and of theirs, each behind the
+    /// one it works for. Forks are not among them.
     pub async fn below(&self, cards: &[Card]) -> Result<(Vec<Card>, Vec<Down>), StoreError> {
         let Listed { page, down } = self.list(&Filter::default()).await?;
         let mut below: Vec<Card> = Vec::new();
         let mut open = cards.to_vec();
         while let Some(parent) = open.pop() {
-            let is_new =
-                |card: &&Card| card.id != parent.id && !below.iter().any(|known| known.id == card.id);
-            let children: Vec<Card> = page
-                .cards
-                .iter()
-                .filter(|card| card.is_subagent_of(&parent))
-                .filter(is_new)
-                .cloned()
-                .collect();
-            below.extend(children.iter().cloned());
-            open.extend(children);
+            for card in page.cards.iter().filter(|card| card.is_subagent_of(&parent)) {
+                let is_same = |known: &Card| known.id == card.id && known.store == card.store;
+                if card.id != parent.id
+                    && !below.iter().any(is_same)
+                    && self.is_of_another_agent(card, &parent).await?
+                {
+                    below.push(card.clone());
+                    open.push(card.clone());
+                }
+            }
         }
         Ok((below, down))
+    }
+
+    /// A session may be given to another agent later, and a fork keeps the one in the header; so the headers are compared.
+    async fn is_of_another_agent(&self, card: &Card, parent: &Card) -> Result<bool, StoreError> {
+        let (Some(card), Some(parent)) = (self.header(card).await?, self.header(parent).await?) else {
+            return Ok(false);
+        };
+        let agent = |header: &Header| header.agent_id.clone().filter(|agent| agent != "main");
+        Ok(agent(&card) != agent(&parent))
+    }
+
+    /// `None` if it is gone by now.
+    async fn header(&self, card: &Card) -> Result<Option<Header>, StoreError> {
+        let Some(store) = self.get(&card.store) else { return Ok(None) };
+        match store.open(card.file.as_deref().unwrap_or(&card.id)).await {
+            Ok(opened) => Ok(Some(opened.header)),
+            Err(StoreError::NotFound { .. } | StoreError::Vanished { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     async fn ask<T, F: Future<Output = (Arc<dyn Store>, Result<T, StoreError>)>>(

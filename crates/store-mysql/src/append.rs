@@ -11,6 +11,7 @@ use sqlx::{Executor, MySqlConnection};
 
 use crate::failure::Failure;
 use crate::known::Known;
+use crate::procedure::Called;
 use crate::rows::{self, CardColumns, Folded, Place, SessionRow};
 use crate::store::Inner;
 
@@ -82,8 +83,9 @@ impl Append<'_> {
             && let Some(entry) = self.alone(entries)
         {
             match self.call(connection, after, entry).await? {
-                Some(written) => return Ok(written),
-                None => self.store.calls.store(false, Ordering::Relaxed),
+                Called::Written => return Ok(true),
+                Called::NotExpected => return Ok(false),
+                called => self.do_without(connection, called).await?,
             }
         }
         let part = self.store.connections.part();

@@ -54,12 +54,14 @@ const FULL: &[u16] = &[1021, 1114, 1030, 3];
 /// Error numbers of MySQL, MariaDB and TiDB, with what they mean and what helps.
 const KNOWN: &[(&[u16], Remedy, &str, &str)] = &[
     (
-        &[1213, 1205, 1020, 8002, 8022, 8028, 9007],
+        // The last three: tables or prepared statements are not what they were a moment ago.
+        &[1213, 1205, 1020, 8002, 8022, 8028, 9007, 1615, 1243, 1412],
         Remedy::Again,
         "other transactions were in the way",
         "try again; if it stays so, look for a transaction that never ends",
     ),
     (&[1053, 1077, 1079, 1927, 1317, 4031], Remedy::Reconnect, "the server ended the connection", LATER),
+    (&[1047], Remedy::Reconnect, "this server of a cluster is not ready", LATER),
     (&[1158, 1159, 1160, 1161, 1152, 1184], Remedy::Reconnect, "the connection broke", LATER),
     (
         &[1040, 1203, 1226],

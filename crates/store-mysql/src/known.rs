@@ -48,7 +48,7 @@ impl Known {
         row: &SessionRow,
         before: Option<&Known>,
     ) -> Result<Option<Folded>, Failure> {
-        let Some(card) = row.card(log.store) else { return Ok(None) };
+        let Some(card) = row.card(log.session, log.store) else { return Ok(None) };
         let entries = row.version.entries;
         let same = |known: &&Known| known.generation == log.generation && known.version().entries <= entries;
         let mut heads = before.filter(same).map(|known| known.folded.heads.clone()).unwrap_or_default();

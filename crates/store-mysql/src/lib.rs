@@ -19,8 +19,10 @@ mod schema;
 #[cfg(feature = "server")]
 pub mod server;
 mod settings;
+mod shown;
 mod store;
 mod watching;
 
-pub use settings::{Credentials, Limits, Password, without_password};
+pub use settings::{Credentials, Limits, Password};
+pub use shown::without_password;
 pub use store::MySqlStore;

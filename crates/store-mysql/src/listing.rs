@@ -27,9 +27,10 @@ pub(crate) async fn list(
     let wanted = filter.limit.unwrap_or(usize::MAX);
     let mut page = Page { more: rows.len() > wanted, ..Page::default() };
     for row in rows.iter().take(wanted) {
-        match read_card(row.try_get(1)?, row.try_get(2)?, store) {
+        let id: String = row.try_get(0)?;
+        match read_card(&id, row.try_get(1)?, row.try_get(2)?, store) {
             Some(card) => page.cards.push(card),
-            None => page.unreadable.push(row.try_get(0)?),
+            None => page.unreadable.push(id),
         }
     }
     Ok(page)

@@ -143,7 +143,7 @@ impl Store for MySqlStore {
 
     async fn card(&self, id: &str) -> Result<Card, StoreError> {
         let row = self.inner.row(id).await?;
-        match row.card(self.name()) {
+        match row.card(id, self.name()) {
             Some(card) => Ok(card),
             None => {
                 let known = self.inner.refolded(id, row.version.generation).await?;

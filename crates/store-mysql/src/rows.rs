@@ -2,7 +2,7 @@
 
 use osier_store::Version;
 use osier_tree::entry::{Read, read};
-use osier_tree::projection::card::{Card, CardFold};
+use osier_tree::projection::card::{Card, CardFold, short_id};
 use osier_tree::scan::Raw;
 use osier_tree::{Entry, Header, Heads, Seq};
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
@@ -53,16 +53,19 @@ impl SessionRow {
         Raw::parse(&self.header).ok().and_then(Header::read)
     }
 
-    /// `None` if another version of Osier keeps cards that this one cannot read.
-    pub(crate) fn card(&self, store: &str) -> Option<Card> {
-        read_card(&self.card, self.cost, store)
+    /// The card of the session `id`, which this row is of. `None` if another version of Osier keeps cards that this one
+    /// cannot read.
+    pub(crate) fn card(&self, id: &str, store: &str) -> Option<Card> {
+        read_card(id, &self.card, self.cost, store)
     }
 }
 
-pub(crate) fn read_card(json: &[u8], cost: f64, store: &str) -> Option<Card> {
+pub(crate) fn read_card(id: &str, json: &[u8], cost: f64, store: &str) -> Option<Card> {
     let card: Card = serde_json::from_slice(json).ok()?;
-    // Decimal digits would bring the cost back a little different, and others may call this store otherwise.
-    Some(Card { cost, store: store.to_owned(), ..card })
+    // Decimal digits would bring the cost back a little different, and others may call this store otherwise. Which session
+    // it is and where it lies is not for the card to say: anybody who may write could name another one there.
+    let (id, short_id, store) = (id.to_owned(), short_id(id).to_owned(), store.to_owned());
+    Some(Card { id, short_id, store, file: None, cost, ..card })
 }
 
 /// A card as it is written.

@@ -70,18 +70,14 @@ pub(crate) async fn prepare(connection: &mut MySqlConnection) -> Result<(), Fail
     let made = steps(connection).await;
     // If that fails the connection is given up, and the lock with it.
     connection.execute("DO RELEASE_LOCK(CONCAT('osier.', SHA1(DATABASE())))").await?;
-    Ok(made?)
+    made
 }
 
-async fn steps(connection: &mut MySqlConnection) -> Result<(), sqlx::Error> {
+async fn steps(connection: &mut MySqlConnection) -> Result<(), Failure> {
     connection
         .execute("CREATE TABLE IF NOT EXISTS osier_schema (version INT UNSIGNED NOT NULL PRIMARY KEY) ENGINE=InnoDB")
         .await?;
-    match connection.execute(procedure::CREATE).await {
-        // It is there, or cannot be: appends do without it.
-        Err(sqlx::Error::Database(_)) => {}
-        made => made.map(drop)?,
-    }
+    procedure::make(connection).await?;
     for (at, step) in STEPS.iter().enumerate().skip(version(connection).await?) {
         for statement in *step {
             connection.execute(*statement).await?;

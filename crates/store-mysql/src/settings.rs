@@ -4,6 +4,7 @@
 //! when a connection needs it and not before. What reads variables and files or runs commands is not here.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +13,11 @@ use async_trait::async_trait;
 use osier_store::StoreError;
 use secrecy::{ExposeSecret, SecretString};
 use sqlx::ConnectOptions;
-use sqlx::mysql::MySqlConnectOptions;
+use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
+use url::Url;
 
 use crate::failure::Failure;
+use crate::shown::without_password;
 
 /// How long a store waits, and how much it takes of the server.
 #[derive(Debug, Clone, Copy)]
@@ -98,18 +101,6 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// An url with neither password nor options, one of which may be a secret as well. Never fails, so that what is no url
-/// can be shown too.
-pub fn without_password(url: &str) -> String {
-    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let end = rest.rfind('@').map_or(0, |at| at + 1);
-    let (user, place) = rest.split_at(end);
-    let user = user.split(':').next().unwrap_or_default().trim_end_matches('@');
-    let place = place.split(['?', '#']).next().unwrap_or_default();
-    let user = if end == 0 { String::new() } else { format!("{user}@") };
-    if scheme.is_empty() { format!("{user}{place}") } else { format!("{scheme}://{user}{place}") }
-}
-
 /// A database, as the driver wants to have it.
 #[derive(Clone)]
 pub(crate) struct Address {
@@ -123,7 +114,11 @@ impl Address {
         let options = read.map_err(|error| Failure::Sql(error).told(store))?;
         // The store says itself what a session needs, in fewer round trips and without what others may not know.
         let plain = options.pipes_as_concat(false).no_engine_substitution(false).timezone(None);
-        let options = plain.set_names(false).disable_statement_logging();
+        let mut options = plain.set_names(false).disable_statement_logging();
+        let stays_here = options.get_socket().is_some() || is_here(options.get_host());
+        if !stays_here && !says_ssl_mode(credentials.url.expose_secret()) {
+            options = options.ssl_mode(MySqlSslMode::VerifyIdentity);
+        }
         Ok(Address { options, password: credentials.password.clone() })
     }
 
@@ -149,23 +144,38 @@ impl fmt::Debug for Address {
     }
 }
 
+/// Whether whoever reads what goes to a host sits on this machine anyway.
+fn is_here(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Whether an url says how far encryption goes.
+fn says_ssl_mode(url: &str) -> bool {
+    Url::parse(url).is_ok_and(|url| url.query_pairs().any(|(key, _)| key == "ssl-mode" || key == "sslmode"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::without_password;
+    use super::{Address, Credentials};
 
     #[test]
-    fn an_url_is_shown_without_its_password() {
-        for (url, shown) in [
-            ("mysql://osier:secret@db.example:3306/osier", "mysql://osier@db.example:3306/osier"),
-            ("mysql://osier:se:c@ret@db/osier?ssl-ca=/x&password=secret", "mysql://osier@db/osier"),
-            ("mysql://osier@db/osier", "mysql://osier@db/osier"),
-            ("mysql://db/osier", "mysql://db/osier"),
-            ("mysql://:secret@db", "mysql://@db"),
-            ("osier:secret@db", "osier@db"),
-            ("mysql:/osier:secret@db", "mysql@db"),
-            ("", ""),
+    fn a_server_elsewhere_must_show_whose_certificate_it_has_unless_the_url_says_otherwise() {
+        for (url, mode) in [
+            ("mysql://osier@db.example/osier", "VerifyIdentity"),
+            ("mysql://osier@10.0.0.1/osier?ssl-ca=/x", "VerifyIdentity"),
+            ("mysql://osier@localhost.evil/osier", "VerifyIdentity"),
+            ("mysql://osier@[2001:db8::1]/osier", "VerifyIdentity"),
+            ("mysql://osier@db.example/osier?ssl-mode=REQUIRED", "Required"),
+            ("mysql://osier@db.example/osier?sslmode=PREFERRED", "Preferred"),
+            ("mysql://osier@db.example/osier?socket=/run/x.sock", "Preferred"),
+            ("mysql://osier@Localhost/osier", "Preferred"),
+            ("mysql://osier@127.0.0.2:1/osier", "Preferred"),
+            ("mysql://osier@[::1]/osier", "Preferred"),
+            ("mysql:///osier", "Preferred"),
         ] {
-            assert_eq!(without_password(url), shown, "{url}");
+            let address = Address::read("team", &Credentials::new(url)).unwrap();
+            assert_eq!(format!("{:?}", address.options.get_ssl_mode()), mode, "{url}");
         }
     }
 }

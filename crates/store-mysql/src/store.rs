@@ -33,6 +33,8 @@ pub(crate) struct Inner {
     pub(crate) watching: Watching,
     /// The database has the procedure of an append, as far as is known.
     pub(crate) calls: AtomicBool,
+    /// It was missing once, and was or could not be made. That is not tried again.
+    pub(crate) made: AtomicBool,
     prepared: AtomicBool,
     known: Mutex<FxHashMap<String, Slot>>,
 }
@@ -50,6 +52,7 @@ impl MySqlStore {
             connections: Connections::new(Address::read(name, credentials)?, &limits),
             watching: Watching::default(),
             calls: AtomicBool::new(true),
+            made: AtomicBool::new(false),
             prepared: AtomicBool::new(false),
             known: Mutex::default(),
         };

@@ -12,7 +12,7 @@ use osier_store::{FileStore, Store};
 use osier_tools::{ToolContext, Tools};
 use osier_tree::Header;
 use osier_tree::projection::card::short_id;
-use osier_tui::msg::Which;
+use osier_tui::msg::{Spot, Which};
 use osier_tui::state::Setting;
 use osier_tui::theme::{Depth, Theme, depth, is_light};
 use osier_tui::{Host, Opened, Setup, run};
@@ -74,7 +74,7 @@ impl Host for Folder {
     async fn open(&self, which: Which, _from: &Worker) -> Result<Opened, String> {
         let session = match which {
             Which::New => self.made(&[]).await.map_err(|error| error.to_string())?,
-            Which::There(id) => self.found(&id).await?,
+            Which::There(key) | Which::Listed(Spot { key, .. }) => self.found(&key).await?,
             Which::Fork { .. } => return Err("this example cannot fork".to_owned()),
         };
         let worker = self.work(session).await.map_err(|error| error.to_string())?;

@@ -5,6 +5,7 @@ mod doing;
 mod editing;
 mod errands;
 mod images;
+mod patience;
 mod reading;
 mod signals;
 
@@ -15,10 +16,12 @@ use std::time::Duration;
 use osier_agent::{Client, Command, Event, Events, Live, Said, When, Worker};
 use osier_session::Event as SessionEvent;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use self::patience::{Waited, patiently};
 use self::signals::{Signals, Told};
-use crate::error::Error;
+use crate::error::{Error, told};
 use crate::host::{Host, Opened, Setup};
 use crate::input::Keyboard;
 use crate::key::Input;
@@ -29,12 +32,14 @@ use crate::state::State;
 use crate::terminal::{Terminal, size};
 use crate::text::Line;
 use crate::theme::{Depth, Role, Theme};
-use crate::update::update;
+use crate::update::{tell, update};
 use crate::view::view;
 
 /// The time between two frames, and between two steps of the spinner.
 const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(120);
+/// The time between two attempts to join a session.
+const AGAIN: Duration = Duration::from_secs(2);
 
 /// Asks the terminal for the colour of its background, and how long what stays on the screen waits for the answer. A later
 /// one is heard too.
@@ -65,8 +70,21 @@ struct App {
     /// What the terminal said of its background.
     light: Option<bool>,
     pause: Option<Pause>,
-    /// Another session is on its way. What is typed meanwhile is for that one.
-    opening: bool,
+    /// Another session is on its way. What is typed meanwhile is for that one, but for the key that stops it.
+    opening: Option<AbortHandle>,
+    /// The session could not be joined: what is shown stays until then.
+    rejoin: Option<Instant>,
+}
+
+/// One thing that happened.
+enum Step {
+    Input(Input),
+    Event(Option<Event>),
+    Heard(Msg),
+    Opened(Box<Result<Opened, String>>),
+    Told(Told),
+    /// It is time to join again.
+    Rejoin,
 }
 
 /// Why nobody listens to keys for a while, or any more.
@@ -107,22 +125,20 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         waits: None,
         light: None,
         pause: None,
-        opening: false,
+        opening: None,
+        rejoin: None,
     };
     if setup.ask_background && depth != Depth::None {
         app.ask_background()?;
     }
-    app.join(false).await?;
-    if setup.choose_session {
-        app.choose_session().await;
-    }
-    if let Some(Said { text, images }) = setup.first {
-        let command = Command::Prompt { text: text.clone(), images, when: When::Now };
-        app.act(Action::Send(command, Purpose::Say(text))).await;
-    }
     let (mut keyboard, mut signals) = (Keyboard::new(), Signals::new()?);
+    keyboard.listen()?;
+    match patiently(app.begin(setup.choose_session, setup.first), &mut keyboard, &mut signals).await {
+        Waited::Done(begun) => begun?,
+        Waited::Enough => app.pause = Some(Pause::Leave(130)),
+        Waited::End(code) => app.pause = Some(Pause::Leave(code)),
+    }
     loop {
-        keyboard.listen()?;
         let pause = app.talk(&mut keyboard, &mut heard, &mut signals).await?;
         keyboard.pause();
         let finished = std::mem::take(&mut app.finished);
@@ -140,6 +156,7 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         left?;
         signals.forget_keys()?;
         terminal = Some(Terminal::enter()?);
+        keyboard.listen()?;
         app.return_to(msg).await?;
     }
 }
@@ -158,33 +175,72 @@ impl App {
             if self.dirty && Instant::now() >= self.next_frame {
                 self.draw()?;
             }
-            let (is_idle, waits) = (!self.dirty, self.waits);
-            tokio::select! {
-                key = keyboard.next(), if !self.opening => match key {
-                    Some(input) => self.input(input).await?,
+            let (is_idle, waits, rejoin) = (!self.dirty, self.waits, self.rejoin);
+            let step = tokio::select! {
+                key = keyboard.next() => match key {
+                    Some(input) if self.opening.is_some() && input.is_typed() => {
+                        self.put_off(input, keyboard);
+                        continue;
+                    }
+                    Some(input) => Step::Input(input),
                     // Without a terminal there is nobody to talk to.
                     None => return Ok(Pause::Leave(129)),
                 },
-                event = self.events.next() => self.event(event).await?,
+                event = self.events.next(), if rejoin.is_none() => Step::Event(event),
+                () = tokio::time::sleep_until(rejoin.unwrap_or(self.began)), if rejoin.is_some() => Step::Rejoin,
                 Some(answer) = heard.recv() => match answer {
-                    Heard::Msg(msg) => self.take(msg).await,
+                    Heard::Msg(msg) => Step::Heard(msg),
                     Heard::Opened(opened) => {
-                        self.opening = false;
-                        match *opened {
-                            Ok(opened) => self.move_to(opened).await?,
-                            Err(error) => self.take(Msg::Failed(error)).await,
-                        }
+                        self.opening = None;
+                        // What was typed for another session is not said in this one.
+                        if opened.is_ok() { keyboard.release() } else { keyboard.forget() }
+                        Step::Opened(opened)
                     }
                 },
-                () = tokio::time::sleep_until(self.next_frame), if self.dirty => {}
-                () = tokio::time::sleep(TICK), if is_idle && self.state.is_moving() => self.take(Msg::Tick).await,
-                () = tokio::time::sleep_until(waits.unwrap_or(self.began)), if waits.is_some() => self.wait_no_more(),
+                () = tokio::time::sleep_until(self.next_frame), if self.dirty => continue,
+                () = tokio::time::sleep(TICK), if is_idle && self.state.is_moving() => Step::Heard(Msg::Tick),
+                () = tokio::time::sleep_until(waits.unwrap_or(self.began)), if waits.is_some() => {
+                    self.wait_no_more();
+                    continue;
+                }
                 told = signals.next() => match told {
                     Told::End(code) => return Ok(Pause::Leave(code)),
-                    Told::Stop => self.suspend().await,
-                    Told::Resized => self.resized().await?,
                     Told::GoOn => return Ok(Pause::Renew),
+                    told => Step::Told(told),
                 },
+            };
+            match patiently(self.step(step), keyboard, signals).await {
+                Waited::Done(done) => done?,
+                Waited::Enough => self.take(Msg::Failed("not waited for any longer".to_owned())).await,
+                Waited::End(code) => return Ok(Pause::Leave(code)),
+            }
+        }
+    }
+
+    async fn step(&mut self, step: Step) -> Result<(), Error> {
+        match step {
+            Step::Input(input) => self.input(input).await?,
+            Step::Event(event) => self.event(event).await,
+            Step::Heard(msg) => self.take(msg).await,
+            Step::Opened(opened) => match *opened {
+                Ok(opened) => self.move_to(opened).await,
+                Err(error) => self.take(Msg::Failed(error)).await,
+            },
+            Step::Told(Told::Stop) => self.suspend().await,
+            Step::Told(_) => self.resized().await?,
+            Step::Rejoin => self.join_again().await,
+        }
+        Ok(())
+    }
+
+    /// Something is typed while another session is on its way.
+    fn put_off(&mut self, input: Input, keyboard: &mut Keyboard) {
+        match &self.opening {
+            Some(opening) if input.stops() => opening.abort(),
+            _ => {
+                keyboard.hold(input);
+                tell(&mut self.state, "another session is being opened; escape stops that");
+                self.dirty = true;
             }
         }
     }
@@ -243,33 +299,44 @@ impl App {
         Ok(())
     }
 
-    async fn event(&mut self, event: Option<Event>) -> Result<(), Error> {
+    async fn event(&mut self, event: Option<Event>) {
         match event {
             // Too slow, or another log: begin again with what is there.
-            None | Some(Event::Session(SessionEvent::Lagged { .. })) => self.join(true).await,
+            None | Some(Event::Session(SessionEvent::Lagged { .. })) => self.join_again().await,
             Some(event) => {
                 let ended = matches!(event, Event::Live(Live::TurnEnded { .. }));
                 self.take(Msg::Event(event)).await;
                 if ended {
                     self.read_facts();
                 }
-                Ok(())
             }
         }
     }
 
+    async fn begin(&mut self, choose_session: bool, first: Option<Said>) -> Result<(), Error> {
+        self.join(false).await?;
+        if choose_session {
+            self.choose_session().await;
+        }
+        if let Some(Said { text, images }) = first {
+            let command = Command::Prompt { text: text.clone(), images, when: When::Now };
+            self.act(Action::Send(command, Purpose::Say(text))).await;
+        }
+        Ok(())
+    }
+
     async fn choose_session(&mut self) {
-        let sessions = Sessions::new(&self.state.setting.cwd, &self.state.facts.session);
+        let sessions = Sessions::new(&self.state);
         self.state.overlays.push(Box::new(sessions));
         self.act(Action::ListSessions).await;
     }
 
     /// Goes on in another session.
-    async fn move_to(&mut self, opened: Opened) -> Result<(), Error> {
+    async fn move_to(&mut self, opened: Opened) {
         self.worker = opened.worker;
         self.state.setting = Arc::new(opened.setting);
         self.state.overlays.clear();
-        self.join(true).await?;
+        self.join_again().await;
         if let Some(text) = opened.text {
             self.take(Msg::Text(text)).await;
         }
@@ -277,7 +344,14 @@ impl App {
             let lines = opened.remarks.iter().map(|remark| Line::of(Role::Dim, remark)).collect();
             self.take(Msg::Told(lines)).await;
         }
-        Ok(())
+    }
+
+    /// Joins the session. Should that fail, or be given up, what is shown stays, and it is tried again.
+    async fn join_again(&mut self) {
+        self.rejoin = Some(Instant::now() + AGAIN);
+        if let Err(error) = self.join(true).await {
+            self.take(Msg::Failed(told(&error))).await;
+        }
     }
 
     /// Joins the session, and shows where it is.
@@ -295,6 +369,7 @@ impl App {
             said: reading::said(&path),
         };
         self.events = attached.events;
+        self.rejoin = None;
         self.take(Msg::Path(path)).await;
         // At the start what others printed stays above.
         self.clear &= again;

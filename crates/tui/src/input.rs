@@ -6,6 +6,7 @@ mod parse;
 use std::collections::VecDeque;
 use std::io::{self, PipeReader, PipeWriter};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{Errno, read};
@@ -15,12 +16,17 @@ use tokio::time::Instant;
 use crate::key::Input;
 use parse::Parser;
 
+/// Who waits for less has not waited yet.
+const LONG: Duration = Duration::from_secs(1);
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Keyboard {
     listening: Option<Listening>,
     parser: Parser,
     ready: VecDeque<Input>,
+    /// What is not to be taken yet.
+    held: VecDeque<Input>,
     /// When the bytes came that are not a key yet.
     since: Instant,
 }
@@ -36,7 +42,13 @@ struct Listening {
 impl Keyboard {
     /// Nothing is read before [`Keyboard::listen`].
     pub(crate) fn new() -> Keyboard {
-        Keyboard { listening: None, parser: Parser::default(), ready: VecDeque::new(), since: Instant::now() }
+        Keyboard {
+            listening: None,
+            parser: Parser::default(),
+            ready: VecDeque::new(),
+            held: VecDeque::new(),
+            since: Instant::now(),
+        }
     }
 
     pub(crate) fn listen(&mut self) -> io::Result<()> {
@@ -71,11 +83,51 @@ impl Keyboard {
             let (until, waits) = (self.parser.patience(), self.parser.patience().is_some());
             let until = self.since + until.unwrap_or_default();
             tokio::select! {
+                // What has come is read before it is too late for it.
+                biased;
                 bytes = self.listening.as_mut()?.bytes.recv() => {
                     self.since = Instant::now();
                     self.ready.extend(self.parser.take(&bytes?));
                 }
                 () = tokio::time::sleep_until(until), if waits => self.ready.extend(self.parser.give_up()),
+            }
+        }
+    }
+}
+
+impl Keyboard {
+    /// Keeps something for later.
+    pub(crate) fn hold(&mut self, input: Input) {
+        self.held.push_back(input);
+    }
+
+    /// What was held is taken next.
+    pub(crate) fn release(&mut self) {
+        self.held.append(&mut self.ready);
+        std::mem::swap(&mut self.held, &mut self.ready);
+    }
+
+    pub(crate) fn forget(&mut self) {
+        self.held.clear();
+    }
+
+    /// Holds what is typed until a key says that the user has waited long enough; at first such a key means something else.
+    /// False if the terminal is gone.
+    pub(crate) async fn stopped(&mut self) -> bool {
+        let from = Instant::now() + LONG;
+        loop {
+            let is_late = Instant::now() >= from;
+            let stop = self.held.iter().position(Input::stops).filter(|_| is_late);
+            if let Some(at) = stop {
+                self.held.remove(at);
+                return true;
+            }
+            tokio::select! {
+                input = self.next() => match input {
+                    Some(input) => self.hold(input),
+                    None => return false,
+                },
+                () = tokio::time::sleep_until(from), if !is_late => {}
             }
         }
     }
@@ -106,5 +158,53 @@ fn hear(closed: &PipeReader, heard: &UnboundedSender<Vec<u8>>) -> io::Result<()>
             Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{Code, Key};
+
+    fn typed(bytes: &[u8]) -> (Keyboard, UnboundedSender<Vec<u8>>) {
+        let (heard, received) = unbounded_channel();
+        heard.send(bytes.to_vec()).unwrap();
+        let (_, open) = io::pipe().unwrap();
+        let listening = Listening { bytes: received, open, thread: std::thread::spawn(|| ()) };
+        let mut keyboard = Keyboard::new();
+        keyboard.listening = Some(listening);
+        (keyboard, heard)
+    }
+
+    async fn next(keyboard: &mut Keyboard) -> Key {
+        match keyboard.next().await {
+            Some(Input::Key(key)) => key,
+            other => panic!("{other:?} is no key"),
+        }
+    }
+
+    #[tokio::test]
+    async fn whoever_has_waited_long_enough_stops_with_a_key_and_the_others_stay() {
+        let (mut keyboard, heard) = typed(b"a\x1b[27ub");
+        assert!(keyboard.stopped().await);
+        keyboard.release();
+        for key in ['a', 'b'] {
+            assert_eq!(next(&mut keyboard).await, Code::Char(key).into());
+        }
+        drop(heard);
+        assert!(!keyboard.stopped().await, "the terminal is gone");
+    }
+
+    #[tokio::test]
+    async fn what_is_over_at_once_takes_no_key_away() {
+        let (mut keyboard, _heard) = typed(b"\x03x");
+        tokio::select! {
+            biased;
+            _ = keyboard.stopped() => panic!("nobody has waited"),
+            () = std::future::ready(()) => {}
+        }
+        keyboard.release();
+        assert_eq!(next(&mut keyboard).await, Key::ctrl('c'));
+        assert_eq!(next(&mut keyboard).await, Code::Char('x').into());
     }
 }

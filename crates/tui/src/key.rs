@@ -14,6 +14,18 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// Whether it comes from the user and not from the terminal.
+    pub(crate) fn is_typed(&self) -> bool {
+        matches!(self, Input::Key(_) | Input::Paste(_))
+    }
+
+    /// Whether it tells somebody who waits to stop that.
+    pub(crate) fn stops(&self) -> bool {
+        matches!(self, Input::Key(key) if key.code == Code::Escape || *key == Key::ctrl('c'))
+    }
+}
+
 /// A key with what was held down. Shift is told only where the character does not tell it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {

@@ -32,7 +32,7 @@ pub mod view;
 
 pub use app::run;
 pub use clock::Clock;
-pub use error::Error;
+pub use error::{Error, told};
 pub use host::{Changed, Host, Opened, SettingRow, Setup};
 pub use screen::Frame;
 pub use terminal::Terminal;

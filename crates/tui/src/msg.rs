@@ -30,7 +30,8 @@ pub enum Msg {
     Grown(Box<Forest>),
     /// A page to be read.
     Page(String, Vec<Line>),
-    Sessions(Vec<Card>),
+    /// The list of sessions, and what is missing in it.
+    Sessions(Vec<Card>, Option<String>),
     Settings(Vec<SettingRow>),
     Files(Arc<Vec<String>>),
     Replied(Purpose, Box<Result<Reply, String>>),
@@ -145,10 +146,10 @@ pub enum Action {
     },
     Open(Which),
     RenameSession {
-        id: String,
+        spot: Spot,
         name: String,
     },
-    DeleteSession(String),
+    DeleteSession(Spot),
     Export(Option<String>),
     /// Let the user's own editor change a text.
     Edit(String),
@@ -167,11 +168,28 @@ pub struct Moved {
     pub to: Option<String>,
 }
 
+/// Where a session of the list lies. Of its copies in several stores this very one is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    pub store: String,
+    /// The name by which the store knows it.
+    pub key: String,
+}
+
+impl Spot {
+    pub fn of(card: &Card) -> Spot {
+        Spot { store: card.store.clone(), key: card.file.as_ref().unwrap_or(&card.id).clone() }
+    }
+}
+
 /// Another session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
     New,
+    /// The one that a word means: the first digits of its id, or a path.
     There(String),
+    /// One of the list.
+    Listed(Spot),
     /// A new one with the path to before an entry, or with the whole path.
     Fork {
         before: Option<String>,

@@ -1,6 +1,7 @@
 //! The last lines: what goes on, and where one is. What matters least is left out first when there is little room.
 
 use osier_model::ThinkingLevel;
+use osier_tools::approvals::Mode;
 use osier_tree::projection::usage::{format_cost, format_tokens};
 
 use crate::state::State;
@@ -33,6 +34,7 @@ pub(crate) fn status(state: &State) -> Line {
     let mut pieces = vec![
         (4, Line::of(Role::Dim, &directory)),
         (9, Line::of(Role::Text, &model)),
+        (10, Line::of(Style::from(Role::Warn).bold(), facts.approval.map_or("", unasked))),
         (8, context(state)),
         (5, Line::of(Role::Dim, &cost)),
         (6, Line::of(Role::Dim, &tips)),
@@ -51,6 +53,14 @@ pub(crate) fn status(state: &State) -> Line {
         line.spans.extend(piece.spans);
     }
     line.cut(state.columns)
+}
+
+/// What may be done without asking, if it is more than usual.
+fn unasked(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Default => "",
+        Mode::AutoEdit | Mode::Yolo => mode.name(),
+    }
 }
 
 fn context(state: &State) -> Line {

@@ -13,7 +13,7 @@ use crate::editor::{History, Pastes, Pictures, image_path};
 use crate::host::SettingRow;
 use crate::key::Input;
 use crate::msg::{Action, Forest, Joined, Msg, Path, Purpose};
-use crate::overlay::{Fork, News, Outcome, Overlay, Reader, Room, Settings, Tree};
+use crate::overlay::{Fork, News, Outcome, Overlay, Reader, Settings, Tree};
 use crate::state::{State, Work};
 use crate::text::{Line, wrap};
 use crate::theme::Role;
@@ -45,9 +45,11 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
             state.overlays.push(Box::new(Reader::new(&title, lines)));
             Vec::new()
         }
-        Msg::Sessions(cards) => {
-            let news = News::Sessions(&cards);
-            hear(state, &news)
+        Msg::Sessions(cards, missing) => {
+            if let Some(missing) = missing {
+                complain(state, &missing);
+            }
+            hear(state, &News::Sessions(&cards))
         }
         Msg::Settings(rows) => show_settings(state, rows),
         Msg::Files(files) => {
@@ -73,15 +75,6 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
             Vec::new()
         }
         Msg::Tick => Vec::new(),
-    }
-}
-
-pub(crate) fn room(state: &State) -> Room {
-    Room {
-        columns: state.columns,
-        rows: state.rows.saturating_sub(2).max(3),
-        now: state.now,
-        clock: state.clock,
     }
 }
 

@@ -14,19 +14,28 @@ const OUTPUT: usize = 6;
 /// Rows of the editor.
 const EDITOR: usize = 10;
 
-pub fn view(state: &State) -> Frame {
-    let mut below: Vec<Line> = Vec::new();
-    below.extend(spinner(state));
-    below.extend(state.notice.clone().map(|line| line.cut(state.columns)));
-    below.push(status(state));
-    let room = Room {
+/// The room that an overlay is drawn in, and that its keys count with.
+pub(crate) fn room(state: &State) -> Room {
+    let below = below(state).len();
+    Room {
         columns: state.columns,
-        rows: state.rows.saturating_sub(below.len() + 1).max(3),
+        rows: state.rows.saturating_sub(below + 1).max(3),
         now: state.now,
         clock: state.clock,
-    };
+    }
+}
+
+fn below(state: &State) -> Vec<Line> {
+    let mut below: Vec<Line> = spinner(state).into_iter().collect();
+    below.extend(state.notice.clone().map(|line| line.cut(state.columns)));
+    below.push(status(state));
+    below
+}
+
+pub fn view(state: &State) -> Frame {
+    let below = below(state);
     let mut middle = match state.overlays.last() {
-        Some(overlay) => overlay.view(room),
+        Some(overlay) => overlay.view(room(state)),
         None => editor(state),
     };
     let height = state.rows.saturating_sub(below.len());

@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -195,8 +196,13 @@ fn nothing_is_changed_before_one_says_yes() {
     let path = terminal.folder.path().join("code").join("new.txt");
     assert!(!path.exists());
     // What is typed at once is not an answer; after a while it is.
+    let (begun, mut pressed) = (Instant::now(), Instant::now());
     while !path.exists() {
-        terminal.press("y");
+        assert!(begun.elapsed() < Duration::from_secs(60), "it does not go on:\n{}", terminal.text());
+        if pressed.elapsed() > Duration::from_secs(1) {
+            terminal.press("y");
+            pressed = Instant::now();
+        }
         assert!(terminal.read(), "it does not go on");
     }
     terminal.wait_for("Done: write new.txt");

@@ -115,7 +115,13 @@ fn ends_word(text: &str, word: &str) -> bool {
 
 /// Names of files or folders: what is quoted, else what looks like a path, else the one word that is left.
 fn names(rest: &str) -> Vec<String> {
-    let words = words(&spaced(rest));
+    let mut words = words(&spaced(rest));
+    // People name files as the editor completes them.
+    for word in words.iter_mut().filter(|word| !word.quoted) {
+        if let Some(name) = word.text.strip_prefix('@').filter(|name| !name.is_empty()) {
+            word.text = name.to_owned();
+        }
+    }
     let quoted: Vec<String> = words.iter().filter(|word| word.quoted).map(|word| word.text.clone()).collect();
     if !quoted.is_empty() {
         return quoted;

@@ -167,6 +167,7 @@ fn looks_failed(text: &str) -> bool {
     ["error:", "error[", "failed", "panicked", "not found", "no such file", "permission denied", "traceback"]
         .iter()
         .any(|word| beginning.contains(word))
+        || beginning.starts_with("not allowed") && beginning.contains("nothing was run or changed")
         || lower.contains("[exit code ") && !lower.contains("[exit code 0]")
 }
 

@@ -40,6 +40,7 @@ async fn simple_requests_become_calls_of_real_tools() {
             "list src",
             "ls",
             "What files are in crates/model?",
+            "read @notes.txt",
             "search for river",
             "search for \"fn main\" in src",
             "grep unwrap in crates/",
@@ -81,6 +82,8 @@ async fn simple_requests_become_calls_of_real_tools() {
               -> ls {}
             What files are in crates/model?
               -> ls {"path":"crates/model"}
+            read @notes.txt
+              -> read {"path":"notes.txt"}
             search for river
               -> grep {"pattern":"river","literal":true}
             search for "fn main" in src

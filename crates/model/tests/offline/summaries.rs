@@ -95,6 +95,13 @@ async fn without_a_request_the_goal_is_what_the_assistant_set_out_to_do() {
 }
 
 #[tokio::test]
+async fn what_was_refused_was_not_done() {
+    let left = "<conversation>\n[User]: run touch x\n\n[Assistant tool calls]: bash(command=\"touch x\")\n\n[Tool result]: not allowed: not now\nNothing was run or changed. Go on without it.\n</conversation>\n\nWrite a summary.";
+    let summary = summary(left).await;
+    assert!(!summary.contains("ran `touch x`"), "{summary}");
+}
+
+#[tokio::test]
 async fn an_earlier_summary_is_carried_on() {
     let first = summary(CONVERSATION).await;
     let second = "<conversation>\n[User]: Now make the empty test pass and document parse().\n\n[Assistant]: Added docs to parse().\n</conversation>\n\n<previous-summary>\n".to_owned()

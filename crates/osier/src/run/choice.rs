@@ -72,9 +72,10 @@ impl Choice {
     pub(super) fn elsewhere(&self, home: &Home) -> Option<&Path> {
         let Choice::There(session) = self else { return None };
         let cwd = Path::new(&session.header().cwd);
-        // The copy of a foreign file has its directory from there.
-        let parent = session.header().parent_session.as_deref();
-        let is_own_copy = parent.is_none_or(|parent| home.keeps(Path::new(parent)));
+        // The fork of a foreign session has its directory from there.
+        let Header { parent_session, parent_session_id, .. } = session.header();
+        let is_own_copy = parent_session.as_deref().is_none_or(|parent| home.keeps(Path::new(parent)))
+            && parent_session_id.as_deref().is_none_or(|parent| !home.is_foreign(parent));
         (session.file().is_some() && is_ours(session, home) && is_own_copy && cwd != home.cwd && cwd.is_dir())
             .then_some(cwd)
     }
@@ -131,11 +132,11 @@ async fn file_of(file: &str, home: &Home) -> Result<Choice> {
     by_word(file, home).await
 }
 
-/// Whether this user's Osier made a session. A file from elsewhere, or a row of a database that others write to as well,
-/// says what it likes.
+/// Whether this user's Osier made a session. A file from elsewhere, a row of a database that others write to as well, and a
+/// copy of either says what it likes.
 pub(super) fn is_ours(session: &Session, home: &Home) -> bool {
     let is_forgotten = || session.store().name() == "memory";
-    session.file().map_or_else(is_forgotten, |file| home.keeps(file))
+    session.file().map_or_else(is_forgotten, |file| home.keeps(file) && !home.is_foreign(session.id()))
 }
 
 async fn forked(word: &str, home: &Home) -> Result<Choice> {

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use osier_agent::{Client, Command, Worker};
-use osier_session::{Session, Stores};
-use osier_tui::msg::Which;
+use osier_session::{Env, Session, Stores};
+use osier_tui::msg::{Spot, Which};
 use osier_tui::state::Setting;
 use osier_tui::theme::{Theme, depth, is_light};
 use osier_tui::{Changed, Host, Opened, SettingRow};
@@ -83,14 +83,30 @@ async fn chosen(which: Which, from: &Worker, desk: &Desk) -> Result<(Choice, Opt
         }
         Which::There(word) => {
             let choice = choice::by_word(&word, &desk.home).await?;
-            if let Choice::There(session) = &choice {
-                let file = session.file().map(|file| file.to_string_lossy().into_owned());
-                may_switch(desk, Some(file.as_deref().unwrap_or(session.id()))).await?;
-            }
+            may_go_to(desk, &choice).await?;
+            Ok((choice, None))
+        }
+        Which::Listed(spot) => {
+            let choice = listed(&spot, &desk.home).await?;
+            may_go_to(desk, &choice).await?;
             Ok((choice, None))
         }
         Which::Fork { before } => forked(before, from, desk).await,
     }
+}
+
+/// A session of the list, in the store that the list named.
+async fn listed(spot: &Spot, home: &Home) -> Result<Choice> {
+    let shelf =
+        home.shelf(&spot.store).with_context(|| format!("there is no store {} any more", spot.store))?;
+    let env = Env { watch: true, ..home.env() };
+    Ok(Choice::There(Session::open(shelf.store(), &spot.key, env).await?))
+}
+
+async fn may_go_to(desk: &Desk, choice: &Choice) -> Result<()> {
+    let Choice::There(session) = choice else { return Ok(()) };
+    let file = session.file().map(|file| file.to_string_lossy().into_owned());
+    may_switch(desk, Some(file.as_deref().unwrap_or(session.id()))).await
 }
 
 async fn may_switch(desk: &Desk, file: Option<&str>) -> Result<()> {

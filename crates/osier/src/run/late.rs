@@ -54,12 +54,27 @@ impl LateStore {
         })
         .await?;
         all.extend_from_slice(lines);
-        let made = self.store.create(&self.header, &all).await?;
-        self.is_there.store(true, Ordering::Release);
-        if let Ok(hints) = self.store.watch(&self.header.id).await {
-            tokio::spawn(pass_on(hints, self.changed.clone()));
+        let made = match self.store.create(&self.header, &all).await {
+            Err(StoreError::AlreadyExists { .. }) => self.made_before().await,
+            made => made.map(|made| made.version),
+        };
+        if matches!(made, Ok(_) | Err(StoreError::Conflict { .. })) {
+            self.is_there.store(true, Ordering::Release);
+            if let Ok(hints) = self.store.watch(&self.header.id).await {
+                tokio::spawn(pass_on(hints, self.changed.clone()));
+            }
         }
-        Ok(made.version)
+        made
+    }
+
+    /// A server may make the session and its answer be lost. The writer then looks at what is there, and goes on.
+    async fn made_before(&self) -> Result<Version, StoreError> {
+        let id = self.header.id.clone();
+        let there = self.store.open(&id).await?;
+        Err(match there.header.line() == self.header.line() {
+            true => StoreError::Conflict { now: there.version },
+            false => StoreError::AlreadyExists { id },
+        })
     }
 }
 
@@ -168,28 +183,4 @@ impl Store for LateStore {
 }
 
 #[cfg(test)]
-mod tests {
-    use osier_session::{Env, Session};
-
-    use super::*;
-
-    /// Says a name, then something, and tells how many sessions the store behind has after each.
-    #[tokio::test]
-    async fn a_session_is_made_when_something_is_said_in_it() {
-        let behind = Arc::new(MemoryStore::default());
-        let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
-        let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
-        let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
-        let sessions = || async { behind.list(&Filter::default()).await.expect("a list").cards };
-        session.rename("plans").await.expect("a name");
-        assert!(sessions().await.is_empty(), "a name alone is not kept");
-        assert_eq!(session.tree().marks().name(), Some("plans"));
-        let said = br#"{"type":"message","message":{"role":"user","content":"hello"}}"#;
-        session.append_entry(said).await.expect("an entry");
-        let cards = sessions().await;
-        assert_eq!(cards.len(), 1);
-        assert_eq!((cards[0].name.as_deref(), cards[0].message_count), (Some("plans"), 1));
-        session.rename("other plans").await.expect("a name");
-        assert_eq!(sessions().await[0].name.as_deref(), Some("other plans"));
-    }
-}
+mod tests;

@@ -39,7 +39,7 @@ pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     let setup = Setup {
         setting: setting(&desk, &desk.home, &worker),
         theme: theme(&desk.home),
-        ask_background: desk.home.settings.screen.is_light.is_none(),
+        ask_background: desk.home.settings.screen.is_light.is_none() && can_be_asked(),
         first: Some(first).filter(|said| !said.is_empty()),
         choose_session,
     };
@@ -51,6 +51,11 @@ pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     let code = code?;
     leave(&program.worker()).await;
     Ok(ExitCode::from(code))
+}
+
+/// The console of Linux shows the question instead of answering it.
+fn can_be_asked() -> bool {
+    home::variable("TERM").is_none_or(|term| term != "linux")
 }
 
 /// Lets what still runs end, and says how to come back.

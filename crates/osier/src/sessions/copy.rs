@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use osier_session::Copied;
+use osier_store::StoreError;
+use osier_tree::header::is_valid_id;
 
 use crate::failure::usage;
 use crate::home::Home;
@@ -21,7 +23,8 @@ Examples:
 
 The copy has the same id and the same entries, byte for byte; each is read back and compared. A copy that was cut off is \
 gone on with, and one that is there already is no error, also if somebody went on in it. If the other store has another \
-session of that id, nothing is changed. From then on the two are apart: name one with --store.
+session of that id, nothing is changed. From then on the two are apart: name one with --store. What was allowed in a session of a database, of a \
+project's folder or of a file from elsewhere does not count in a copy of it.
 Prints what was copied, to standard error.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
@@ -36,7 +39,7 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let shelf = home.shelf(&args.to).ok_or_else(|| stores::unknown(&args.to, &home.shelves))?;
-    let target = Target::find(home, &args.session).await?;
+    let target = Target::find_outside(home, &args.session, &args.to).await?;
     let to = shelf.store();
     let lies_there =
         target.opened.file.as_deref().map_or(target.store.name() == to.name(), |file| shelf.holds(file));
@@ -45,6 +48,10 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
             "the session is in the store {} already; name another one with --to",
             to.name()
         )));
+    }
+    let is_kept = target.opened.file.as_deref().is_some_and(|file| home.keeps(file));
+    if !is_kept {
+        home.mark_foreign(known_id(&target)?)?;
     }
     let copied = {
         let _waiting = waiting(&format!("copying {}", target.opened.header.id));
@@ -56,6 +63,15 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         false => tell(&copied),
     }
     out.done()
+}
+
+/// The id that the header gives. It becomes part of a file name.
+fn known_id(target: &Target) -> Result<&str, StoreError> {
+    let id = target.opened.header.id.as_str();
+    match is_valid_id(id) {
+        true => Ok(id),
+        false => Err(StoreError::InvalidId { id: id.to_owned() }),
+    }
 }
 
 fn tell(copied: &Copied) {

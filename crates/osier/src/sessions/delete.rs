@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use osier_session::Listed;
+use osier_session::{Listed, Stores};
 use osier_store::{Counts, Deleted, StoreError};
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
@@ -17,7 +17,7 @@ use crate::home::Home;
 use crate::layout::{age, count, plain};
 use crate::out::{Out, remark};
 use crate::progress::waiting;
-use crate::stores;
+use crate::stores::{self, Shelf};
 use crate::target::Target;
 
 #[derive(Debug, clap::Args)]
@@ -27,7 +27,8 @@ Examples:
   osier sessions delete --older-than 30d          of this directory; lists them and asks
   osier sessions delete --older-than 6w --all --yes
 
-A session is found in whatever store it is, and the sessions of its sub-agents go with it. Sessions that are open in \
+A session is found in whatever store it is; with --store, in that one only. --older-than is about the files in the home \
+folder, or about the store that --store names. The sessions of sub-agents in the same store go with a session. Sessions that are open in \
 another process are spared; with --force they go too, and whoever has one open can store nothing more in it. What is gone \
 already is told, and no error. Lists what goes and how much it was, to standard error.")]
 pub(crate) struct Args {
@@ -68,12 +69,13 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         Some(age) => (old(home, home.now().saturating_sub(duration(age)?), args.all).await?, Vec::new()),
         None => named(&args.sessions, home).await?,
     };
-    let chosen = with_subagents(named, home).await?;
-    for card in &chosen {
+    let chosen = Chosen::with_subagents(named, home).await?;
+    for card in chosen.all() {
         remark(&row(card, home));
     }
-    if !args.yes && !chosen.is_empty() {
-        let question = format!("Delete {} for good?", if chosen.len() == 1 { "it" } else { "them" });
+    let how_many = chosen.all().count();
+    if !args.yes && how_many > 0 {
+        let question = format!("Delete {} for good?", if how_many == 1 { "it" } else { "them" });
         if !agreed(&question, "add --yes to delete without being asked")? {
             bail!("nothing was deleted");
         }
@@ -84,9 +86,10 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         gone.extend(missing.into_iter().map(Gone::nowhere));
         out.json(&gone)?;
     } else {
-        missing
-            .iter()
-            .for_each(|word| remark(&format!("no session {}: it is gone, or never was", plain(word))));
+        let place = home.named_store().map(|store| format!(" in {store}")).unwrap_or_default();
+        for word in &missing {
+            remark(&format!("no session {}{place}: it is gone, or never was", plain(word)));
+        }
         if !gone.is_empty() || missing.is_empty() {
             tell(&gone, home);
         }
@@ -129,20 +132,62 @@ fn tell(gone: &[Gone], home: &Home) {
     }
 }
 
-/// Deletes what is not in use, and tells how many are.
-async fn delete(chosen: &[Card], force: bool, home: &Home) -> Result<(Vec<Gone>, usize)> {
-    let (mut gone, mut spared) = (Vec::new(), 0);
-    for card in chosen {
+/// What is to be deleted, each session once. Sub-agents' sessions come behind those they work for.
+#[derive(Debug, Default)]
+struct Chosen {
+    cards: Vec<Card>,
+    below: Vec<Card>,
+}
+
+impl Chosen {
+    async fn with_subagents(mut cards: Vec<Card>, home: &Home) -> Result<Chosen> {
+        if cards.is_empty() {
+            return Ok(Chosen::default());
+        }
+        let concerned =
+            home.shelves.iter().filter(|shelf| cards.iter().any(|card| card.store == shelf.name()));
+        let (below, down) = Stores::new(concerned.map(Shelf::store).collect()).below(&cards).await?;
+        stores::tell(&down);
+        let mut known = below.clone();
+        cards.retain(|card| {
+            let is_new = !known.iter().any(|other| is_same(card, other));
+            known.push(card.clone());
+            is_new
+        });
+        Ok(Chosen { cards, below })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Card> {
+        self.cards.iter().chain(&self.below)
+    }
+}
+
+fn is_same(card: &Card, other: &Card) -> bool {
+    card.store == other.store && card.id == other.id && card.file == other.file
+}
+
+/// Deletes what is not in use, and tells how many are. Whose session is in use keeps those of its sub-agents.
+async fn delete(chosen: &Chosen, force: bool, home: &Home) -> Result<(Vec<Gone>, usize)> {
+    let (mut gone, mut spared): (Vec<Gone>, Vec<&Card>) = (Vec::new(), Vec::new());
+    for (at, card) in chosen.all().enumerate() {
+        let works_for = |parent: &&Card| {
+            parent.store == card.store && card.parent_session_id.as_ref() == Some(&parent.id)
+        };
+        if at >= chosen.cards.len() && spared.iter().any(works_for) {
+            remark(&format!("osier: {} stays with the session it works for", plain(&card.short_id)));
+            spared.push(card);
+            continue;
+        }
         match delete_one(card, force, home).await {
             Ok(deleted) => gone.push(Gone::of(card, deleted)),
             Err(error @ StoreError::Busy { .. }) => {
-                spared += 1;
+                spared.push(card);
                 remark(&format!("osier: {}", plain(&error.to_string())));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Ok((gone, spared))
+    Ok((gone, spared.len()))
 }
 
 async fn delete_one(card: &Card, force: bool, home: &Home) -> Result<Deleted, StoreError> {
@@ -160,11 +205,7 @@ async fn delete_one(card: &Card, force: bool, home: &Home) -> Result<Deleted, St
 async fn named(words: &[String], home: &Home) -> Result<(Vec<Card>, Vec<String>)> {
     let (mut cards, mut missing): (Vec<Card>, Vec<String>) = (Vec::new(), Vec::new());
     for word in words {
-        let target = match is_id(word) {
-            true => Target::find_if_there(home, word).await?,
-            false => Some(Target::find(home, word).await?),
-        };
-        match target {
+        match Target::find_to_delete(home, word, is_id(word)).await? {
             Some(target) => cards.push(target.store.card(&target.key).await?),
             None => missing.push(word.clone()),
         }
@@ -177,31 +218,18 @@ fn is_id(word: &str) -> bool {
     word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
+/// Of the files in the home folder, unless another store is named: what others keep there too is not old for all of them.
 async fn old(home: &Home, before: Millis, all: bool) -> Result<Vec<Card>> {
     let _waiting = waiting("reading the sessions");
-    let Listed { page, down } = home.listed().list(&home.filter(all)).await?;
+    let stores = match home.named_store() {
+        Some(_) => home.listed(),
+        None => Stores::new(vec![home.files()]),
+    };
+    let Listed { page, down } = stores.list(&home.filter(all)).await?;
     stores::tell(&down);
     // A fork is younger than what was said in it.
     let old = page.cards.into_iter().filter(|card| card.modified.max(card.created) < before);
     Ok(old.collect())
-}
-
-/// Each session once, behind the sessions of its sub-agents: should this end halfway, they are found again.
-async fn with_subagents(cards: Vec<Card>, home: &Home) -> Result<Vec<Card>> {
-    if cards.is_empty() {
-        return Ok(cards);
-    }
-    let (below, down) = home.stores().below(&cards).await?;
-    stores::tell(&down);
-    let mut all: Vec<Card> = Vec::new();
-    for card in below.into_iter().rev().chain(cards) {
-        let is_same =
-            |other: &Card| other.store == card.store && other.id == card.id && other.file == card.file;
-        if !all.iter().any(is_same) {
-            all.push(card);
-        }
-    }
-    Ok(all)
 }
 
 fn row(card: &Card, home: &Home) -> String {

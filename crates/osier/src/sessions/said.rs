@@ -19,7 +19,11 @@ pub(super) fn write(message: &Value, out: &mut Out) -> Result<()> {
             paragraph(text, out)?;
         }
     }
+    for text in message["sections"].as_object().into_iter().flat_map(|all| all.values()) {
+        paragraph(text.as_str().unwrap_or_default(), out)?;
+    }
     match &message["content"] {
+        Value::String(text) if text.is_empty() => Ok(()),
         Value::String(text) => paragraph(text, out),
         Value::Array(blocks) => blocks.iter().try_for_each(|block| write_block(block, out)),
         Value::Null if message.is_object() => Ok(()),

@@ -55,14 +55,21 @@ impl Layers {
         }
     }
 
-    /// A key comes from one place: who says where a provider's key is takes back what a lower file said.
+    /// A key comes from one place: who says where a provider's key is takes back what a lower file said. And a password is
+    /// for one server: who names another gets none of a lower file.
     fn drop_key_sources(&mut self, found: &[Found]) {
         let source = |path: &[String]| {
             let names_one =
                 path.last().is_some_and(|word| word.starts_with("api_key_") || word.starts_with("password_"));
             names_one.then(|| path[..path.len() - 1].to_vec())
         };
-        for provider in found.iter().filter_map(|found| source(&found.path)) {
+        let server = |path: &[String]| match path {
+            [stores, name, url] if stores == "stores" && url == "url" => {
+                Some(vec![stores.clone(), name.clone()])
+            }
+            _ => None,
+        };
+        for provider in found.iter().filter_map(|found| source(&found.path).or_else(|| server(&found.path))) {
             self.sets.retain(|set| source(&set.path).as_ref() != Some(&provider));
         }
     }
@@ -180,6 +187,25 @@ mod tests {
             name = "P"
         "#]]
         .assert_eq(&layers.table("providers").to_string());
+    }
+
+    /// Else a project could have the password sent to a server of its own.
+    #[test]
+    fn who_names_another_server_does_not_get_the_password_for_the_first() {
+        let layers = layers(
+            "[stores.team]\nurl = 'mysql://me@db/osier'\npassword_command = 'pass team'\ntimeout = 7\n[stores.other]\nurl = 'mysql://me@other/osier'\npassword_env = 'OTHER'\n",
+            "[stores.team]\nurl = 'mysql://me@evil/osier'\n",
+        );
+        expect![[r#"
+            [other]
+            password_env = "OTHER"
+            url = "mysql://me@other/osier"
+
+            [team]
+            timeout = 7
+            url = "mysql://me@evil/osier"
+        "#]]
+        .assert_eq(&layers.table("stores").to_string());
     }
 
     #[test]

@@ -167,6 +167,6 @@ fn the_sessions_of_sub_agents_go_with_a_session_and_forks_stay() {
     let gone = world.json("delete bbbbbbbb --yes");
     let agents: Vec<&str> =
         gone.as_array().unwrap().iter().map(|one| one["agentId"].as_str().unwrap()).collect();
-    assert_eq!(agents, ["dddddddd", "cccccccc", "main"]);
+    assert_eq!(agents, ["main", "cccccccc", "dddddddd"], "whoever is worked for goes first");
     assert_eq!(left(&world), [&fork[..8]]);
 }

@@ -11,6 +11,7 @@ mod conformance;
 mod context;
 mod deep;
 mod delete;
+mod delete_stores;
 mod demo;
 mod doctor;
 mod export;

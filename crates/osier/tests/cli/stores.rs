@@ -45,6 +45,7 @@ fn a_new_session_goes_where_was_said_and_is_found_wherever_it_is() {
             &format!("rename {} 'the old one' --store file", &there[..8]),
             &format!("path {}", &there[..8]),
             &format!("delete {} --yes --store archive", &here[..8]),
+            &format!("delete {} --yes --store file", &here[..8]),
             &format!("delete {there} --yes"),
             "list",
             "list --store nowhere",
@@ -60,6 +61,8 @@ fn a_new_session_goes_where_was_said_and_is_found_wherever_it_is() {
             <3>  user: "an old one"
             <4>  [title: the old one]
             $ delete <2> --yes --store archive
+            ! no session <2> in archive: it is gone, or never was
+            $ delete <2> --yes --store file
             ! <2>  file   now  hello
             ! 1 session with 1 entry deleted from file
             $ delete <1> --yes
@@ -130,6 +133,28 @@ fn a_session_in_a_projects_store_allows_itself_nothing() {
         world.ok(&format!("config {id} approvalMode=yolo"));
         assert_eq!(say(&id, &format!("{store}.txt")), allowed, "{store}");
     }
+}
+
+/// A copy has every byte, and with them what somebody else allowed.
+#[test]
+fn what_was_allowed_elsewhere_is_not_allowed_in_a_copy() {
+    let world = World::new();
+    world.write(".osier/config.toml", "[stores.here]\nfolder = 'sessions'\n");
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    let id = begin(&world, "hello --store here");
+    world.ok(&format!("config {id} approvalMode=yolo"));
+    world.ok(&format!("copy {id} --to file"));
+    world.args(&["-p", "--resume", &id, "--store", "file", "write a.txt with \"yes\""]);
+    assert!(!world.path("a.txt").exists());
+    world.ok(&format!("delete {id} --yes --store file"));
+    world.ok(&format!("copy {id} --to file --store here"));
+    world.args(&["-p", "--resume", &id, "--store", "file", "write b.txt with \"yes\""]);
+    assert!(!world.path("b.txt").exists(), "it is remembered");
+    let own = begin(&world, "hello");
+    world.ok(&format!("config {own} approvalMode=yolo"));
+    world.ok(&format!("copy {own} --to here"));
+    world.args(&["-p", "--resume", &own, "--store", "file", "write c.txt with \"yes\""]);
+    assert!(world.path("c.txt").exists(), "to copy a session changes nothing in it");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn begin(world: &World, line: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_session_in_a_database_is_found_changed_and_deleted_whatever_store_is_named() {
+async fn a_session_in_a_database_is_found_and_changed_whatever_store_is_named() {
     let world = team().await;
     let id = begin(&world, "'hello team' --store team");
     let short = &id[..8];
@@ -52,6 +52,7 @@ async fn a_session_in_a_database_is_found_changed_and_deleted_whatever_store_is_
             &format!("fork {short}"),
             &format!("verify {short}"),
             &format!("delete {short} --yes --store file"),
+            &format!("delete {short} --yes --store team"),
             &format!("delete {id} --yes"),
             &format!("show {short}"),
         ],
@@ -74,6 +75,8 @@ async fn a_session_in_a_database_is_found_changed_and_deleted_whatever_store_is_
             ! osier: <1> lies in the store team, and only a file can be verified
             exit 1
             $ delete <1> --yes --store file
+            ! no session <1> in file: it is gone, or never was
+            $ delete <1> --yes --store team
             ! <1>  team   now  a talk
             ! 1 session with 3 entries deleted from team
             $ delete <1> --yes

@@ -68,10 +68,9 @@ fn one_moves_in_the_tree_and_says_it_differently() {
     asked.answer("another second");
     screen.wait_for("another second");
     screen.say("/undo");
-    screen.wait_gone("another second");
     screen.wait_for("undone");
-    screen.say("/redo");
-    screen.wait_for("another second");
+    // The screen hears of a move a moment before the agent is ready for the next one.
+    screen.insist("\x1br", |text| text.contains("redone"));
     screen.leave();
 }
 
@@ -152,9 +151,7 @@ fn branches_are_compared_side_by_side_and_grafted() {
     screen.press(ESCAPE);
     screen.wait_gone("They part at");
     screen.say("/graft 00000004");
-    let asked = server.next();
-    asked.answer("Two was asked.");
-    screen.wait_for("Two was asked.");
+    screen.wait_for("Asked there");
     screen.leave();
     assert_eq!(
         (&last(&world)["type"], &last(&world)["fromId"]),

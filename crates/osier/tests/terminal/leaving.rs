@@ -1,9 +1,11 @@
 //! However it ends, the terminal is given back and the session is whole.
 
+use std::os::unix::fs::PermissionsExt;
+
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::run_support::Server;
+use crate::run_support::{Server, osier};
 use crate::screen::{READY, Screen, open};
 use crate::support::World;
 
@@ -105,6 +107,26 @@ fn a_first_message_is_not_lost_to_the_question_of_trust() {
     screen.wait_for("#4");
     screen.leave();
     let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.leave();
+}
+
+/// Whoever owns the clipboard may never give it.
+#[test]
+fn a_clipboard_that_hangs_keeps_nobody() {
+    let world = World::new();
+    let begun = world.path("begun");
+    world.write("bin/wl-paste", format!("#!/bin/sh\necho > '{}'\nexec sleep 1000\n", begun.display()));
+    std::fs::set_permissions(world.path("bin/wl-paste"), std::fs::Permissions::from_mode(0o700)).unwrap();
+    let mut command = osier(&world, &[]);
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:{path}", world.path("bin").display()));
+    let mut screen = Screen::start(command, 80, 24);
+    screen.wait_for(READY);
+    screen.press("\x16x");
+    screen.wait_for("> x");
+    screen.wait_until("the clipboard", |_| begun.exists());
+    screen.press("\x03");
     screen.wait_for(READY);
     screen.leave();
 }

@@ -18,7 +18,7 @@ use crate::support::World;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How long a key may go unseen before it is pressed again.
-const AGAIN: Duration = Duration::from_millis(500);
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What stands in an editor that waits for the first words.
 pub(crate) const READY: &str = "say something, or /help";

@@ -1,9 +1,12 @@
 //! Other sessions: the list, a new one, copies, sessions of other directories.
 
 use std::fs;
+use std::net::TcpListener;
+
+use serde_json::json;
 
 use crate::run_support::Server;
-use crate::screen::{ESCAPE, READY, UP, open, with_script};
+use crate::screen::{CTRL_D, ESCAPE, READY, UP, open, with_script};
 use crate::support::World;
 
 const SCRIPT: &str = "say one; reply first; say two; reply second";
@@ -92,4 +95,86 @@ fn what_is_not_kept_leaves_nothing() {
     let end = screen.leave();
     assert!(!end.contains("--resume"), "{end}");
     assert!(world.session_files().is_empty());
+}
+
+fn configure(world: &World, settings: &str) {
+    fs::create_dir_all(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), settings).unwrap();
+}
+
+/// A session in the store `file`, and its copy in `archive`, which has another name and was used last.
+fn with_a_copy() -> (World, String) {
+    let world = World::new();
+    configure(&world, "[stores.archive]\nfolder = '../archive'\n");
+    let id = world.json("append 'remember the milk'")["session"].as_str().unwrap().to_owned();
+    world.ok(&format!("copy {id} --to archive"));
+    world.ok(&format!("append {id} --store archive 'and the bread'"));
+    (world, id)
+}
+
+#[test]
+fn of_two_copies_the_list_opens_names_and_deletes_the_one_that_is_meant() {
+    let (world, id) = with_a_copy();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("/resume");
+    screen.wait_until("both, with their stores", |text| {
+        text.contains("  archive  ") && text.contains("  file  ")
+    });
+    screen.press("\r");
+    screen.wait_for("and the bread");
+    screen.say("/new");
+    screen.wait_for(READY);
+    screen.say("/resume");
+    screen.wait_for("  archive  ");
+    screen.press("\x12the copy\r");
+    screen.wait_for("› the copy");
+    screen.press(CTRL_D);
+    screen.wait_for("Delete \"the copy\" from archive for good?");
+    screen.press("\r");
+    screen.wait_gone("the copy");
+    screen.wait_for("› remember the milk");
+    screen.press(ESCAPE);
+    screen.wait_gone("Sessions this directory");
+    screen.leave();
+    let left = world.json("list");
+    let left: Vec<_> =
+        left.as_array().unwrap().iter().map(|card| (&card["id"], &card["store"], &card["name"])).collect();
+    assert_eq!(left, [(&json!(id), &json!("file"), &json!(null))]);
+}
+
+/// It takes connections and says nothing.
+fn with_a_silent_server(world: &World) -> TcpListener {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    configure(world, &format!("[stores.team]\nurl = 'mysql://me:hunter2@127.0.0.1:{port}/osier'\n"));
+    listener
+}
+
+#[test]
+fn whoever_waits_for_a_store_that_says_nothing_can_stop_that() {
+    let world = World::new();
+    let _server = with_a_silent_server(&world);
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("/resume 00000000");
+    screen.press("for the other one");
+    screen.wait_for("another session is being opened; escape stops that");
+    screen.press(ESCAPE);
+    screen.wait_for("stopped; this session goes on");
+    screen.wait_for(READY);
+    screen.leave();
+}
+
+#[test]
+fn the_list_tells_of_a_store_that_is_away() {
+    let world = World::new();
+    assert_eq!(world.args(&["-p", "remember the milk"]).code, 0);
+    drop(with_a_silent_server(&world));
+    let mut screen = open(&world, &["--resume"]);
+    screen.wait_for("› remember the milk");
+    screen.wait_for("store team cannot be reached");
+    screen.press(ESCAPE);
+    screen.wait_for(READY);
+    screen.leave();
 }

@@ -421,12 +421,14 @@ pub async fn a_snapshot_is_whole_or_what_came_since(fixture: &dyn Fixture) {
 pub async fn deleting_takes_sub_agents_along_and_can_be_repeated(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
     let fork = sessions.create_branched("one", None).await.unwrap();
+    let given = SessionUpdate { agent_id: Some("bot".to_owned()), ..SessionUpdate::default() };
+    sessions.update("one", given).await.unwrap();
     let mut header = Header::new("two", 0, "/here");
     header.parent_session_id = Some("one".to_owned());
     header.agent_id = Some("helper".to_owned());
     sessions.store().create(&header, &[]).await.unwrap();
     let deleted = sessions.delete("one").await.unwrap();
-    assert_eq!((deleted.deleted, deleted.counts.sessions, deleted.counts.entries), (true, 2, 3));
+    assert_eq!((deleted.deleted, deleted.counts.sessions, deleted.counts.entries), (true, 2, 4));
     assert_eq!(deleted.store, sessions.store().name());
     assert_eq!(sessions.get("two").await.unwrap(), None);
     let again = sessions.delete("one").await.unwrap();

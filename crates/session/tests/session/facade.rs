@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use osier_session::{Env, Error, Session, Sessions};
 use osier_store::contract::Fixture;
-use osier_store::{FileStore, MemoryStore, Store};
+use osier_store::{Deleted, FileStore, MemoryStore, Store};
+use osier_tree::Header;
 
 #[derive(Default)]
 struct InMemory(Arc<MemoryStore>);
@@ -38,4 +40,39 @@ mod in_memory {
 
 mod in_files {
     osier_session::sessions_tests!(super::InFiles::default());
+}
+
+fn for_the_work_of(parent: &str, id: &str) -> Header {
+    let mut header = Header::new(id, 0, "/here");
+    header.parent_session_id = Some(parent.to_owned());
+    header.agent_id = Some(format!("agent-{id}"));
+    header
+}
+
+/// What is left of four sessions, and what is told, if the first is deleted while somebody has one of them open.
+async fn deleted_while_open(open: &str) -> (Result<Deleted, Error>, Vec<String>) {
+    let files = InFiles::default();
+    let sessions = Sessions::new(files.store().await, Env::default());
+    for header in [
+        Header::new("one", 0, "/here"),
+        for_the_work_of("one", "two"),
+        for_the_work_of("two", "three"),
+        for_the_work_of("one", "four"),
+    ] {
+        sessions.store().create(&header, &[]).await.unwrap();
+    }
+    let open = Session::open(files.store().await, open, Env::default()).await.unwrap();
+    let deleted = sessions.delete("one").await;
+    drop(open);
+    (deleted, sessions.store().find("").await.unwrap())
+}
+
+#[tokio::test]
+async fn a_session_in_use_keeps_what_lies_below_it() {
+    let (deleted, left) = deleted_while_open("one").await;
+    assert_eq!((deleted.unwrap_err().word(), left.len()), ("session_busy", 4));
+    let (deleted, left) = deleted_while_open("two").await;
+    let deleted = deleted.unwrap();
+    assert_eq!((deleted.deleted, deleted.counts.sessions), (true, 2));
+    assert_eq!(left, ["three", "two"]);
 }

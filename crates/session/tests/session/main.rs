@@ -6,6 +6,7 @@
 mod attaching;
 mod broken_store;
 mod committing;
+mod copying;
 mod cursors;
 mod drafts;
 mod entries;

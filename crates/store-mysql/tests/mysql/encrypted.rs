@@ -33,3 +33,16 @@ async fn a_user_who_must_come_over_tls_is_told_so() {
         store team refuses: it does not let this user in; check user, password, database and ssl-mode in the store's url
         caused by: 1045 (28000): Access denied for user 'private'@'127.0.0.1' (using password: YES)"#]].assert_eq(&told(&error));
 }
+
+/// On this machine `0.0.0.0` is this machine, but it is no address that says so.
+#[tokio::test]
+async fn a_server_that_may_be_elsewhere_is_not_believed_without_a_certificate() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await).replace("127.0.0.1", "0.0.0.0");
+    let error = store_at(&url, hasty()).find("").await.unwrap_err();
+    expect![[r#"
+        store team refuses: the encrypted connection failed; check ssl-mode and ssl-ca in the store's url and the server's certificate
+        caused by: invalid peer certificate: UnknownIssuer"#]]
+    .assert_eq(&told(&error));
+    store_at(&format!("{url}?ssl-mode=REQUIRED"), hasty()).find("").await.unwrap();
+}

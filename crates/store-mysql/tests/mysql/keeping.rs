@@ -58,6 +58,25 @@ async fn heads_and_cards_of_another_version_are_made_from_the_lines() {
     assert_eq!(other.card("one").await.unwrap().entry_count, 41);
 }
 
+#[tokio::test]
+async fn a_card_cannot_say_that_it_is_of_another_session_or_lies_in_a_file() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    session(&store, 2).await;
+    let (victim, file) = ("0000000000-victim", "/home/me/.ssh/id");
+    let forged = format!(
+        "UPDATE {database}.osier_sessions
+         SET card = JSON_SET(CONVERT(card USING utf8mb4), '$.id', '{victim}', '$.shortId', '{victim}', '$.file', '{file}')"
+    );
+    sql(server, forged).await;
+    let listed = store.list(&osier_store::Filter::default()).await.unwrap();
+    assert_eq!((listed.cards.len(), listed.unreadable.len()), (1, 0));
+    for card in [&listed.cards[0], &store.card("one").await.unwrap()] {
+        assert_eq!((&*card.id, &*card.short_id, &card.file, card.entry_count), ("one", "one", &None, 2));
+    }
+}
+
 async fn rows(server: &Server, database: &str) -> Vec<i64> {
     let mut admin = admin(server).await;
     let mut counts = Vec::new();

@@ -6,6 +6,7 @@ mod encrypted;
 mod keeping;
 mod outages;
 mod passwords;
+mod procedure;
 mod refusals;
 mod router;
 mod support;

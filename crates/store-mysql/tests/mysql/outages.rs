@@ -11,7 +11,7 @@ use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
-use crate::support::{add, admin, database, hasty, lines, message, session, store_at, told};
+use crate::support::{add, admin, database, hasty, lines, message, session, sql, store_at, told};
 
 fn check(error: &StoreError, expected: Expect) {
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
@@ -206,4 +206,27 @@ async fn a_transaction_that_never_ends_is_told() {
     );
     other.execute("ROLLBACK").await.unwrap();
     assert_eq!(add(&store, version, "stuck").await.unwrap().entries, 3);
+}
+
+/// Statements that must be prepared anew, tables that just changed, a server of a cluster that just came: each fails twice.
+#[tokio::test]
+async fn what_passes_by_itself_is_tried_again() {
+    let server = Server::shared();
+    for number in [1615, 1243, 1412, 1047] {
+        let database = database(server).await;
+        let store = store_at(&server.url(&database), Limits::default());
+        let version = session(&store, 1).await;
+        // What is in this table stays there when a transaction fails.
+        sql(server, format!("CREATE TABLE {database}.tries (number INT) ENGINE=Aria")).await;
+        let trigger = format!(
+            "CREATE TRIGGER {database}.failing BEFORE INSERT ON {database}.osier_entries FOR EACH ROW
+             IF (SELECT COUNT(*) FROM {database}.tries) < 2 THEN
+                 INSERT INTO {database}.tries VALUES ({number});
+                 SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'not now';
+             END IF"
+        );
+        sql(server, trigger).await;
+        assert_eq!(add(&store, version, "third").await.unwrap().entries, 2, "{number}");
+        assert_eq!(lines(&store).await.len(), 2);
+    }
 }

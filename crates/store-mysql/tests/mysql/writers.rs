@@ -1,7 +1,7 @@
 //! Eight processes write to one session and are killed in between: nothing that was acknowledged is lost, and nothing is
 //! there twice.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
 use osier_store::{Store, StoreError};
@@ -18,6 +18,9 @@ const WRITERS: usize = 8;
 /// How many entries each writer gets acknowledged.
 const EACH: usize = 1000;
 
+/// How often a writer asks a server that does not answer. Each time the store has tried for seconds already.
+const TRIES: usize = 20;
+
 /// What a writer does: it appends until it is killed, and tells the id of each entry that was acknowledged.
 #[test]
 #[ignore = "a process that the tests of this file start"]
@@ -26,19 +29,33 @@ fn job() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = store_at(&url, Limits::default());
-        let mut version = store.open("one").await.unwrap().version;
+        let mut version = patiently(async || store.open("one").await).await.unwrap().version;
         for at in 0.. {
             let id = format!("{tag}{at:05}");
             version = loop {
-                match add(&store, version, &id).await {
+                match patiently(async || add(&store, version, &id).await).await {
                     Ok(now) => break now,
                     Err(StoreError::Conflict { now }) => version = now,
-                    Err(error) => panic!("{error:?}"),
+                    Err(error) => panic!("{id} at {version:?}: {error:?}"),
                 }
             };
-            eprintln!("ack {id}");
+            // One write, so that a writer that is killed tells all of it or nothing.
+            std::io::stderr().write_all(format!("ack {id}\n").as_bytes()).unwrap();
         }
     });
+}
+
+/// On a busy machine the server may not answer in time. Then the same is asked again: the same entry for the same place is
+/// stored once.
+async fn patiently<T>(ask: impl AsyncFn() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let mut answer = ask().await;
+    for _ in 1..TRIES {
+        if !matches!(answer, Err(StoreError::Unavailable { .. } | StoreError::Busy { .. })) {
+            break;
+        }
+        answer = ask().await;
+    }
+    answer
 }
 
 fn start(url: &str, tag: &str) -> Child {
@@ -58,19 +75,31 @@ fn run(url: &str, writer: usize, count: usize) -> Vec<String> {
     let mut acked = Vec::new();
     for life in 1..=3 {
         let mut process = start(url, &format!("{writer}{life}"));
-        let mut told = BufReader::new(process.stderr.take().unwrap()).lines();
-        let mut take = |line: String| match line.strip_prefix("ack ") {
-            Some(id) => acked.push(id.to_owned()),
-            None => panic!("writer {writer} had trouble: {line}"),
-        };
-        for _ in 0..count.div_ceil(3) {
-            take(told.next().expect("it ended early").unwrap());
+        let mut told = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let enough = acked.len() + count.div_ceil(3);
+        while acked.len() < enough {
+            let next = told.next();
+            match next.as_deref().and_then(|line| line.strip_prefix("ack ")) {
+                Some(id) => acked.push(id.to_owned()),
+                // It ends by itself then, and tells why until it does.
+                None => panic!("writer {writer} ended early:\n{}", whole(next, told)),
+            }
         }
         process.kill().unwrap();
         process.wait().unwrap();
-        told.map_while(Result::ok).for_each(&mut take);
+        while let Some(line) = told.next() {
+            match line.strip_prefix("ack ") {
+                Some(id) => acked.push(id.to_owned()),
+                None => panic!("writer {writer} had trouble:\n{}", whole(Some(line), told)),
+            }
+        }
     }
     acked
+}
+
+/// All that a writer told from a line on.
+fn whole(line: Option<String>, rest: impl Iterator<Item = String>) -> String {
+    line.into_iter().chain(rest).collect::<Vec<_>>().join("\n")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

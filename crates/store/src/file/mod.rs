@@ -167,6 +167,13 @@ impl FileStore {
         list().map_err(StoreError::io("list", &self.sessions))
     }
 
+    /// Asks folders and files something on a thread that may take its time: they may lie on a server that is away. No log is
+    /// open there.
+    async fn aside<T: Send + 'static>(&self, ask: impl FnOnce(&FileStore) -> T + Send + 'static) -> T {
+        let aside = FileStore::new(&self.sessions, self.caches.clone()).named(&*self.name);
+        unblock(move || ask(&aside)).await
+    }
+
     fn kept(&self) -> MutexGuard<'_, FxHashMap<String, Shared>> {
         self.logs.lock().expect("no code panics while it holds the lock")
     }
@@ -176,9 +183,12 @@ impl FileStore {
         if let Some(log) = self.kept().get(id) {
             return Ok(log.clone());
         }
-        let path = self.path_of(id)?;
-        let index = self.index_path(&path);
-        let log = unblock(move || Log::open(&path, index)).await.map_err(|error| match error {
+        let wanted = id.to_owned();
+        let open = move |store: &FileStore| {
+            let path = store.path_of(&wanted)?;
+            Log::open(&path, store.index_path(&path))
+        };
+        let log = self.aside(open).await.map_err(|error| match error {
             StoreError::Vanished { .. } => self.not_found(id),
             other => other,
         })?;

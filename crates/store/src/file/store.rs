@@ -39,7 +39,7 @@ impl FileStore {
     /// Deletes a session although somebody has it open. Whoever has will find it gone, and can store nothing more in it.
     pub async fn delete_in_use(&self, id: &str) -> Result<Deleted, StoreError> {
         let nothing = Deleted { deleted: false, store: self.name.clone(), counts: Counts::default() };
-        let path = match self.path_of(id) {
+        let path = match self.place_of(id).await {
             Ok(path) => path,
             Err(StoreError::NotFound { .. }) => return Ok(nothing),
             Err(error) => return Err(error),
@@ -63,6 +63,35 @@ impl FileStore {
         }
         self.forget_card(&path);
         Ok(Deleted { deleted: true, counts: Counts { sessions: 1, entries }, ..nothing })
+    }
+
+    /// The file of a session.
+    async fn place_of(&self, id: &str) -> Result<PathBuf, StoreError> {
+        let id = id.to_owned();
+        self.aside(move |store| store.path_of(&id)).await
+    }
+
+    fn list_now(&self, filter: &Filter) -> Result<Page, StoreError> {
+        let folders = match &filter.cwd {
+            Some(cwd) => vec![self.folder(cwd)],
+            None => names::folders_in(&self.sessions).map_err(StoreError::io("list", &self.sessions))?,
+        };
+        let mut listing = Listing::new(filter);
+        for folder in &folders {
+            listing.add(folder, self.cards_path(folder))?;
+        }
+        listing.read(|path, cards| self.card_of(path, cards));
+        let mut page = listing.page(filter);
+        page.cards.iter_mut().for_each(|card| self.sign(card));
+        Ok(page)
+    }
+
+    fn find_now(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        let files = self.all_files()?;
+        let ids = files.iter().filter_map(|path| names::id_in(path.file_name()?));
+        let mut ids: Vec<String> = ids.filter(|id| id.starts_with(prefix)).map(String::from).collect();
+        ids.sort();
+        Ok(ids)
     }
 
     /// A card tells which store it is from. Kept ones were written before the store had its name.
@@ -92,7 +121,8 @@ impl Store for FileStore {
         if !header::is_valid_id(&header.id) {
             return Err(StoreError::InvalidId { id: header.id.clone() });
         }
-        if self.path_by_name(&header.id)?.is_some() {
+        let id = header.id.clone();
+        if self.aside(move |store| store.path_by_name(&id)).await?.is_some() {
             return Err(StoreError::AlreadyExists { id: header.id.clone() });
         }
         self.create_at(&self.path_for(header), header, lines).await?;
@@ -153,18 +183,8 @@ impl Store for FileStore {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
-        let folders = match &filter.cwd {
-            Some(cwd) => vec![self.folder(cwd)],
-            None => names::folders_in(&self.sessions).map_err(StoreError::io("list", &self.sessions))?,
-        };
-        let mut listing = Listing::new(filter);
-        for folder in &folders {
-            listing.add(folder, self.cards_path(folder))?;
-        }
-        listing.read(|path, cards| self.card_of(path, cards));
-        let mut page = listing.page(filter);
-        page.cards.iter_mut().for_each(|card| self.sign(card));
-        Ok(page)
+        let filter = filter.clone();
+        self.aside(move |store| store.list_now(&filter)).await
     }
 
     async fn card(&self, id: &str) -> Result<Card, StoreError> {
@@ -181,15 +201,12 @@ impl Store for FileStore {
     }
 
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        let files = self.all_files()?;
-        let ids = files.iter().filter_map(|path| names::id_in(path.file_name()?));
-        let mut ids: Vec<String> = ids.filter(|id| id.starts_with(prefix)).map(String::from).collect();
-        ids.sort();
-        Ok(ids)
+        let prefix = prefix.to_owned();
+        self.aside(move |store| store.find_now(&prefix)).await
     }
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
-        match self.path_of(id) {
+        match self.place_of(id).await {
             Ok(path) if self.in_use(&path).is_some_and(|lock| lock.try_lock().is_err()) => {
                 Err(StoreError::Busy { id: id.to_owned() })
             }

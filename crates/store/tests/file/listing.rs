@@ -167,3 +167,32 @@ async fn nothing_that_was_said_survives_a_deletion() {
         std::process::Command::new("grep").args(["-rl", "secret"]).arg(home.path("")).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&left.stdout), "");
 }
+
+/// A folder on a server that is away answers never. Here the one thread that may wait for folders is taken.
+#[test]
+fn a_folder_that_does_not_answer_holds_up_nothing_else() {
+    let home = Home::new();
+    sessions(&home, 3);
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let (answer, waits) = std::sync::mpsc::channel::<()>();
+        let away = tokio::task::spawn_blocking(move || waits.recv());
+        let store = std::sync::Arc::new(home.store());
+        let (finds, lists, opens, deletes) = (store.clone(), store.clone(), store.clone(), store.clone());
+        let found = tokio::spawn(async move { finds.find("s000").await.unwrap() });
+        let listed = tokio::spawn(async move { list(&lists).await });
+        let opened = tokio::spawn(async move { opens.open("s0001").await.unwrap() });
+        let deleted = tokio::spawn(async move { deletes.delete("nobody").await.unwrap() });
+        // However long they are given, they cannot get on; this can.
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let done = [found.is_finished(), listed.is_finished(), opened.is_finished(), deleted.is_finished()];
+        assert_eq!(done, [false; 4], "they did not wait where only they are held up");
+        answer.send(()).unwrap();
+        away.await.unwrap().unwrap();
+        assert_eq!((found.await.unwrap().len(), listed.await.unwrap().len()), (3, 3));
+        assert_eq!((&*opened.await.unwrap().header.id, deleted.await.unwrap().deleted), ("s0001", false));
+    });
+}

@@ -82,9 +82,12 @@ impl Card {
         }
     }
 
-    /// Whether it belongs to the work of another session. A fork keeps the agent of its parent; a sub-agent is another one.
+    /// Whether it may belong to the work of another session of the same store: that of another agent. Whether it is a fork
+    /// from before the agent was changed, only the headers tell.
     pub fn is_subagent_of(&self, parent: &Card) -> bool {
-        self.parent_session_id.as_ref() == Some(&parent.id) && self.agent_id != parent.agent_id
+        self.store == parent.store
+            && self.parent_session_id.as_ref() == Some(&parent.id)
+            && self.agent_id != parent.agent_id
     }
 
     /// What a person calls the session: its name, else its summary, else its first words.

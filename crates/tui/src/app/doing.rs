@@ -7,7 +7,9 @@ use osier_agent::{Client, Command, Error, Reply, Worker};
 
 use super::errands::{self, Around};
 use super::{App, Heard, Pause, images, reading};
+use crate::error::told;
 use crate::msg::{Action, Msg, Purpose, Which};
+use crate::state::Setting;
 
 /// Files that completion knows of, at most.
 const FILES: usize = 20_000;
@@ -36,9 +38,9 @@ impl App {
             Action::ReadSettings => Box::pin(self.take(Msg::Settings(self.host.settings()))).await,
             Action::Set { key, value } => self.set(&key, &value).await,
             Action::ReadImage(path) => {
-                let cwd = self.state.setting.cwd.clone();
+                let setting = self.state.setting.clone();
                 self.task(|_| async move {
-                    let image = images::read(&path, &cwd).await;
+                    let image = images::read(&path, &setting).await;
                     Ok(image.map_or(Msg::Tick, |image| Msg::Image(path, image)))
                 });
             }
@@ -58,7 +60,7 @@ impl App {
 
     /// Commands reach the agent in the order in which they were given; answers come when they come.
     async fn send(&mut self, command: Command, purpose: Purpose) {
-        let command = with_images(command, &self.state.setting.cwd).await;
+        let command = with_images(command, &self.state.setting).await;
         let (worker, answers) = (self.worker.clone(), self.answers.clone());
         let mut sent = Box::pin(async move {
             let reply = worker.send(command).await.map_err(|error| told(&error));
@@ -124,10 +126,17 @@ impl App {
     }
 
     fn open(&mut self, which: Which) {
-        self.opening = true;
+        if self.opening.is_some() {
+            return;
+        }
         let (host, worker, answers) = (self.host.clone(), self.worker.clone(), self.answers.clone());
+        let opening = tokio::spawn(async move { host.open(which, &worker).await });
+        self.opening = Some(opening.abort_handle());
         tokio::spawn(async move {
-            let opened = host.open(which, &worker).await;
+            let opened = opening.await.unwrap_or_else(|failed| match failed.is_cancelled() {
+                true => Err("stopped; this session goes on".to_owned()),
+                false => Err("the session could not be opened: osier is at fault; try again".to_owned()),
+            });
             let _ = answers.send(Heard::Opened(Box::new(opened)));
         });
     }
@@ -143,28 +152,14 @@ impl App {
 }
 
 /// What is said, with the images it names.
-async fn with_images(command: Command, cwd: &str) -> Command {
+async fn with_images(command: Command, setting: &Setting) -> Command {
     match command {
         Command::Prompt { text, mut images, when } => {
-            images.extend(images::named_in(&text, cwd).await);
+            images.extend(images::named_in(&text, setting).await);
             Command::Prompt { text, images, when }
         }
         command => command,
     }
-}
-
-/// An error with its causes.
-fn told(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let words = cause.to_string();
-        if !text.contains(&words) {
-            text += &format!(": {words}");
-        }
-        next = cause.source();
-    }
-    text
 }
 
 /// A change is made, and the user is told.

@@ -1,25 +1,29 @@
 //! What reads or writes the session and needs nothing of the screen. Each runs beside the loop and answers with a message.
 
+use std::io::ErrorKind;
 use std::path::Path as FilePath;
 use std::sync::Arc;
 
 use osier_agent::{Error, Worker};
 use osier_model::Image;
-use osier_session::{Session, Sessions, Stores};
-use osier_store::Filter;
+use osier_session::{Env, Listed, Session, Stores};
+use osier_store::{Filter, Store, StoreError};
 use osier_tree::projection::compare::compare;
 use osier_tree::projection::transcript::{markdown, transcript, transcript_entries};
-use osier_tree::{PlanError, Seq};
+use osier_tree::{Header, Place, PlanError, Seq};
 use serde_json::{Value, json};
 
 use super::doing::done;
 use super::reading;
 use crate::clock::Clock;
 use crate::host::Host;
-use crate::msg::{Action, Msg};
+use crate::msg::{Action, Msg, Spot};
 use crate::pages;
 use crate::text::Line;
 use crate::theme::Role;
+
+/// How many sessions are listed at most, those used last.
+const LISTED: usize = 10_000;
 
 /// Bytes of images that a session keeps for its editor. Those that were pasted last count.
 const IMAGES: usize = 8 << 20;
@@ -54,23 +58,45 @@ pub(super) async fn run(worker: &Worker, action: Action, around: &Around) -> Res
     }
 }
 
-/// Other sessions, in whatever store they are; the list of all as it is afterwards.
+/// Other sessions, each in its own store; the list of all as it is afterwards.
 async fn change_sessions(session: &Session, action: Action, stores: &Stores) -> Result<Msg, Error> {
     match action {
-        Action::RenameSession { id, name } => {
-            owner(&id, session, stores).await?.append_session_info(&id, &name).await?;
+        Action::RenameSession { spot, name } => {
+            let env = Env { watch: false, ..session.env().clone() };
+            Session::open(owner(&spot, stores)?, &spot.key, env).await?.rename(&name).await?;
         }
-        Action::DeleteSession(id) => drop(owner(&id, session, stores).await?.delete(&id).await?),
+        Action::DeleteSession(spot) => delete(owner(&spot, stores)?, &spot.key).await?,
         _ => {}
     }
-    Ok(Msg::Sessions(stores.list(&Filter::default()).await?.page.cards))
+    let filter = Filter { limit: Some(LISTED), ..Filter::default() };
+    let listed = stores.list(&filter).await?;
+    let missing = missing(&listed);
+    Ok(Msg::Sessions(listed.page.cards, missing))
 }
 
-/// Who has a session; the store of this one if nobody else does.
-async fn owner(id: &str, session: &Session, stores: &Stores) -> Result<Sessions, Error> {
-    let found = stores.find(id).await?.owned.into_iter().find(|owned| owned.id == id);
-    let store = found.map_or_else(|| session.store().clone(), |owned| owned.store);
-    Ok(Sessions::new(store, session.env().clone()))
+fn owner(spot: &Spot, stores: &Stores) -> Result<Arc<dyn Store>, Error> {
+    let Spot { store, key } = spot;
+    let gone = || StoreError::NotFound { store: store.clone(), id: key.clone() };
+    Ok(stores.get(store).cloned().ok_or_else(gone)?)
+}
+
+/// A session, and those of its sub-agents in the same store. They stay if it is in use.
+async fn delete(store: Arc<dyn Store>, key: &str) -> Result<(), Error> {
+    let card = store.card(key).await?;
+    let (below, _) = Stores::new(vec![store.clone()]).below(&[card]).await?;
+    store.delete(key).await?;
+    for card in &below {
+        store.delete(&Spot::of(card).key).await?;
+    }
+    Ok(())
+}
+
+/// What a list does not show, and why.
+fn missing(listed: &Listed) -> Option<String> {
+    let away = listed.down.iter().map(|down| down.why.to_string());
+    let more = listed.page.more.then(|| format!("only the last {LISTED} sessions are listed"));
+    let missing: Vec<String> = away.chain(more).collect();
+    (!missing.is_empty()).then(|| missing.join("; "))
 }
 
 /// Marks of this session. Whoever shows its tree gets it as it is afterwards.
@@ -156,28 +182,39 @@ async fn export(worker: &Worker, path: Option<String>, folder: &str) -> Result<M
     let short = osier_tree::projection::card::short_id(session.id());
     let path = FilePath::new(folder).join(path.unwrap_or_else(|| format!("osier-{short}.md")));
     let text = if path.extension().is_some_and(|end| end == "jsonl") {
-        let path = tree.path(at);
-        let lines = reading::lines(worker, &path).await?;
-        path.iter()
-            .filter_map(|seq| lines.get(seq))
-            .map(|line| String::from_utf8_lossy(line) + "\n")
-            .collect()
+        session_of(session, at).await?
     } else {
         let lines = reading::lines(worker, &transcript_entries(&tree, at)).await?;
-        markdown(&transcript(&tree, at, &lines), tree.marks().name().unwrap_or_default())
+        markdown(&transcript(&tree, at, &lines), tree.marks().name().unwrap_or_default()).into_bytes()
     };
     Ok(match write_own(&path, &text) {
         Ok(()) => Msg::Told(vec![Line::of(Role::Dim, &format!("written to {}", path.display()))]),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Msg::Failed(format!("{} is there already; name another file: /export PATH", path.display()))
+        }
         Err(error) => Msg::Failed(format!("{} could not be written: {error}", path.display())),
     })
 }
 
+/// The path as a session of its own.
+async fn session_of(session: &Session, at: Place) -> Result<Vec<u8>, Error> {
+    let id = Session::fresh_id(&**session.store(), session.env()).await?;
+    let mut header = Header::new(&id, session.env().clock.now(), &session.header().cwd);
+    header.agent_id.clone_from(&session.header().agent_id);
+    let mut text = Vec::new();
+    for line in std::iter::once(header.line()).chain(session.fork_lines(at).await?) {
+        text.extend_from_slice(&line);
+        text.push(b'\n');
+    }
+    Ok(text)
+}
+
 /// A new file that only its owner reads. What is there already is not overwritten.
-fn write_own(path: &FilePath, text: &str) -> std::io::Result<()> {
+fn write_own(path: &FilePath, text: &[u8]) -> std::io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
+    file.write_all(text)
 }
 
 #[cfg(test)]

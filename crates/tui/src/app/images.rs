@@ -1,12 +1,17 @@
 //! Images that a prompt names: `@shot.png`, or the bare path that a file manager pastes. They go along with the text, which
 //! stays as it is; what is no image is for the model to read.
 
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
 
 use base64::Engine;
 use osier_model::Image;
 use osier_tools::{Content, Env, ToolCall, ToolContext, Toolbox, Tools};
 use serde_json::json;
+use tokio::process::Command;
+
+use crate::state::Setting;
 
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
@@ -16,19 +21,22 @@ const CLIPBOARDS: [&[&str]; 3] = [
     &["xclip", "-selection", "clipboard", "-target", "image/png", "-o"],
     &["pngpaste", "-"],
 ];
+/// How long one of them may take. What owns the clipboard may hang, and then so do they.
+const PATIENCE: Duration = Duration::from_secs(3);
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
-pub(super) async fn named_in(text: &str, cwd: &str) -> Vec<Image> {
+pub(super) async fn named_in(text: &str, setting: &Setting) -> Vec<Image> {
     let mut images = Vec::new();
     for path in paths(text) {
-        images.extend(read(path, cwd).await);
+        images.extend(read(path, setting).await);
     }
     images
 }
 
 /// Reads an image as the tool does that the model reads images with. A path that leads nowhere is only a word.
-pub(super) async fn read(path: &str, cwd: &str) -> Option<Image> {
-    let context = ToolContext::new(cwd, cwd, Env::default());
+pub(super) async fn read(path: &str, setting: &Setting) -> Option<Image> {
+    let env = Env { home: setting.home.as_ref().map(PathBuf::from), ..Env::default() };
+    let context = ToolContext::new(&setting.cwd, &setting.cwd, env);
     let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
     let content = Tools::standard().run(call, &context).await.content;
     content.into_iter().find_map(|block| match block {
@@ -39,15 +47,17 @@ pub(super) async fn read(path: &str, cwd: &str) -> Option<Image> {
 
 /// The image in the clipboard, if there is one and a program that gives it.
 pub(super) async fn from_clipboard() -> Option<Image> {
-    let ask = || {
-        CLIPBOARDS.iter().find_map(|line| {
-            let output = Command::new(line[0]).args(&line[1..]).stdin(Stdio::null()).output().ok()?;
-            Some(output.stdout).filter(|bytes| bytes.starts_with(PNG))
-        })
-    };
-    let bytes = tokio::task::spawn_blocking(ask).await.ok()??;
-    let data = base64::engine::general_purpose::STANDARD.encode(bytes);
-    Some(Image { data, mime_type: "image/png".to_owned() })
+    for line in CLIPBOARDS {
+        let mut command = Command::new(line[0]);
+        command.args(&line[1..]).stdin(Stdio::null()).kill_on_drop(true);
+        if let Ok(Ok(output)) = tokio::time::timeout(PATIENCE, command.output()).await
+            && output.stdout.starts_with(PNG)
+        {
+            let data = base64::engine::general_purpose::STANDARD.encode(output.stdout);
+            return Some(Image { data, mime_type: "image/png".to_owned() });
+        }
+    }
+    None
 }
 
 fn paths(text: &str) -> Vec<&str> {
@@ -71,9 +81,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let point = "R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=";
         let point = base64::engine::general_purpose::STANDARD.decode(point).unwrap();
-        std::fs::write(folder.path().join("dot.gif"), point).unwrap();
-        let images = named_in("what is @dot.gif and @gone.png?", &folder.path().to_string_lossy()).await;
-        assert_eq!(images.len(), 1);
+        std::fs::write(folder.path().join("dot.gif"), &point).unwrap();
+        std::fs::create_dir(folder.path().join("home")).unwrap();
+        std::fs::write(folder.path().join("home/shot.gif"), point).unwrap();
+        let cwd = folder.path().to_string_lossy().into_owned();
+        let setting = Setting { home: Some(format!("{cwd}/home")), cwd, ..Setting::default() };
+        let images = named_in("what is @dot.gif, @~/shot.gif and @gone.png?", &setting).await;
+        assert_eq!(images.len(), 2);
         assert!(images[0].mime_type.starts_with("image/"), "{}", images[0].mime_type);
     }
 }

@@ -7,13 +7,30 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Signals that mean something to the interface.
 pub(super) struct Signals {
+    pub(super) ending: Ending,
+    stop: Signal,
+    going_on: Signal,
+    resized: Signal,
+}
+
+/// Those after which the program ends.
+pub(super) struct Ending {
     terminate: Signal,
     hang_up: Signal,
     quit: Signal,
     interrupt: Signal,
-    stop: Signal,
-    going_on: Signal,
-    resized: Signal,
+}
+
+impl Ending {
+    /// The exit code.
+    pub(super) async fn next(&mut self) -> u8 {
+        tokio::select! {
+            _ = self.terminate.recv() => 143,
+            _ = self.hang_up.recv() => 129,
+            _ = self.quit.recv() => 131,
+            _ = self.interrupt.recv() => 130,
+        }
+    }
 }
 
 /// What came.
@@ -34,10 +51,12 @@ fn of(raw: Raw) -> io::Result<Signal> {
 impl Signals {
     pub(super) fn new() -> io::Result<Signals> {
         Ok(Signals {
-            terminate: of(Raw::TERM)?,
-            hang_up: of(Raw::HUP)?,
-            quit: of(Raw::QUIT)?,
-            interrupt: of(Raw::INT)?,
+            ending: Ending {
+                terminate: of(Raw::TERM)?,
+                hang_up: of(Raw::HUP)?,
+                quit: of(Raw::QUIT)?,
+                interrupt: of(Raw::INT)?,
+            },
             stop: of(Raw::TSTP)?,
             going_on: of(Raw::CONT)?,
             resized: of(Raw::WINCH)?,
@@ -46,10 +65,7 @@ impl Signals {
 
     pub(super) async fn next(&mut self) -> Told {
         tokio::select! {
-            _ = self.terminate.recv() => Told::End(143),
-            _ = self.hang_up.recv() => Told::End(129),
-            _ = self.quit.recv() => Told::End(131),
-            _ = self.interrupt.recv() => Told::End(130),
+            code = self.ending.next() => Told::End(code),
             _ = self.stop.recv() => Told::Stop,
             _ = self.going_on.recv() => Told::GoOn,
             _ = self.resized.recv() => Told::Resized,
@@ -58,7 +74,8 @@ impl Signals {
 
     /// While another program had the terminal, its keys were not meant for us.
     pub(super) fn forget_keys(&mut self) -> io::Result<()> {
-        (self.interrupt, self.quit, self.stop) = (of(Raw::INT)?, of(Raw::QUIT)?, of(Raw::TSTP)?);
+        (self.ending.interrupt, self.ending.quit) = (of(Raw::INT)?, of(Raw::QUIT)?);
+        self.stop = of(Raw::TSTP)?;
         Ok(())
     }
 

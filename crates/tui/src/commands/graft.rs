@@ -19,6 +19,6 @@ fn run(state: &mut State, words: &str) -> Vec<Action> {
         tell(state, "go to the end of that branch and press alt+g");
         return vec![Action::ReadTree];
     }
-    let graft = Command::Graft { tip: words.to_owned(), summarize: true, instructions: None };
+    let graft = Command::Graft { tip: words.to_owned(), summarize: false, instructions: None };
     send(graft, Purpose::Graft)
 }

@@ -43,7 +43,7 @@ fn run(state: &mut State, _words: &str) -> Vec<Action> {
 
 /// A name and what it means, beside it or below it.
 fn row(name: &str, told: &str, columns: usize) -> Vec<Line> {
-    let name = Line::of(Style::from(Role::Accent).bold(), &format!("  {name:<22}"));
+    let name = Line::of(Style::from(Role::Accent).bold(), &format!("  {name:<22} "));
     let told = Line::of(Role::Text, told);
     let beside = columns >= 70;
     let room = columns.saturating_sub(if beside { name.width() } else { 6 });

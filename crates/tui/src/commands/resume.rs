@@ -10,7 +10,8 @@ pub(super) const COMMAND: Spec =
 
 fn run(state: &mut State, words: &str) -> Vec<Action> {
     if words.is_empty() {
-        state.overlays.push(Box::new(Sessions::new(&state.setting.cwd, &state.facts.session)));
+        let sessions = Sessions::new(state);
+        state.overlays.push(Box::new(sessions));
         return vec![Action::ListSessions];
     }
     vec![Action::Open(Which::There(words.to_owned()))]

@@ -10,6 +10,8 @@ use crate::key::{Code, Input, Key};
 /// nobody knows whether it is the key.
 const ESCAPE: Duration = Duration::from_millis(30);
 const ANSWER: Duration = Duration::from_secs(1);
+/// How long a paste may pause. After that its end was lost, and what comes is typed again.
+const PAUSE: Duration = Duration::from_secs(2);
 /// An answer is not longer than this.
 const LONGEST: usize = 256;
 
@@ -22,6 +24,8 @@ pub(super) struct Parser {
     bytes: Vec<u8>,
     /// Within a paste; what it holds is in `bytes`.
     pasting: bool,
+    /// The end of the paste is not before this place.
+    searched: usize,
 }
 
 /// What the bytes begin with, and how many of them it takes.
@@ -40,10 +44,10 @@ impl Parser {
         self.whole(false)
     }
 
-    /// How long to wait for the rest of what has begun. A paste is waited for as long as it takes.
+    /// How long to wait for the rest of what has begun.
     pub(super) fn patience(&self) -> Option<Duration> {
         match self.bytes.as_slice() {
-            _ if self.pasting => None,
+            _ if self.pasting => Some(PAUSE),
             [] => None,
             bytes if bytes.starts_with(b"\x1b]11;") => Some(ANSWER),
             _ => Some(ESCAPE),
@@ -61,7 +65,7 @@ impl Parser {
         while from < self.bytes.len() {
             let bytes = &self.bytes[from..];
             let found = match self.pasting {
-                true => pasted(bytes),
+                true => pasted(bytes, self.searched, at_last),
                 false => first(bytes, at_last),
             };
             match found {
@@ -76,19 +80,29 @@ impl Parser {
                 }
                 Found::Part => break,
             }
+            self.searched = 0;
         }
         self.bytes.drain(..from);
+        if self.pasting {
+            // The last bytes may be the beginning of the end.
+            self.searched = self.bytes.len().saturating_sub(PASTED.len() - 1);
+            if at_last && self.bytes.is_empty() {
+                self.pasting = false;
+            }
+        }
         inputs
     }
 }
 
-/// All up to the end of a paste.
-fn pasted(bytes: &[u8]) -> Found {
-    let end = bytes.windows(PASTED.len()).position(|window| window == PASTED);
-    end.map_or(Found::Part, |end| {
-        let text = String::from_utf8_lossy(&bytes[..end]).into_owned();
-        Found::Input(Input::Paste(text), end + PASTED.len())
-    })
+/// All up to the end of a paste, which is not before `from`; at last all there is.
+fn pasted(bytes: &[u8], from: usize, at_last: bool) -> Found {
+    let end = bytes[from..].windows(PASTED.len()).position(|window| window == PASTED);
+    let text = |end: usize| Input::Paste(String::from_utf8_lossy(&bytes[..end]).into_owned());
+    match end.map(|end| from + end) {
+        Some(end) => Found::Input(text(end), end + PASTED.len()),
+        None if at_last => Found::Input(text(bytes.len()), bytes.len()),
+        None => Found::Part,
+    }
 }
 
 fn first(bytes: &[u8], at_last: bool) -> Found {

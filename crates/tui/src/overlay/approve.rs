@@ -12,8 +12,10 @@ use crate::screen::Frame;
 use crate::text::{Line, Style, clean, hard_wrap};
 use crate::theme::Role;
 
-/// Whoever was typing when the question came has not answered it: keys count only after so many milliseconds.
-const UNSEEN: u64 = 400;
+/// Whoever was typing when the question came has not answered it: keys count only after so many milliseconds without one.
+const UNSEEN: u64 = 500;
+/// The same if there is something in the editor: between two words people think.
+const WRITING: u64 = 1500;
 
 /// See the module.
 #[derive(Debug)]
@@ -23,12 +25,26 @@ pub(crate) struct Approve {
     at: usize,
     /// The first line shown of what would happen.
     from: usize,
+    /// When it came up, or when a key last came too early.
     since: u64,
+    /// Something was being written. It goes on where it was.
+    writing: bool,
 }
 
 impl Approve {
-    pub(crate) fn new(id: u64, question: Question, now: u64) -> Approve {
-        Approve { id, question, at: 0, from: 0, since: now }
+    pub(crate) fn new(id: u64, question: Question, now: u64, writing: bool) -> Approve {
+        Approve { id, question, at: 0, from: 0, since: now, writing }
+    }
+
+    /// Whether a key was meant for the editor. Then the next one is not an answer either.
+    fn is_early(&mut self, key: Key, now: u64) -> bool {
+        let pause = if self.writing { WRITING } else { UNSEEN };
+        let may_answer = key.typed().is_some() || matches!(key.code, Code::Enter | Code::Backspace);
+        let is_early = may_answer && now < self.since + pause;
+        if is_early {
+            self.since = now;
+        }
+        is_early
     }
 
     /// The answers: a letter, words, and what is sent. No answer means: ask why not.
@@ -102,8 +118,9 @@ fn send(question: u64, answer: Answer) -> Action {
 
 impl Overlay for Approve {
     fn key(&mut self, key: Key, room: Room) -> Outcome {
-        if room.now < self.since + UNSEEN && (key.typed().is_some() || key.code == Code::Enter) {
-            return Outcome::Stay;
+        if self.is_early(key, room.now) {
+            let goes_on = self.writing && key.code != Code::Enter;
+            return if goes_on { Outcome::Pass } else { Outcome::Stay };
         }
         let answers = self.answers();
         let most = self.what(room.columns).len().saturating_sub(self.page(room));
@@ -115,6 +132,8 @@ impl Overlay for Approve {
             (Code::Down | Code::Tab, _) => self.at = (self.at + 1) % answers.len(),
             (Code::PageUp, _) => self.from = self.from.saturating_sub(self.page(room)),
             (Code::PageDown, _) => self.from = (self.from + self.page(room)).min(most),
+            (Code::Home, _) => self.from = 0,
+            (Code::End, _) => self.from = most,
             (Code::Enter, _) => return self.give(answers[self.at].2.clone()),
             (Code::Char(typed), false) => {
                 let typed = typed.to_ascii_lowercase();

@@ -52,7 +52,8 @@ impl Fork {
         let time = tree.head(seq).time().map(|time| room.clock.full(time)).unwrap_or_default();
         let text = self.forest.texts.get(seq).into_owned();
         let text = text.strip_prefix("user: ").unwrap_or(&text);
-        let text = one_line(text.trim_matches('"'), 80);
+        let text = text.strip_prefix('"').unwrap_or(text);
+        let text = one_line(text.strip_suffix('"').unwrap_or(text), 80);
         let room = room.columns.saturating_sub(time.len() + 4);
         Line::of(Role::Dim, &format!("{time}  "))
             .with(Role::Text, &Line::of(Role::Text, &text).cut(room).plain())

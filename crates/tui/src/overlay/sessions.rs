@@ -8,8 +8,9 @@ use osier_tree::projection::preview::one_line;
 
 use super::{Ask, Choose, News, Outcome, Overlay, Room};
 use crate::key::{Code, Key};
-use crate::msg::{Action, Which};
+use crate::msg::{Action, Spot, Which};
 use crate::screen::Frame;
+use crate::state::State;
 use crate::text::{Line, Style, width};
 use crate::theme::Role;
 use matching::{Query, threaded};
@@ -28,9 +29,12 @@ enum Sort {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     cwd: String,
-    /// The session that is open: it is not deleted.
+    /// The session that is open, and its store: it is not deleted.
     current: String,
+    store: String,
     cards: Option<Vec<Card>>,
+    /// The cards are of more than one store.
+    many_stores: bool,
     everywhere: bool,
     named: bool,
     paths: bool,
@@ -42,11 +46,13 @@ pub(crate) struct Sessions {
 }
 
 impl Sessions {
-    pub(crate) fn new(cwd: &str, current: &str) -> Sessions {
+    pub(crate) fn new(state: &State) -> Sessions {
         Sessions {
-            cwd: cwd.to_owned(),
-            current: current.to_owned(),
+            cwd: state.setting.cwd.clone(),
+            current: state.facts.session.clone(),
+            store: state.setting.store.clone(),
             cards: None,
+            many_stores: false,
             everywhere: false,
             named: false,
             paths: false,
@@ -88,25 +94,27 @@ impl Sessions {
 
     fn rename(&self) -> Outcome {
         let Some(card) = self.selected() else { return Outcome::Stay };
-        let id = card.id.clone();
+        let spot = Spot::of(card);
         let name = card.name.clone().unwrap_or_default();
         Outcome::Open(Box::new(Ask::new("Name of the session", &name, move |name| {
-            Outcome::End(vec![Action::RenameSession { id: id.clone(), name }])
+            Outcome::End(vec![Action::RenameSession { spot: spot.clone(), name }])
         })))
     }
 
     fn delete(&self) -> Outcome {
         let Some(card) = self.selected() else { return Outcome::Stay };
-        if short_id(&card.id) == short_id(&self.current) {
+        if card.store == self.store && short_id(&card.id) == short_id(&self.current) {
             return Outcome::Open(Box::new(
                 Choose::new("This session is open; go to another one first.")
                     .with("all right", || Outcome::Close),
             ));
         }
-        let id = card.id.clone();
+        let spot = Spot::of(card);
+        let place =
+            if self.many_stores { format!(" from {}", one_line(&card.store, 20)) } else { String::new() };
         Outcome::Open(Box::new(
-            Choose::new(&format!("Delete \"{}\" for good?", one_line(card.title(), 60)))
-                .with("delete it", move || Outcome::End(vec![Action::DeleteSession(id.clone())]))
+            Choose::new(&format!("Delete \"{}\"{place} for good?", one_line(card.title(), 60)))
+                .with("delete it", move || Outcome::End(vec![Action::DeleteSession(spot.clone())]))
                 .with("keep it", || Outcome::Close),
         ))
     }
@@ -117,8 +125,9 @@ impl Sessions {
         let thread =
             if depth == 0 { String::new() } else { format!("{}└─ ", "   ".repeat((depth - 1).min(5))) };
         let place = if self.everywhere || self.paths { format!("{}  ", card.cwd) } else { String::new() };
+        let store = if self.many_stores { format!("{}  ", one_line(&card.store, 20)) } else { String::new() };
         let age = room.clock.age(card.modified);
-        let right = format!("  {place}{} · {age} · {}", card.message_count, &card.short_id);
+        let right = format!("  {place}{store}{} · {age} · {}", card.message_count, &card.short_id);
         let room = room.columns.saturating_sub(width(&right) + 2);
         let role = if card.name.is_some() { Role::Label } else { Role::Text };
         let left = Line::of(Role::Border, &thread).with(role, &one_line(card.title(), 200)).cut(room);
@@ -156,7 +165,7 @@ impl Overlay for Sessions {
             (Code::Backspace, _) => drop(self.query.pop()),
             (Code::Enter, _) => {
                 let Some(card) = self.selected() else { return Outcome::Stay };
-                return Outcome::End(vec![Action::Open(Which::There(card.id.clone()))]);
+                return Outcome::End(vec![Action::Open(Which::Listed(Spot::of(card)))]);
             }
             _ => {
                 if let Some(typed) = key.typed() {
@@ -206,6 +215,7 @@ impl Overlay for Sessions {
     fn hear(&mut self, news: &News<'_>) -> Outcome {
         if let News::Sessions(cards) = news {
             self.cards = Some(cards.to_vec());
+            self.many_stores = cards.iter().any(|card| card.store != cards[0].store);
             self.sift();
         }
         Outcome::Stay

@@ -55,7 +55,11 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
             state.draft = Draft::default();
             print(lines)
         }
-        SessionEvent::CursorMoved { cursor: CursorId::MAIN, .. } => vec![Action::ShowPath { moved: None }],
+        SessionEvent::CursorMoved { cursor: CursorId::MAIN, .. } => {
+            // Where one stands is the other program's place now.
+            state.notice = None;
+            vec![Action::ShowPath { moved: None }]
+        }
         SessionEvent::ContinuedElsewhere { .. } => {
             tell(state, "another program goes on from here; what you say next makes a branch");
             Vec::new()
@@ -103,7 +107,7 @@ fn moved(line: &[u8]) -> Moved {
 /// A question lies over everything else.
 pub(super) fn ask(state: &mut State, id: u64, question: Question) {
     state.work.asked.push(id);
-    state.overlays.push(Box::new(Approve::new(id, question, state.now)));
+    state.overlays.push(Box::new(Approve::new(id, question, state.now, !state.editor.is_empty())));
 }
 
 fn live(state: &mut State, live: Live) -> Vec<Action> {

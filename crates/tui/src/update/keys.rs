@@ -4,13 +4,14 @@ use osier_agent::{Command, When};
 use osier_model::ThinkingLevel;
 use osier_tools::user_bash::UserCommand;
 
-use super::{complain, obey, room, send, tell};
+use super::{complain, obey, send, tell};
 use crate::commands;
 use crate::complete::{Completion, Fit};
 use crate::key::{Code, Key};
 use crate::msg::{Action, Purpose};
 use crate::overlay::Outcome;
 use crate::state::{DoubleEscape, State};
+use crate::view::room;
 
 /// Milliseconds within which a second Escape counts.
 const TWICE: u64 = 500;
@@ -25,7 +26,8 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
     let room = room(state);
     if let Some(overlay) = state.overlays.last_mut() {
         return match overlay.key(key, room) {
-            Outcome::Pass => stop(state, warned),
+            Outcome::Pass if key == Key::ctrl('c') => stop(state, warned),
+            Outcome::Pass => write(state, key),
             outcome => obey(state, outcome),
         };
     }
@@ -50,12 +52,19 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
         (Code::Tab, ..) if key.shift => next_thinking(state),
         (Code::Enter, _, true) if state.work.turn => submit(state, When::FollowUp),
         (Code::Enter, false, false) if !key.shift => enter(state),
-        _ => {
-            let width = state.columns.saturating_sub(3);
-            state.editor.key(key, width);
-            asked_for_files(state)
-        }
+        _ => write(state, key),
     }
+}
+
+fn write(state: &mut State, key: Key) -> Vec<Action> {
+    let width = state.columns.saturating_sub(3);
+    state.editor.key(key, width);
+    if matches!(key.code, Code::Up | Code::Down) {
+        // What was said before is not being written, and the next one is a key further.
+        state.completion = None;
+        return Vec::new();
+    }
+    asked_for_files(state)
 }
 
 /// A backslash before Enter makes a line; for terminals that cannot tell Shift+Enter.
@@ -110,6 +119,7 @@ fn escape(state: &mut State, escaped: Option<u64>) -> Vec<Action> {
         return cancel(state);
     }
     if !state.editor.is_empty() {
+        tell(state, "alt+t opens the tree; escape twice does if nothing is written");
         return Vec::new();
     }
     if escaped.is_none_or(|at| state.now.saturating_sub(at) > TWICE) {

@@ -188,6 +188,63 @@ fn a_refusal_takes_a_reason_and_an_answer_elsewhere_closes_the_question() {
 }
 
 #[test]
+fn whoever_goes_on_writing_answers_nothing_and_loses_nothing() {
+    let mut desk = Desk::on(60, 20, "say go");
+    desk.live(Live::TurnStarted);
+    desk.press("'please'");
+    desk.live(Live::Asked { id: 7, question: Box::new(question("touch x", &["bash"])) });
+    desk.press("space 'look' space 'at' space 'any' enter");
+    desk.state.now += 1000;
+    desk.press("'y'");
+    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.state.editor.text(), "please look at anyy");
+    desk.state.now += 2000;
+    desk.press("n");
+    assert!(desk.text().contains("Why not?"), "{}", desk.text());
+}
+
+#[test]
+fn a_refusal_that_came_too_early_does_not_make_the_next_key_a_yes() {
+    let mut desk = Desk::on(60, 20, "say go");
+    desk.live(Live::Asked { id: 7, question: Box::new(question("touch x", &["bash"])) });
+    desk.state.now += 300;
+    desk.press("n enter");
+    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.state.editor.text(), "");
+}
+
+#[test]
+fn every_line_of_a_long_question_can_be_seen() {
+    for (columns, rows) in [(100, 30), (40, 12)] {
+        let mut desk = Desk::on(columns, rows, "say go");
+        desk.live(Live::TurnStarted);
+        let mut asked = question("", &["bash"]);
+        let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
+        asked.what = osier_tools::Change::Diff { path: "a".to_owned(), diff, created: false };
+        desk.live(Live::Asked { id: 1, question: Box::new(asked) });
+        let mut seen = String::new();
+        for _ in 0..84 {
+            seen += &desk.text();
+            desk.press("pageDown");
+        }
+        for number in 1..=84 {
+            assert!(seen.contains(&format!("line {number}.")), "line {number} at {columns}x{rows}");
+        }
+    }
+}
+
+#[test]
+fn what_was_said_before_is_walked_through_also_past_a_command() {
+    let mut desk = Desk::on(60, 20, "say go");
+    for text in ["first", "/nonsense", "/compact"] {
+        desk.say(text);
+        desk.state.editor.set("");
+    }
+    desk.press("up up up");
+    assert_eq!(desk.state.editor.text(), "first");
+}
+
+#[test]
 fn a_long_diff_can_be_paged_before_one_answers() {
     let mut desk = Desk::on(40, 14, "say go");
     let mut asked = question("", &[]);

@@ -68,9 +68,30 @@ fn a_paste_is_one_text_whatever_it_holds() {
         "x paste(one\ntwo\x1b[A\x1b]11;rgb:1/1/1\x07\x03) y",
     );
     check("\x1b[200~\x1b[201~", "paste()");
+}
+
+#[test]
+fn a_paste_whose_end_is_lost_swallows_no_key() {
     let mut parser = Parser::default();
     parser.take(b"\x1b[200~long");
-    assert_eq!(parser.patience(), None, "it is waited for");
+    assert_eq!(parser.patience(), Some(PAUSE), "it is waited for");
+    assert_eq!(told(&parser.give_up()), "paste(long)");
+    assert_eq!(told(&parser.take(b"x\x1b[201~y")), "x y", "the end may come late");
+    parser.take(b"\x1b[200~");
+    assert_eq!(told(&parser.give_up()), "");
+    assert_eq!(told(&parser.take(b"z")), "z");
+}
+
+/// Were all of it searched again for each piece, this would not end.
+#[test]
+fn a_long_paste_is_searched_once() {
+    let mut parser = Parser::default();
+    parser.take(b"\x1b[200~");
+    for _ in 0..16_384 {
+        assert!(parser.take(&[b'a'; 256]).is_empty());
+    }
+    let inputs = parser.take(b"\x1b[201~");
+    assert!(matches!(&inputs[..], [Input::Paste(text)] if text.len() == 4 << 20));
 }
 
 #[test]
@@ -104,7 +125,7 @@ fn what_means_nothing_is_left_out_and_nothing_hangs() {
             let mut parser = Parser::default();
             parser.take(&[0x1b, first, second]);
             parser.give_up();
-            assert!(parser.pasting || parser.bytes.is_empty(), "{first} {second}");
+            assert!(parser.bytes.is_empty() && !parser.pasting, "{first} {second}");
         }
     }
 }

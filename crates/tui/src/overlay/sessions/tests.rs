@@ -5,6 +5,7 @@ use osier_tree::Header;
 use osier_tree::projection::card::Card;
 
 use crate::msg::Msg;
+use crate::state::Setting;
 use crate::testing::Desk;
 
 fn card(id: &str, cwd: &str, name: Option<&str>, first: &str, parent: Option<&str>) -> Card {
@@ -20,12 +21,15 @@ fn picker() -> Desk {
     let mut desk = Desk::new(72, 20);
     desk.say("/resume");
     assert_eq!(desk.asked(), "ListSessions\n");
-    desk.hear(Msg::Sessions(vec![
-        card("aaaaaaaa-1", "/code", None, "fix the parser of dates", Some("cccccccc-3")),
-        card("bbbbbbbb-2", "/code", Some("Release"), "make a release", None),
-        card("cccccccc-3", "/code", None, "parse dates", None),
-        card("dddddddd-4", "/else", None, "another project", None),
-    ]));
+    desk.hear(Msg::Sessions(
+        vec![
+            card("aaaaaaaa-1", "/code", None, "fix the parser of dates", Some("cccccccc-3")),
+            card("bbbbbbbb-2", "/code", Some("Release"), "make a release", None),
+            card("cccccccc-3", "/code", None, "parse dates", None),
+            card("dddddddd-4", "/else", None, "another project", None),
+        ],
+        None,
+    ));
     desk
 }
 
@@ -83,22 +87,67 @@ fn words_phrases_and_patterns_are_searched() {
 fn one_is_opened_renamed_or_deleted_after_a_question() {
     let mut desk = picker();
     desk.press("down down ctrl+r ctrl+u 'Next' enter");
-    assert_eq!(desk.asked(), "RenameSession { id: \"bbbbbbbb-2\", name: \"Next\" }\n");
+    assert_eq!(
+        desk.asked(),
+        "RenameSession { spot: Spot { store: \"file\", key: \"bbbbbbbb-2\" }, name: \"Next\" }\n"
+    );
     desk.press("ctrl+d");
     assert!(desk.text().contains("Delete \"Release\" for good?"), "{}", desk.text());
     desk.press("escape ctrl+d enter");
-    assert_eq!(desk.asked(), "DeleteSession(\"bbbbbbbb-2\")\n");
+    assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"file\", key: \"bbbbbbbb-2\" })\n");
     desk.press("enter");
-    assert_eq!(desk.asked(), "Open(There(\"bbbbbbbb-2\"))\n");
+    assert_eq!(desk.asked(), "Open(Listed(Spot { store: \"file\", key: \"bbbbbbbb-2\" }))\n");
     assert!(desk.state.overlays.is_empty());
+}
+
+/// The list, asked for in a session of the store `file`.
+fn in_file() -> Desk {
+    let mut desk = Desk::new(72, 20);
+    let setting = Setting { store: "file".to_owned(), ..(*desk.state.setting).clone() };
+    desk.state.setting = setting.into();
+    desk.say("/resume");
+    desk.asked();
+    desk
+}
+
+/// Of two copies each is what its row says, and each row says which.
+#[test]
+fn a_copy_in_another_store_is_another_session() {
+    let mut desk = in_file();
+    let here = card("5e551011-0000", "/code", None, "this", None);
+    let mut there = here.clone();
+    there.store = "archive".to_owned();
+    there.file = Some("/archive/a.jsonl".to_owned());
+    desk.hear(Msg::Sessions(vec![here, there], Some("the store team is not listed".to_owned())));
+    desk.check(expect![[r#"
+
+        Sessions this directory · threads
+        / words, "a phrase" or re:pattern
+        › this                                          file  4 · now · 5e551011
+          this                                       archive  4 · now · 5e551011
+        (1/2) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · …
+        the store team is not listed
+        code │ a/model │ #0 │ 5e551011 │ file
+    "#]]);
+    desk.press("down enter");
+    assert_eq!(desk.asked(), "Open(Listed(Spot { store: \"archive\", key: \"/archive/a.jsonl\" }))\n");
+    desk.say("/resume");
+    desk.asked();
+    let copies = ["file", "archive"]
+        .map(|store| Card { store: store.to_owned(), ..card("5e551011-0", "/code", None, "this", None) });
+    desk.hear(Msg::Sessions(copies.to_vec(), None));
+    desk.press("ctrl+d enter");
+    assert_eq!(desk.asked(), "", "it is open");
+    desk.press("down ctrl+d");
+    assert!(desk.text().contains("Delete \"this\" from archive for good?"), "{}", desk.text());
+    desk.press("enter");
+    assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0\" })\n");
 }
 
 #[test]
 fn the_open_session_is_not_deleted() {
-    let mut desk = Desk::new(72, 20);
-    desk.say("/resume");
-    desk.asked();
-    desk.hear(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)]));
+    let mut desk = in_file();
+    desk.hear(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)], None));
     desk.press("ctrl+d enter");
     assert_eq!(desk.asked(), "");
 }
@@ -118,7 +167,7 @@ fn typed(desk: &mut Desk, text: &str) {
 fn a_phrase_folds_whitespace_and_a_pattern_ignores_case() {
     let mut desk = Desk::new(72, 20);
     desk.say("/resume");
-    desk.hear(Msg::Sessions(vec![card("aaaaaaaa-1", "/code", None, "fix  the\tNode cve", None)]));
+    desk.hear(Msg::Sessions(vec![card("aaaaaaaa-1", "/code", None, "fix  the\tNode cve", None)], None));
     typed(&mut desk, "\"the  node CVE\"");
     assert_eq!(order(&desk), "a");
     desk.press("escape");
@@ -140,11 +189,14 @@ fn recent_keeps_its_order_while_searching_and_best_fit_puts_names_first() {
 fn a_name_of_spaces_is_none_and_names_are_sifted_before_words() {
     let mut desk = Desk::new(72, 20);
     desk.say("/resume");
-    desk.hear(Msg::Sessions(vec![
-        card("aaaaaaaa-1", "/code", Some("  "), "blue", None),
-        card("bbbbbbbb-2", "/code", Some("Named"), "blue", None),
-        card("cccccccc-3", "/code", None, "blue", None),
-    ]));
+    desk.hear(Msg::Sessions(
+        vec![
+            card("aaaaaaaa-1", "/code", Some("  "), "blue", None),
+            card("bbbbbbbb-2", "/code", Some("Named"), "blue", None),
+            card("cccccccc-3", "/code", None, "blue", None),
+        ],
+        None,
+    ));
     desk.press("ctrl+n");
     assert_eq!(order(&desk), "b");
     typed(&mut desk, "blue");
@@ -162,7 +214,7 @@ fn ctrl_backspace_deletes_only_without_a_query_and_ctrl_d_always_asks() {
     desk.press("ctrl+d");
     assert!(desk.text().contains("for good?"), "{}", desk.text());
     desk.press("escape escape ctrl+backspace enter");
-    assert_eq!(desk.asked(), "DeleteSession(\"cccccccc-3\")\n");
+    assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"file\", key: \"cccccccc-3\" })\n");
 }
 
 #[test]
@@ -171,7 +223,7 @@ fn a_list_that_comes_late_changes_neither_scope_nor_order_and_is_asked_for_once(
     desk.say("/resume");
     desk.press("tab ctrl+s tab tab");
     assert_eq!(desk.asked(), "ListSessions\n");
-    desk.hear(Msg::Sessions(vec![card("dddddddd-4", "/else", None, "x", None)]));
+    desk.hear(Msg::Sessions(vec![card("dddddddd-4", "/else", None, "x", None)], None));
     assert!(desk.text().contains("all directories · recent"), "{}", desk.text());
     assert_eq!(order(&desk), "d");
 }
@@ -186,7 +238,7 @@ fn sessions_show_their_age_and_threads_may_be_circles() {
         card("bbbbbbbb-2", "/code", None, "two", Some("aaaaaaaa-1")),
     ];
     cards[0].modified = 86_400_000;
-    desk.hear(Msg::Sessions(cards));
+    desk.hear(Msg::Sessions(cards, None));
     assert!(desk.text().contains("4 · 2d · aaaaaaaa") && desk.text().contains("(1/2)"), "{}", desk.text());
 }
 
@@ -199,7 +251,7 @@ fn ten_thousand_sessions_are_no_trouble() {
             number.checked_sub(1).filter(|_| !number.is_multiple_of(3)).map(|above| format!("{above:08}-0"));
         card(&format!("{number:08}-0"), "/code", None, &format!("session {number}"), parent.as_deref())
     });
-    desk.hear(Msg::Sessions(cards.collect()));
+    desk.hear(Msg::Sessions(cards.collect(), None));
     assert!(desk.text().contains("(1/10000)"), "{}", desk.text());
     typed(&mut desk, "\"session 4711\"");
     assert!(desk.text().contains("(1/1)"), "{}", desk.text());

@@ -104,7 +104,7 @@ impl Tree {
     /// Brings the conclusion of the branch that ends here to where one stands.
     pub(super) fn graft(&self) -> Outcome {
         let Some((_, tip)) = self.selected() else { return Outcome::Stay };
-        let graft = Command::Graft { tip, summarize: true, instructions: None };
+        let graft = Command::Graft { tip, summarize: false, instructions: None };
         Outcome::OpenAnd(Box::new(Progress::grafting()), vec![Action::Send(graft, Purpose::Graft)])
     }
 

@@ -370,7 +370,7 @@ fn an_entry_is_read_copied_or_brought_here() {
     assert_eq!(desk.asked(), "ReadEntry(\"00000001\")\nCopyEntry(\"00000001\")\n");
     desk.press("down down down alt+g");
     expect![[r#"
-        Send(Graft { tip: "00000004", summarize: true, instructions: None }, Graft)
+        Send(Graft { tip: "00000004", summarize: false, instructions: None }, Graft)
     "#]]
     .assert_eq(&desk.asked());
     assert!(desk.text().contains("summarizing that branch …"), "{}", desk.text());

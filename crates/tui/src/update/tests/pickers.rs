@@ -46,7 +46,7 @@ fn thinking_and_approval_are_picked_and_wrong_names_are_told() {
         › autoEdit  asks before anything that runs  ← now
           yolo      asks for nothing
         (2/3) ↑↓ · enter takes it · escape
-        code │ a/model │ #0 │ 5e551011
+        code │ a/model │ autoEdit │ #0 │ 5e551011
     "#]]);
     desk.press("down enter");
     assert_eq!(desk.asked(), "Send(SetApproval(Yolo), Change(\"approval: yolo\"))\n");

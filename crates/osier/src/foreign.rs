@@ -1,0 +1,36 @@
+//! Remembers which sessions were copied from where others write too. What such a session says was allowed in it counts
+//! for nothing, wherever it lies now. A mark stays for good: it holds nothing but an id.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use osier_tree::header::is_valid_id;
+
+use crate::home::Home;
+
+/// Below the home folder: an empty file for each session.
+const FOLDER: &str = "foreign";
+
+impl Home {
+    /// To be called before the first line is copied, so that a copy that was cut off has its mark.
+    pub(crate) fn mark_foreign(&self, id: &str) -> Result<()> {
+        let mark = self.mark(id);
+        let make = || -> std::io::Result<()> {
+            DirBuilder::new().recursive(true).mode(0o700).create(self.folder.join(FOLDER))?;
+            OpenOptions::new().create(true).append(true).mode(0o600).open(&mark)?.sync_all()?;
+            fs::File::open(self.folder.join(FOLDER))?.sync_all()
+        };
+        make().with_context(|| format!("cannot write {}", mark.display()))
+    }
+
+    /// Whether a session is marked; if nobody can tell, it is.
+    pub(crate) fn is_foreign(&self, id: &str) -> bool {
+        !is_valid_id(id) || !matches!(self.mark(id).try_exists(), Ok(false))
+    }
+
+    fn mark(&self, id: &str) -> PathBuf {
+        self.folder.join(FOLDER).join(id)
+    }
+}

@@ -1,0 +1,133 @@
+//! When a session that waits is made, and what happens if the answer to that is lost.
+
+use std::sync::atomic::AtomicBool;
+
+use osier_session::{Env, Session};
+
+use super::*;
+
+/// Says a name, then something, and tells how many sessions the store behind has after each.
+#[tokio::test]
+async fn a_session_is_made_when_something_is_said_in_it() {
+    let behind = Arc::new(MemoryStore::default());
+    let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
+    let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
+    let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
+    let sessions = || async { behind.list(&Filter::default()).await.expect("a list").cards };
+    session.rename("plans").await.expect("a name");
+    assert!(sessions().await.is_empty(), "a name alone is not kept");
+    assert_eq!(session.tree().marks().name(), Some("plans"));
+    let said = br#"{"type":"message","message":{"role":"user","content":"hello"}}"#;
+    session.append_entry(said).await.expect("an entry");
+    let cards = sessions().await;
+    assert_eq!(cards.len(), 1);
+    assert_eq!((cards[0].name.as_deref(), cards[0].message_count), (Some("plans"), 1));
+    session.rename("other plans").await.expect("a name");
+    assert_eq!(sessions().await[0].name.as_deref(), Some("other plans"));
+}
+
+/// A server that makes a session and is gone before it says so, once.
+#[derive(Debug, Default)]
+struct Lossy {
+    inner: MemoryStore,
+    lost: AtomicBool,
+}
+
+#[async_trait]
+impl Store for Lossy {
+    fn name(&self) -> &str {
+        "lossy"
+    }
+    async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
+        let made = self.inner.create(header, lines).await?;
+        match self.lost.swap(true, Ordering::Relaxed) {
+            true => Ok(made),
+            false => Err(StoreError::Unavailable {
+                store: "lossy".to_owned(),
+                why: "the connection broke".to_owned(),
+                advice: "try again",
+                source: "lost".into(),
+            }),
+        }
+    }
+    async fn open(&self, id: &str) -> Result<Opened, StoreError> {
+        self.inner.open(id).await
+    }
+    async fn heads(
+        &self,
+        id: &str,
+        generation: u64,
+        after: usize,
+        limit: usize,
+    ) -> Result<Vec<Head>, StoreError> {
+        self.inner.heads(id, generation, after, limit).await
+    }
+    async fn lines(
+        &self,
+        id: &str,
+        generation: u64,
+        wanted: &[Seq],
+        batch: &mut Batch,
+    ) -> Result<(), StoreError> {
+        self.inner.lines(id, generation, wanted, batch).await
+    }
+    async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        self.inner.append(id, expected, lines).await
+    }
+    async fn sync(&self, id: &str) -> Result<(), StoreError> {
+        self.inner.sync(id).await
+    }
+    async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
+        self.inner.watch(id).await
+    }
+    async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
+        self.inner.list(filter).await
+    }
+    async fn card(&self, id: &str) -> Result<Card, StoreError> {
+        self.inner.card(id).await
+    }
+    async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
+        self.inner.previews(id, version).await
+    }
+    async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
+        self.inner.find(prefix).await
+    }
+    async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
+        self.inner.delete(id).await
+    }
+    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        self.inner.rewrite(id, expected, lines).await
+    }
+}
+
+fn said(text: &str) -> Vec<u8> {
+    format!(r#"{{"type":"message","message":{{"role":"user","content":"{text}"}}}}"#).into_bytes()
+}
+
+#[tokio::test]
+async fn a_session_that_was_made_and_not_acknowledged_is_gone_on_with() {
+    let behind = Arc::new(Lossy::default());
+    let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
+    let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
+    let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
+    session.rename("plans").await.expect("a name");
+    let failed = session.append_entry(&said("one")).await.expect_err("the answer is lost");
+    assert_eq!(failed.word(), "store_unavailable");
+    session.append_entry(&said("two")).await.expect("the second is stored");
+    let card = behind.card(&header.id).await.expect("a card");
+    assert_eq!((card.name.as_deref(), card.message_count, card.branches), (Some("plans"), 2, 1));
+    assert_eq!(session.tree().len(), card.entry_count as usize);
+}
+
+#[tokio::test]
+async fn another_session_of_the_same_id_is_not_taken_for_it() {
+    let behind = Arc::new(MemoryStore::default());
+    let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
+    let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
+    let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
+    let other = Header::new(&header.id, 0, "/elsewhere");
+    behind.create(&other, &[]).await.expect("somebody else's");
+    let failed = session.append_entry(&said("one")).await.expect_err("it is another");
+    assert_eq!(failed.word(), "already_exists");
+    assert_eq!(behind.open(&header.id).await.expect("it is there").version.entries, 0);
+}

@@ -1,0 +1,184 @@
+//! `delete` with several stores: what was not meant stays.
+
+use std::fs;
+use std::sync::Arc;
+
+use osier_session::{Env, Session};
+use osier_store::{FileStore, Store};
+use osier_testkit::expect;
+use osier_tree::Header;
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+/// A world with a second store of files, called `archive`.
+fn two_stores() -> World {
+    let world = World::new();
+    configure(&world, "[stores.archive]\nfolder = '../archive'\n");
+    world
+}
+
+fn configure(world: &World, settings: &str) {
+    fs::create_dir_all(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), settings).unwrap();
+}
+
+fn begin(world: &World, line: &str) -> String {
+    world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
+}
+
+fn store(world: &World, name: &str) -> FileStore {
+    match name {
+        "file" => FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))),
+        name => FileStore::new(world.home().join("..").join(name), None).named(name),
+    }
+}
+
+/// Puts a session there that another agent made for the work of `parent`.
+async fn sub_agent(world: &World, place: &str, id: &str, parent: &str) {
+    let header = Header {
+        parent_session_id: Some(parent.to_owned()),
+        agent_id: Some("helper".to_owned()),
+        ..Header::new(id, 1, world.cwd().to_string_lossy())
+    };
+    store(world, place).create(&header, &[]).await.unwrap();
+}
+
+/// Ids and stores of all sessions, in order.
+fn left(world: &World) -> Vec<String> {
+    let told = |card: &Value| format!("{} {}", card["id"].as_str().unwrap(), card["store"].as_str().unwrap());
+    let mut left: Vec<String> = world.json("list --all").as_array().unwrap().iter().map(told).collect();
+    left.sort();
+    left
+}
+
+#[test]
+fn a_named_store_is_the_only_one_that_loses_a_session() {
+    let world = two_stores();
+    let id = begin(&world, "hello");
+    world.ok(&format!("copy {id} --to archive"));
+    world.check(
+        &[
+            &format!("delete {id} --store archive --yes"),
+            &format!("delete {id} --store archive --yes"),
+            &format!("delete {} --store archive --yes --json", &id[..8]),
+            "delete zz --store archive --yes",
+        ],
+        expect![[r#"
+            $ delete <1> --store archive --yes
+            ! <1>  archive   now  hello
+            ! 1 session with 1 entry deleted from archive
+            $ delete <1> --store archive --yes
+            ! no session <1> in archive: it is gone, or never was
+            $ delete <1> --store archive --yes --json
+            [{"session":"<1>","agentId":null,"store":null,"deleted":false,"counts":{"sessions":0,"entries":0}}]
+            $ delete zz --store archive --yes
+            ! osier: no session zz in archive; `osier sessions list --all` shows what there is
+            exit 1
+        "#]],
+    );
+    assert_eq!(left(&world), [format!("{id} file")]);
+}
+
+/// A file with another name is found by its header; also then the store counts.
+#[test]
+fn a_named_store_counts_for_files_with_other_names() {
+    let world = two_stores();
+    let id = begin(&world, "hello");
+    let file = world.session_files().remove(0);
+    fs::rename(&file, file.with_file_name("mine.jsonl")).unwrap();
+    let told = world.run(&format!("delete {id} --store archive --yes")).err;
+    assert_eq!(world.named(&told), "no session <1> in archive: it is gone, or never was\n");
+    assert_eq!(left(&world), [format!("{id} file")]);
+}
+
+/// Nobody listens there.
+fn with_a_dead_server(world: &World) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    configure(world, &format!("[stores.team]\nurl = 'mysql://me@127.0.0.1:{port}/osier'\ntimeout = 1\n"));
+}
+
+#[test]
+fn with_a_store_away_only_a_whole_id_is_sure_enough() {
+    let world = World::new();
+    let id = begin(&world, "hello");
+    with_a_dead_server(&world);
+    let told = world.fails(1, &format!("delete {id} --store team --yes"));
+    assert!(told.starts_with("osier: store team cannot be reached: "), "{told}");
+    let told = world.fails(1, &format!("delete {} --yes", &id[..8]));
+    let begins = "osier: <1> may mean a session in team, too; name the whole id, or a store with --store: ";
+    assert!(world.named(&told).starts_with(begins), "{told}");
+    assert_eq!(world.session_files().len(), 1);
+    let named = world.json(&format!("delete {} --store file --yes", &id[..8]));
+    assert_eq!(named[0]["deleted"], true, "the store was named");
+    let id = begin(&world, "again --store file");
+    let ran = world.run(&format!("delete {id} --yes"));
+    assert!(ran.err.ends_with("\n1 session with 1 entry deleted from file\n"), "{}", ran.err);
+    assert_eq!(ran.err.matches("team").count(), 1, "told once: {}", ran.err);
+}
+
+#[test]
+fn a_store_that_is_away_is_told_when_a_session_was_found() {
+    let world = World::new();
+    let id = begin(&world, "hello");
+    with_a_dead_server(&world);
+    let told = world.run(&format!("path {}", &id[..8]));
+    assert_eq!(told.code, 0);
+    assert!(told.err.starts_with("osier: store team cannot be reached: "), "{}", told.err);
+}
+
+#[tokio::test]
+async fn sub_agents_go_with_the_copy_that_they_lie_beside() {
+    let world = two_stores();
+    let id = begin(&world, "hello");
+    world.ok(&format!("copy {id} --to archive"));
+    sub_agent(&world, "file", "helper-here", &id).await;
+    sub_agent(&world, "archive", "helper-there", &id).await;
+    let gone = world.json(&format!("delete {id} --store archive --yes"));
+    let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
+    assert_eq!(gone, [&json!(id), &json!("helper-there")]);
+    assert_eq!(left(&world), [format!("{id} file"), "helper-here file".to_owned()]);
+}
+
+#[tokio::test]
+async fn a_fork_stays_when_the_session_was_given_to_another_agent_before_or_after() {
+    let world = World::new();
+    let id = begin(&world, "hello");
+    let before = world.ok(&format!("fork {id}")).trim().to_owned();
+    world.ok(&format!("config {id} agentId=bot"));
+    let after = world.ok(&format!("fork {id}")).trim().to_owned();
+    sub_agent(&world, "file", "helper", &id).await;
+    let gone = world.json(&format!("delete {id} --yes"));
+    let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
+    assert_eq!(gone, [&json!(id), &json!("helper")]);
+    let mut forks = [format!("{before} file"), format!("{after} file")];
+    forks.sort();
+    assert_eq!(left(&world), forks);
+}
+
+#[tokio::test]
+async fn a_session_that_is_open_keeps_its_sub_agents() {
+    let world = World::new();
+    let id = begin(&world, "hello");
+    sub_agent(&world, "file", "helper", &id).await;
+    sub_agent(&world, "file", "below", "helper").await;
+    let open = Session::open(Arc::new(store(&world, "file")), &id, Env::default()).await.unwrap();
+    let ran = world.run(&format!("delete {id} --yes"));
+    assert_eq!(ran.code, 1);
+    assert!(ran.err.contains("osier: helper stays with the session it works for\n"), "{}", ran.err);
+    assert_eq!(world.session_files().len(), 3);
+    drop(open);
+}
+
+#[test]
+fn old_sessions_are_those_of_the_home_folder_unless_a_store_is_named() {
+    let world = two_stores();
+    let (here, there) = (begin(&world, "here"), begin(&world, "there --store archive"));
+    let deleted = |line: &str| {
+        let gone = world.json(&format!("delete --older-than 0h --all --yes {line}"));
+        gone.as_array().unwrap().iter().map(|one| one["session"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(deleted(""), [json!(here)]);
+    assert_eq!(left(&world), [format!("{there} archive")]);
+    assert_eq!(deleted("--store archive"), [json!(there)]);
+}

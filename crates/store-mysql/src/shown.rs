@@ -1,0 +1,132 @@
+//! An address as anybody may see it: what the driver makes of it, by the driver's own rules, without passwords. Whoever is
+//! asked whether to trust a server must see the one that is used.
+
+use url::{Url, form_urlencoded};
+
+/// Stands for what is not shown.
+const HIDDEN: &str = "…";
+
+/// The options that the driver knows. Others do nothing, and may be a secret.
+const OPTIONS: [&str; 14] = [
+    "ssl-mode",
+    "sslmode",
+    "ssl-ca",
+    "sslca",
+    "ssl-cert",
+    "sslcert",
+    "ssl-key",
+    "sslkey",
+    "socket",
+    "charset",
+    "collation",
+    "timezone",
+    "time-zone",
+    "statement-cache-capacity",
+];
+
+/// The address of a database with user, host, port, name and options, but without a password. An `@` in it is always
+/// followed by the host. Never fails: what the driver cannot read is not shown at all.
+pub fn without_password(url: &str) -> String {
+    let Ok(url) = Url::parse(url) else {
+        return if url.is_empty() { String::new() } else { HIDDEN.to_owned() };
+    };
+    let user = match url.username() {
+        "" => String::new(),
+        user => format!("{user}@"),
+    };
+    let host = url.host_str().filter(|host| !host.is_empty()).unwrap_or("localhost");
+    let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+    format!("{}://{user}{host}{port}{}{}", url.scheme(), database(&url), options(&url))
+}
+
+fn database(url: &Url) -> String {
+    let path = url.path().trim_start_matches('/');
+    match path.rsplit_once('@') {
+        // Who forgets to encode a password has the end of it here.
+        Some((_, end)) => format!("/{HIDDEN}%40{end}"),
+        None if path.is_empty() => String::new(),
+        None if url.has_authority() => format!("/{path}"),
+        None => format!("/{HIDDEN}"),
+    }
+}
+
+fn options(url: &Url) -> String {
+    let known = url.query_pairs().filter(|(key, _)| OPTIONS.contains(&&**key));
+    let shown = known.map(|(key, value)| format!("{key}={}", option(&value)));
+    let all = shown.collect::<Vec<_>>().join("&");
+    if all.is_empty() { all } else { format!("?{all}") }
+}
+
+/// A value that reads as what it means, and can be put back into an url.
+fn option(value: &str) -> String {
+    if value.trim().starts_with("-----BEGIN") {
+        return HIDDEN.to_owned();
+    }
+    let plain = |byte: &u8| byte.is_ascii_graphic() && !b"&#%+@".contains(byte);
+    let encoded = |byte: u8| match plain(&byte) {
+        true => char::from(byte).to_string(),
+        false => form_urlencoded::byte_serialize(&[byte]).collect(),
+    };
+    value.bytes().map(encoded).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use sqlx::mysql::MySqlConnectOptions;
+    use url::Url;
+
+    use super::without_password;
+
+    #[test]
+    fn an_address_is_shown_without_its_password() {
+        for (url, shown) in [
+            ("mysql://osier:secret@db.example:3306/osier", "mysql://osier@db.example:3306/osier"),
+            ("mysql://osier:se:c@ret@db/osier?ssl-ca=/x&password=secret", "mysql://osier@db/osier?ssl-ca=/x"),
+            ("mysql://osier@db/osier?password=sec@ret", "mysql://osier@db/osier"),
+            ("mysql://osier@db/osier?secret#secret", "mysql://osier@db/osier"),
+            ("mysql://db/?ssl-key=-----BEGIN%20KEY-----secret-----", "mysql://db?ssl-key=…"),
+            ("mysql://osier:12/secret@db/osier", "mysql://osier:12/…%40db/osier"),
+            ("mysql://osier:se/cret@db/osier", "…"),
+            ("mysql://:secret@db", "mysql://db"),
+            ("osier:secret@db", "osier://localhost/…%40db"),
+            ("osier:secret", "osier://localhost/…"),
+            ("mysql:/osier:secret@db", "mysql://localhost/…%40db"),
+            ("secret", "…"),
+            ("", ""),
+        ] {
+            assert_eq!(without_password(url), shown, "{url}");
+        }
+    }
+
+    /// What is shown leads to the same server and database as what is used.
+    #[test]
+    fn the_server_that_is_shown_is_the_one_that_is_used() {
+        for (url, shown) in [
+            ("mysql://203.0.113.9:3306/x@db.company/osier", "mysql://203.0.113.9:3306/…%40db.company/osier"),
+            ("mysql://me@203.0.113.9/osier?x=@db.company/osier", "mysql://me@203.0.113.9/osier"),
+            ("mysql://me@203.0.113.9#@db.company/osier", "mysql://me@203.0.113.9"),
+            ("mysql://db.company@203.0.113.9/osier", "mysql://db.company@203.0.113.9/osier"),
+            ("mysql://db.company%2fosier:x@evil/y", "mysql://db.company%2fosier@evil/y"),
+            ("mysql://me@db\t.evil/osier", "mysql://me@db.evil/osier"),
+            ("mysql://me@[2001:db8::1]:1/osier", "mysql://me@[2001:db8::1]:1/osier"),
+            ("mysql://me@db/osier?%73ocket=%2Ftmp%2fx%0a", "mysql://me@db/osier?socket=/tmp/x%0A"),
+            (
+                "mysql://me@db/osier?ssl-mode=DIS%41BLED&socket=/a@b",
+                "mysql://me@db/osier?ssl-mode=DISABLED&socket=/a%40b",
+            ),
+            ("mysql:///osier?socket=/run/mysqld.sock", "mysql://localhost/osier?socket=/run/mysqld.sock"),
+        ] {
+            assert_eq!(without_password(url), shown);
+            let read = |url: &str| {
+                let options = MySqlConnectOptions::from_str(url).unwrap();
+                let (host, user) = (options.get_host().to_owned(), options.get_username().to_owned());
+                let tls = format!("{:?}", options.get_ssl_mode());
+                (host, options.get_port(), user, options.get_socket().cloned(), tls)
+            };
+            assert_eq!(read(url), read(shown), "{url}");
+            assert!(Url::parse(shown).is_ok());
+        }
+    }
+}
