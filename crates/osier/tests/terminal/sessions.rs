@@ -131,7 +131,7 @@ fn of_two_copies_the_list_opens_names_and_deletes_the_one_that_is_meant() {
     screen.wait_for("› the copy");
     screen.press(CTRL_D);
     screen.wait_for("Delete \"the copy\" from archive for good?");
-    screen.press("\r");
+    screen.press("2");
     screen.wait_gone("the copy");
     screen.wait_for("› remember the milk");
     screen.press(ESCAPE);

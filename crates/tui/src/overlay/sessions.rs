@@ -114,8 +114,8 @@ impl Sessions {
             if self.many_stores { format!(" from {}", one_line(&card.store, 20)) } else { String::new() };
         Outcome::Open(Box::new(
             Choose::new(&format!("Delete \"{}\"{place} for good?", one_line(card.title(), 60)))
-                .with("delete it", move || Outcome::End(vec![Action::DeleteSession(spot.clone())]))
-                .with("keep it", || Outcome::Close),
+                .with("keep it", || Outcome::Close)
+                .with("delete it", move || Outcome::End(vec![Action::DeleteSession(spot.clone())])),
         ))
     }
 

@@ -93,7 +93,7 @@ fn one_is_opened_renamed_or_deleted_after_a_question() {
     );
     desk.press("ctrl+d");
     assert!(desk.text().contains("Delete \"Release\" for good?"), "{}", desk.text());
-    desk.press("escape ctrl+d enter");
+    desk.press("escape ctrl+d down enter");
     assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"file\", key: \"bbbbbbbb-2\" })\n");
     desk.press("enter");
     assert_eq!(desk.asked(), "Open(Listed(Spot { store: \"file\", key: \"bbbbbbbb-2\" }))\n");
@@ -140,7 +140,7 @@ fn a_copy_in_another_store_is_another_session() {
     assert_eq!(desk.asked(), "", "it is open");
     desk.press("down ctrl+d");
     assert!(desk.text().contains("Delete \"this\" from archive for good?"), "{}", desk.text());
-    desk.press("enter");
+    desk.press("down enter");
     assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0\" })\n");
 }
 
@@ -148,7 +148,7 @@ fn a_copy_in_another_store_is_another_session() {
 fn the_open_session_is_not_deleted() {
     let mut desk = in_file();
     desk.hear(Msg::Sessions(vec![card("5e551011-0000", "/code", None, "this", None)], None));
-    desk.press("ctrl+d enter");
+    desk.press("ctrl+d down enter");
     assert_eq!(desk.asked(), "");
 }
 
@@ -213,7 +213,7 @@ fn ctrl_backspace_deletes_only_without_a_query_and_ctrl_d_always_asks() {
     assert!(!desk.text().contains("for good?"), "{}", desk.text());
     desk.press("ctrl+d");
     assert!(desk.text().contains("for good?"), "{}", desk.text());
-    desk.press("escape escape ctrl+backspace enter");
+    desk.press("escape escape ctrl+backspace down enter");
     assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"file\", key: \"cccccccc-3\" })\n");
 }
 
