@@ -64,7 +64,8 @@ impl Workplace {
     }
 
     async fn walk(&self, direction: Direction, cancel: &CancellationToken) -> Result<Reply, Error> {
-        let (state, standing) = (self.session.state(), self.cursor.standing());
+        let state = self.session.state();
+        let standing = state.standing(self.cursor.id()).cloned().unwrap_or_default();
         let places = match direction {
             Direction::Back => &standing.history.back,
             Direction::Forth => &standing.history.forward,

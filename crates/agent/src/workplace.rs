@@ -112,9 +112,7 @@ impl Workplace {
 
     /// The session as it is now, and where the cursor stands in it.
     pub(crate) fn here(&self) -> (Arc<State>, Place) {
-        let state = self.session.state();
-        let at = state.standing(self.cursor.id()).and_then(|standing| standing.place);
-        (state, at)
+        self.cursor.here()
     }
 
     pub(crate) async fn lines(

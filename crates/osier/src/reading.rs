@@ -48,8 +48,8 @@ pub(crate) async fn tokens(session: &Session, at: Place) -> Result<u64> {
 
 /// The `provider/id` of the model that the path of a session used last.
 pub(crate) async fn model_on_path(session: &Session) -> Result<Option<String>> {
-    let tree = session.tree();
-    let seq = session.main().place().and_then(|seq| tree.head(seq).model);
+    let (state, at) = session.main().here();
+    let seq = at.and_then(|seq| state.tree.head(seq).model);
     let lines = lines(session, seq.as_slice()).await?;
     let named = seq.and_then(|seq| lines.get(&seq)).and_then(|line| {
         let (provider, id) = model_of(&read_entry(line).ok()?)?;

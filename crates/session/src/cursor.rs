@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::handle::Session;
 use crate::mail::{Followed, Mail};
 use crate::standing::{CursorId, Standing};
+use crate::state::State;
 
 /// See the module. Copies are the same cursor; it is given up with the last of them, but for the main one.
 #[derive(Debug, Clone)]
@@ -53,8 +54,16 @@ impl Cursor {
         self.session.state().standing(self.id).cloned().unwrap_or_default()
     }
 
+    /// Where it stands. Whoever looks that up in the tree asks [`Cursor::here`]: a tree that was got before may not have it.
     pub fn place(&self) -> Place {
-        self.session.state().standing(self.id).and_then(|standing| standing.place)
+        self.here().1
+    }
+
+    /// The session as it is now, and where the cursor stands in it.
+    pub fn here(&self) -> (Arc<State>, Place) {
+        let state = self.session.state();
+        let at = state.standing(self.id).and_then(|standing| standing.place);
+        (state, at)
     }
 
     /// Makes a change that counts from here, and goes on with it.
@@ -76,7 +85,8 @@ impl Cursor {
     pub async fn move_from(&self, from: Option<&str>, to: Place) -> Result<Outcome, Error> {
         let to = self.session.name(to)?;
         self.session.refresh().await?;
-        let (tree, at) = (self.session.tree(), self.place());
+        let (state, at) = self.here();
+        let tree = &state.tree;
         let stands = match from {
             None => tree.same_place(None, at),
             Some(id) => tree.find(id).is_some_and(|seq| tree.same_place(Some(seq), at)),

@@ -2,7 +2,7 @@
 
 use osier_store::{Opened, Store, StoreError, Version, each_line};
 use osier_tree::entry::{Entry, read_entry};
-use osier_tree::{Head, Seq, SessionTree};
+use osier_tree::{Head, Heads, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
 /// Heads asked for at once.
@@ -41,6 +41,33 @@ pub(crate) async fn load(store: &dyn Store, id: &str) -> Result<Loaded, StoreErr
 }
 
 async fn from_heads(store: &dyn Store, id: &str, version: Version) -> Result<SessionTree, StoreError> {
+    match store.shared_heads(id, version.generation).await? {
+        Some(heads) if heads.len() == version.entries => from_shared(store, id, version, heads).await,
+        // It grew meanwhile.
+        Some(_) => Err(StoreError::Replaced),
+        None => from_pages(store, id, version).await,
+    }
+}
+
+async fn from_shared(
+    store: &dyn Store,
+    id: &str,
+    version: Version,
+    heads: Heads,
+) -> Result<SessionTree, StoreError> {
+    let wanted: Vec<Seq> =
+        heads.iter().filter(|(_, head)| head.kind.folds_body()).map(|(seq, _)| seq).collect();
+    let mut marks: Vec<(Seq, Vec<u8>)> = Vec::with_capacity(wanted.len());
+    each_line(store, id, version.generation, &wanted, |seq, line| {
+        marks.push((seq, line.to_vec()));
+        Ok::<_, StoreError>(())
+    })
+    .await?;
+    let marks = marks.iter().filter_map(|(seq, line)| Some((*seq, read_entry(line).ok()?)));
+    Ok(SessionTree::of(heads, marks))
+}
+
+async fn from_pages(store: &dyn Store, id: &str, version: Version) -> Result<SessionTree, StoreError> {
     let mut heads: Vec<Head> = Vec::with_capacity(version.entries);
     while heads.len() < version.entries {
         let limit = PAGE.min(version.entries - heads.len());

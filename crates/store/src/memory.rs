@@ -129,6 +129,10 @@ impl Store for MemoryStore {
         })
     }
 
+    async fn shared_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
+        self.of_generation(id, generation, |log| Ok(Some(log.heads.clone())))
+    }
+
     async fn lines(
         &self,
         id: &str,

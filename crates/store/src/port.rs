@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::Previews;
-use osier_tree::{Head, Header, Seq};
+use osier_tree::{Head, Header, Heads, Seq};
 use serde::Serialize;
 use tokio::sync::watch;
 
@@ -118,6 +118,11 @@ pub trait Store: Send + Sync + Debug {
         after: usize,
         limit: usize,
     ) -> Result<Vec<Head>, StoreError>;
+
+    /// All heads of this generation at once, if the store holds them in memory anyway: then nobody needs them a second time.
+    async fn shared_heads(&self, _id: &str, _generation: u64) -> Result<Option<Heads>, StoreError> {
+        Ok(None)
+    }
 
     /// The lines of these entries, into `batch`, in the order asked for: all, or as many of the first as make about
     /// [`Batch::FULL`] bytes, and at least one. See [`crate::each_line`].

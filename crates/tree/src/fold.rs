@@ -59,6 +59,14 @@ impl SessionTree {
         self.heads.settle();
     }
 
+    /// A tree from heads that somebody else folded, and shares with it. Wants the entries whose bodies are folded.
+    pub fn of<'a>(heads: Heads, marks: impl IntoIterator<Item = (Seq, Entry<'a>)>) -> SessionTree {
+        let mut tree = SessionTree { heads, ..SessionTree::default() };
+        let folded = Arc::make_mut(&mut tree.marks);
+        marks.into_iter().for_each(|(seq, entry)| folded.apply(seq, &entry));
+        tree
+    }
+
     /// A tree from heads that a store kept. `line_of` is asked for the lines that [`Head::wants_line`] names.
     pub fn restore<'a>(
         heads: impl IntoIterator<Item = Head>,

@@ -101,8 +101,10 @@ enum Pause {
 /// Runs the interface until the user has enough; gives the exit code.
 pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8, Error> {
     let (columns, rows) = size()?;
-    let mut terminal = Some(Terminal::enter()?);
+    let entered = Terminal::enter()?;
     let (answers, mut heard) = unbounded_channel();
+    entered.tell_panics(fault(answers.clone()));
+    let mut terminal = Some(entered);
     let events = worker.attach(None).await?.events;
     let began = Instant::now();
     let depth = setup.theme.depth;
@@ -158,6 +160,14 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         terminal = Some(Terminal::enter()?);
         keyboard.listen()?;
         app.return_to(msg).await?;
+    }
+}
+
+/// Tells of a panic beside the loop.
+fn fault(answers: UnboundedSender<Heard>) -> impl Fn(String) + Send {
+    move |words| {
+        let words = format!("a part of osier failed, the rest goes on; please report this: {words}");
+        let _ = answers.send(Heard::Msg(Msg::Failed(words)));
     }
 }
 

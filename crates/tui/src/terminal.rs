@@ -1,7 +1,8 @@
 //! The terminal itself: switched to what the interface needs, and switched back whatever happens.
 
 use std::io::{self, Write};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+use std::thread::{self, ThreadId};
 
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
@@ -11,7 +12,11 @@ const LEAVE: &[u8] = b"\x1b[<1u\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
 
 /// How the terminal was, while it is ours.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+/// The thread that draws, and who is told of panics in the others.
+static BESIDE: Mutex<Option<(ThreadId, Tell)>> = Mutex::new(None);
 static HOOK: Once = Once::new();
+
+type Tell = Box<dyn Fn(String) + Send>;
 
 /// While this lives, the terminal is ours.
 #[derive(Debug)]
@@ -22,6 +27,9 @@ impl Terminal {
         HOOK.call_once(|| {
             let told = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |panic| {
+                if tell_beside(&panic.to_string()) {
+                    return;
+                }
                 if restore() {
                     let _ = io::stdout().write_all(b"\r\n");
                 }
@@ -32,12 +40,33 @@ impl Terminal {
         let mut raw = before.clone();
         raw.make_raw();
         tcsetattr(io::stdin(), OptionalActions::Now, &raw)?;
-        BEFORE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(before);
+        locked(&BEFORE).get_or_insert(before);
         let terminal = Terminal(());
         let mut out = io::stdout();
         out.write_all(ENTER)?;
         out.flush()?;
         Ok(terminal)
+    }
+
+    /// From now on a panic in another thread than this one leaves the terminal as it is, and `tell` gets its words: what
+    /// broke is one task, and the program goes on.
+    pub fn tell_panics(&self, tell: impl Fn(String) + Send + 'static) {
+        *locked(&BESIDE) = Some((thread::current().id(), Box::new(tell)));
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a panic of this thread was told to who draws.
+fn tell_beside(words: &str) -> bool {
+    match &*locked(&BESIDE) {
+        Some((drawing, tell)) if *drawing != thread::current().id() && locked(&BEFORE).is_some() => {
+            tell(words.replace('\n', " "));
+            true
+        }
+        _ => false,
     }
 }
 
@@ -56,7 +85,7 @@ pub(crate) fn size() -> io::Result<(u16, u16)> {
 
 /// Gives the terminal back. Does nothing the second time; tells whether it was ours.
 fn restore() -> bool {
-    let before = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let before = locked(&BEFORE).take();
     let Some(before) = before else { return false };
     let mut out = io::stdout();
     let _ = out.write_all(LEAVE);

@@ -35,7 +35,7 @@ impl Terminal {
     }
 
     fn run_with(name: &str, columns: u16, rows: u16, set: impl Fn(&mut Command) -> &mut Command) -> Terminal {
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
         let device = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
@@ -63,7 +63,7 @@ impl Terminal {
     #[track_caller]
     fn wait_for(&mut self, wanted: &str) {
         while !self.text().contains(wanted) {
-            assert!(self.read(), "{wanted:?} does not come:\n{}", self.text());
+            assert!(self.read(), "{wanted:?} does not come:\n{}\n{}", self.text(), self.written());
         }
     }
 
@@ -101,6 +101,11 @@ impl Terminal {
         self.parser.screen().contents()
     }
 
+    /// The bytes it wrote, as they can be read.
+    fn written(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).escape_debug().to_string()
+    }
+
     fn resize(&mut self, columns: u16, rows: u16) {
         tcsetwinsize(&self.master, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 })
             .unwrap();
@@ -123,7 +128,7 @@ impl Terminal {
                 self.take();
             }
         }
-        panic!("it does not {what}:\n{}", self.text());
+        panic!("it does not {what}:\n{}\n{}", self.text(), self.written());
     }
 
     /// Waits for the end; the terminal must be as it was.
@@ -238,6 +243,16 @@ fn a_panic_gives_the_terminal_back_before_it_is_told() {
 }
 
 #[test]
+fn a_panic_beside_what_draws_is_told_and_leaves_the_terminal_as_it_is() {
+    let mut terminal = Terminal::run_with("panic", 120, 24, |command| command.arg("beside"));
+    terminal.wait_for("beside it");
+    assert!(terminal.text().contains("told: panicked at"), "{}", terminal.text());
+    terminal.press("x");
+    terminal.wait_for("got 120");
+    assert_eq!(terminal.end(), Some(0));
+}
+
+#[test]
 fn whoever_kills_it_gets_his_terminal_back() {
     let mut terminal = Terminal::start(80, 24);
     terminal.wait_for("say something");
@@ -263,9 +278,11 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_going_on_draws_anew() {
     terminal.press("half a thought\x1a");
     let left = terminal.wait_for_bytes("\x1b[?2004l", 0);
     let child = Pid::from_child(&terminal.child);
-    terminal.until("stop", |_| {
+    terminal.until("stop", |terminal| {
         let told = waitpid(Some(child), WaitOptions::UNTRACED | WaitOptions::NOHANG).unwrap();
-        told.is_some_and(|(_, status)| status.stopped())
+        let status = told.map(|(_, status)| status);
+        assert!(status.is_none_or(|status| status.stopped()), "{status:?} instead:\n{}", terminal.written());
+        status.is_some()
     });
     let modes = tcgetattr(&terminal.slave).unwrap().local_modes;
     assert!(modes.contains(LocalModes::ICANON | LocalModes::ECHO), "the shell got a raw terminal");
@@ -320,6 +337,8 @@ fn two_escapes_that_come_at_once_open_the_tree() {
         terminal.text().contains("← active")
     });
     terminal.press("\x03");
+    // A key that comes when the terminal is no longer raw would make it throw away what was just written.
+    terminal.until("close the tree", |terminal| !terminal.text().contains("← active"));
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.end(), Some(143));
 }

@@ -10,7 +10,7 @@ use osier_store::{
 };
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::Card;
-use osier_tree::{Head, Header, Kind, Seq};
+use osier_tree::{Head, Header, Heads, Kind, Seq};
 use tokio::sync::watch;
 
 /// See the module. Everything else is the business of the store behind it.
@@ -127,6 +127,10 @@ impl Store for LateStore {
         limit: usize,
     ) -> Result<Vec<Head>, StoreError> {
         self.of(id).heads(id, generation, after, limit).await
+    }
+
+    async fn shared_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
+        self.of(id).shared_heads(id, generation).await
     }
 
     async fn lines(

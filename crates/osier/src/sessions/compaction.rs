@@ -90,9 +90,11 @@ pub(crate) fn find(tree: &SessionTree, at: Place, entry: Option<&str>) -> Result
 }
 
 async fn undo(session: &Session, compaction: Seq, args: &Args) -> Result<ExitCode> {
-    let (tree, cursor) = (session.tree(), session.main());
+    let cursor = session.main();
+    let (state, at) = cursor.here();
+    let tree = &state.tree;
     let before = tree.head(compaction).parent;
-    let stay = staying(&tree, cursor.place(), compaction);
+    let stay = staying(tree, at, compaction);
     if stay > 0 && !args.yes {
         let stay = stay_on_branch(stay);
         let question = format!("{stay}. Go to before the compaction?");

@@ -154,10 +154,11 @@ impl Forkable {
 
 /// The user's messages on the path or, with `all`, on every branch that is shown; the newest first.
 pub(crate) async fn forkable(session: &Session, all: bool) -> Result<Vec<Forkable>> {
-    let tree = session.tree();
+    let (state, at) = session.main().here();
+    let tree = &state.tree;
     let said = |seq: &Seq| tree.head(*seq).is_user();
     let seqs: Vec<Seq> = match all {
-        false => tree.heads().up(session.main().place()).filter(said).collect(),
+        false => tree.heads().up(at).filter(said).collect(),
         true => {
             let hidden = tree.hidden();
             let shown = tree.heads().iter().rev().map(|(seq, _)| seq).filter(|seq| !hidden.contains(seq));

@@ -106,8 +106,9 @@ pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
         return Err(usage("there is no entry at the root that could have a label"));
     }
     let session = target::session(home, &args.session).await?;
-    let (tree, at) = (session.tree(), session.main().place());
-    let landing = landing(&tree, at, &args.entry, args.exact)?;
+    let (state, at) = session.main().here();
+    let tree = &state.tree;
+    let landing = landing(tree, at, &args.entry, args.exact)?;
     if args.summarize {
         if landing.moves && !tree.leaving(at, landing.text_of.or(landing.place)).entries.is_empty() {
             return summarized(&session, &args, home).await;

@@ -271,9 +271,14 @@ impl Log {
                 Err(wrong) => self.distrust(wrong)?,
             }
         }
+        Ok(self.shared_heads()?.from(after).take(limit).map(|(_, head)| *head).collect())
+    }
+
+    pub(super) fn shared_heads(&mut self) -> Result<Heads, StoreError> {
+        let heads = self.folded()?.clone();
         if self.trust == Trust::Claimed {
             self.trust = Trust::Told;
         }
-        Ok(self.folded()?.from(after).take(limit).map(|(_, head)| *head).collect())
+        Ok(heads)
     }
 }

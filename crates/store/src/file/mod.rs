@@ -123,10 +123,13 @@ impl FileStore {
         index::private().read(true).write(true).create(true).truncate(false).open(lock).ok()
     }
 
+    /// Where the cards of a folder's sessions are kept; of any folder that somebody opened a session in.
     fn cards_path(&self, folder: &Path) -> Option<PathBuf> {
+        if folder.parent() != Some(&*self.sessions) {
+            return self.cache_path(folder, "cards/elsewhere", "jsonl");
+        }
         let name = folder.file_name()?.to_string_lossy().into_owned();
-        let inside = folder.parent() == Some(&*self.sessions);
-        Some(self.caches.as_ref().filter(|_| inside)?.join("cards").join(format!("{name}.jsonl")))
+        Some(self.caches.as_ref()?.join("cards").join(format!("{name}.jsonl")))
     }
 
     fn not_found(&self, id: &str) -> StoreError {

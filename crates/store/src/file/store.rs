@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
-use osier_tree::{Head, Header, Seq, header};
+use osier_tree::{Head, Header, Heads, Seq, header};
 
 use super::listing::Listing;
 use super::log::Attempt;
@@ -152,6 +152,11 @@ impl Store for FileStore {
     ) -> Result<Vec<Head>, StoreError> {
         let log = self.of_generation(id, generation).await?;
         asked(&log, generation, |log| log.heads(after, limit))
+    }
+
+    async fn shared_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
+        let log = self.of_generation(id, generation).await?;
+        asked(&log, generation, |log| log.shared_heads().map(Some))
     }
 
     async fn lines(

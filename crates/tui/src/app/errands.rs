@@ -151,8 +151,9 @@ fn latest(mut images: Vec<(String, Image)>) -> Vec<(String, Image)> {
 
 /// The id of the entry where one is.
 fn here(worker: &Worker) -> String {
-    let tree = worker.session().tree();
-    tree.heads().anchor(worker.cursor().place()).map(|seq| tree.id(seq).to_string()).unwrap_or_default()
+    let (state, at) = worker.cursor().here();
+    let tree = &state.tree;
+    tree.heads().anchor(at).map(|seq| tree.id(seq).to_string()).unwrap_or_default()
 }
 
 /// Keeps what was pasted in the session's settings.
@@ -178,14 +179,15 @@ async fn compared(worker: &Worker, left: &str, right: &str, columns: usize) -> R
 
 async fn export(worker: &Worker, path: Option<String>, folder: &str) -> Result<Msg, Error> {
     let session = worker.session();
-    let (tree, at) = (session.tree(), worker.cursor().place());
+    let (state, at) = worker.cursor().here();
+    let tree = &state.tree;
     let short = osier_tree::projection::card::short_id(session.id());
     let path = FilePath::new(folder).join(path.unwrap_or_else(|| format!("osier-{short}.md")));
     let text = if path.extension().is_some_and(|end| end == "jsonl") {
         session_of(session, at).await?
     } else {
-        let lines = reading::lines(worker, &transcript_entries(&tree, at)).await?;
-        markdown(&transcript(&tree, at, &lines), tree.marks().name().unwrap_or_default()).into_bytes()
+        let lines = reading::lines(worker, &transcript_entries(tree, at)).await?;
+        markdown(&transcript(tree, at, &lines), tree.marks().name().unwrap_or_default()).into_bytes()
     };
     Ok(match write_own(&path, &text) {
         Ok(()) => Msg::Told(vec![Line::of(Role::Dim, &format!("written to {}", path.display()))]),

@@ -24,8 +24,7 @@ use crate::transcript::{Look, Script, block, header};
 const SHOWN: usize = 120;
 
 pub(super) async fn path(worker: &Worker, moved: Option<&Moved>, columns: usize) -> Result<Path, Error> {
-    let state = worker.session().state();
-    let at = worker.cursor().place();
+    let (state, at) = worker.cursor().here();
     let tree = &state.tree;
     let on_path: FxHashSet<Seq> = tree.path(at).into_iter().collect();
     let mut wanted = transcript_entries(tree, at);
@@ -121,26 +120,27 @@ pub(super) async fn text(worker: &Worker, id: &str) -> Result<String, Error> {
 
 pub(super) async fn forest(worker: &Worker) -> Result<Forest, Error> {
     let session = worker.session();
-    let state = session.state();
+    let (state, leaf) = worker.cursor().here();
     let texts = session.store().previews(session.key(), state.version).await?;
-    Ok(Forest { tree: state.tree.clone(), leaf: worker.cursor().place(), texts: Arc::new(texts) })
+    Ok(Forest { tree: state.tree.clone(), leaf, texts: Arc::new(texts) })
 }
 
 pub(super) async fn facts(worker: &Worker, git_branch: Option<String>) -> Result<Facts, Error> {
     let session = worker.session();
-    let tree = session.tree();
     let choice = worker.choice().await?;
     let card = session.store().card(session.key()).await.ok();
+    let (state, at) = worker.cursor().here();
+    let tree = &state.tree;
     Ok(Facts {
         session: short_id(session.id()).to_owned(),
         name: tree.marks().name().map(str::to_owned),
         git_branch,
         model: choice.model.full_name(),
         thinking: choice.thinking,
-        approval: approval(&tree),
+        approval: approval(tree),
         window: choice.model.context_window,
         cost: card.as_ref().map_or(0.0, |card| card.cost),
-        depth: transcript_entries(&tree, worker.cursor().place()).len(),
+        depth: transcript_entries(tree, at).len(),
         tips: card.map_or(0, |card| card.branches as usize),
     })
 }
@@ -154,7 +154,7 @@ fn approval(tree: &SessionTree) -> Option<Mode> {
 }
 
 pub(super) async fn usage(worker: &Worker) -> Result<UsageReport, Error> {
-    let state = worker.session().state();
+    let (state, at) = worker.cursor().here();
     let wanted: Vec<Seq> = usage_entries(&state.tree).collect();
     let mut meter = Meter::default();
     let take = |seq: Seq, line: &[u8]| -> Result<(), Error> {
@@ -164,7 +164,7 @@ pub(super) async fn usage(worker: &Worker) -> Result<UsageReport, Error> {
         Ok(())
     };
     worker.session().each_line(state.version, &wanted, take).await?;
-    Ok(meter.report(&state.tree, worker.cursor().place()))
+    Ok(meter.report(&state.tree, at))
 }
 
 /// The lines of these entries.

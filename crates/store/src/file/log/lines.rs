@@ -203,36 +203,41 @@ fn name(heads: &[Head], base: usize, start: u64, batch: &mut Batch) {
 
 /// All heads of an index, with the lines read that the fold wants to see.
 pub(super) fn restore(index: &Index, file: &File) -> Result<Heads, Wrong> {
-    let stored = index.heads(0, usize::MAX)?;
-    let follows = |(at, head): (usize, &Head)| {
-        let mut derived = *head;
-        derived.derive(Seq::new(at), head.parent.map(|parent| &stored[parent.index()]));
-        derived == *head
-    };
-    // A circle of parents would never end: depth, which falls by one at each step, cannot follow from it.
-    if !stored.iter().enumerate().all(follows) {
-        return Err(Wrong::Lies);
-    }
+    // In order, a head follows from heads before it, and a page at a time will do.
+    let step = if index.cover.in_order { 16 * PAGE } else { usize::MAX };
     let mut heads = Heads::default();
     let mut cuts = Vec::new();
     let mut line = Vec::new();
-    for head in &stored {
-        if !head.wants_ids() {
-            heads.restore(*head, None);
-            continue;
-        }
-        line.resize(head.len as usize, 0);
-        file.read_exact_at(&mut line, head.offset).map_err(|_| Wrong::Lies)?;
-        let parent = head.parent.map(|parent| &stored[parent.index()]);
-        if !is_as_read(&line, head, parent, Target::Unknown) {
-            return Err(Wrong::Lies);
-        }
-        let entry = read_entry(&line).map_err(|_| Wrong::Lies)?;
-        let seq = heads.restore(*head, Some(&entry));
-        // An entry that names itself as its parent never had one.
-        let was_cut = head.has(flag::CUT);
-        if let Some(parent) = entry.parent.as_ref().filter(|parent| was_cut && **parent != entry.id) {
-            cuts.push((seq, parent.to_string()));
+    while heads.len() < index.cover.entries as usize {
+        let first = heads.len();
+        let page = index.heads(first, step)?;
+        for head in &page {
+            let above = head.parent.map(|parent| match parent.index().checked_sub(first) {
+                Some(at) => page[at],
+                None => *heads.get(parent),
+            });
+            let mut derived = *head;
+            derived.derive(Seq::new(heads.len()), above.as_ref());
+            // A circle of parents would never end: depth, which falls by one at each step, cannot follow from it.
+            if derived != *head {
+                return Err(Wrong::Lies);
+            }
+            if !head.wants_ids() {
+                heads.restore(*head, None);
+                continue;
+            }
+            line.resize(head.len as usize, 0);
+            file.read_exact_at(&mut line, head.offset).map_err(|_| Wrong::Lies)?;
+            if !is_as_read(&line, head, above.as_ref(), Target::Unknown) {
+                return Err(Wrong::Lies);
+            }
+            let entry = read_entry(&line).map_err(|_| Wrong::Lies)?;
+            let seq = heads.restore(*head, Some(&entry));
+            // An entry that names itself as its parent never had one.
+            let was_cut = head.has(flag::CUT);
+            if let Some(parent) = entry.parent.as_ref().filter(|parent| was_cut && **parent != entry.id) {
+                cuts.push((seq, parent.to_string()));
+            }
         }
     }
     heads.restore_cuts(cuts);

@@ -82,6 +82,9 @@ impl Log {
 
     /// Reads the whole log again to make its card.
     pub(in crate::file) fn make_card(&mut self) -> Result<Card, StoreError> {
+        if let Some(card) = self.resume_card(self.blank_card())? {
+            return Ok(card);
+        }
         let before = self.version().entries;
         self.state = State::Folded(Heads::default());
         (self.reached, self.trust) = (Reached::default(), Trust::Seen);
@@ -91,19 +94,22 @@ impl Log {
         Ok(self.card.as_ref().map(|fold| fold.card().clone()).unwrap_or_default())
     }
 
-    /// Goes on from a card that covers the first entries.
+    /// Goes on from a card that covers the first entries. Not in a log out of order, and not if its heads turn out wrong.
     pub(in crate::file) fn resume_card(&mut self, card: Card) -> Result<Option<Card>, StoreError> {
         let heads = self.folded()?.clone();
-        let from = card.entry_count as usize;
+        let (version, from) = (self.version(), card.entry_count as usize);
         if !heads.is_in_order() || from > heads.len() || card.id != self.header.id {
             return Ok(None);
         }
-        let mut fold = CardFold::resume(card, &heads);
+        let mut fold = if from > 0 { CardFold::resume(card, &heads) } else { CardFold::new(card) };
         let wanted: Vec<Seq> = (from..heads.len()).map(Seq::new).collect();
         let mut batch = Batch::default();
         let mut rest = wanted.as_slice();
         while !rest.is_empty() {
             self.lines(rest, &mut batch)?;
+            if self.version() != version {
+                return Ok(None);
+            }
             for (seq, line) in rest.iter().zip(batch.iter()) {
                 if let Ok(entry) = osier_tree::entry::read_entry(line) {
                     fold.feed(&entry, *seq, &heads);
