@@ -26,6 +26,11 @@ pub(crate) fn is_errand(command: &Command) -> bool {
     jumps || changes
 }
 
+/// Whether the command walks through earlier places.
+pub(crate) fn is_walk(command: &Command) -> bool {
+    matches!(command, Command::Undo | Command::Redo)
+}
+
 /// Whether a turn that runs is stopped for it. Otherwise it has to wait.
 pub(crate) fn stops_turns(command: &Command) -> bool {
     match command {

@@ -79,6 +79,15 @@ pub fn last_reply(tree: &SessionTree, at: Place) -> Option<Seq> {
 }
 
 impl Tail {
+    /// Whether the turn did not come to its end, so that the path can be resumed.
+    pub fn is_open(&self) -> bool {
+        match self {
+            Tail::Nothing => false,
+            Tail::Said(why) => matches!(why, Why::Error | Why::Aborted),
+            Tail::Asked | Tail::Returned | Tail::Calling(_) | Tail::Broken(..) | Tail::Answered => true,
+        }
+    }
+
     /// The tail of the path to `at`; `lines` has those of [`tail_entries`].
     pub fn of(tree: &SessionTree, at: Place, lines: &impl Lines) -> Tail {
         let mut said = tree.heads().up(at).filter_map(|seq| part(tree, seq));

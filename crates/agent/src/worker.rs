@@ -1,6 +1,7 @@
 //! An agent at work on a session: one task takes commands, one after the other, and lets at most one turn and one command of
 //! the user's run beside it. It keeps no conversation of its own.
 
+use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
 
@@ -9,13 +10,14 @@ use osier_model::CancellationToken;
 use osier_session::{Cursor, Session};
 use osier_store::Version;
 use osier_tools::user_bash::UserCommand;
+use osier_tree::Place;
 use serde_json::{Map, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::choice::Choice;
 use crate::client::{Attached, Client, Command, Reply, When};
-use crate::errands::{is_errand, stops_turns};
+use crate::errands::{is_errand, is_walk, stops_turns};
 use crate::error::Error;
 use crate::live::Live;
 use crate::next_step::Finished;
@@ -45,7 +47,7 @@ impl Worker {
         let returned = work.left_waiting().await?;
         work.now().returned = returned;
         let (mailbox, mails) = mpsc::unbounded_channel();
-        tokio::spawn(Desk { work: work.clone(), turn: None, bash: None, errand: None }.run(mails));
+        tokio::spawn(Desk::new(work.clone()).run(mails));
         Ok(Worker { work, mailbox })
     }
 
@@ -100,14 +102,32 @@ struct Desk {
     bash: Option<Running<Ready>>,
     /// A move, a compaction or a graft, which may wait for a summary.
     errand: Option<Running<Ready>>,
+    /// Where the errand began.
+    from: Place,
+    /// The errand is an undo or a redo.
+    walks: bool,
+    /// What comes next, when the errand is over.
+    waiting: VecDeque<(Command, Starter)>,
 }
 
 impl Desk {
+    fn new(work: Arc<Workplace>) -> Desk {
+        Desk {
+            work,
+            turn: None,
+            bash: None,
+            errand: None,
+            from: None,
+            walks: false,
+            waiting: VecDeque::new(),
+        }
+    }
+
     async fn run(mut self, mut mails: mpsc::UnboundedReceiver<(Command, Starter)>) {
         loop {
             tokio::select! {
                 mail = mails.recv() => match mail {
-                    Some((command, reply)) => self.take(command, reply).await,
+                    Some((command, reply)) => self.hear(command, reply).await,
                     None => break,
                 },
                 ended = over(&mut self.turn) => self.turn_ended(ended, true),
@@ -120,8 +140,38 @@ impl Desk {
                     given(ready);
                 }
             }
+            while self.errand.is_none()
+                && let Some((command, reply)) = self.waiting.pop_front()
+            {
+                self.take(command, reply).await;
+            }
         }
         self.stop().await;
+    }
+
+    /// Whether the errand has moved the cursor already. All have heard of it then, and may ask for the next one; it will be
+    /// over in a moment.
+    fn has_landed(&self) -> bool {
+        let (state, at) = self.work.here();
+        self.errand.is_some() && !state.tree.same_place(self.from, at)
+    }
+
+    /// Steps through earlier places follow each other as fast as keys are pressed.
+    fn waits(&self, command: &Command) -> bool {
+        let follows = self.errand.is_some() && self.walks && is_walk(command);
+        follows || self.has_landed() || !self.waiting.is_empty()
+    }
+
+    async fn hear(&mut self, command: Command, reply: Starter) {
+        match command {
+            Command::Cancel => {
+                let given_up = std::mem::take(&mut self.waiting);
+                given_up.into_iter().for_each(|(_, reply)| answered(reply, Err(Error::OnTheWay)));
+                self.take(Command::Cancel, reply).await;
+            }
+            command if self.waits(&command) => self.waiting.push_back((command, reply)),
+            command => self.take(command, reply).await,
+        }
     }
 
     async fn take(&mut self, command: Command, reply: Starter) {
@@ -213,6 +263,7 @@ impl Desk {
             return answered(reply, Err(error));
         }
         self.stop_turn().await;
+        (self.from, self.walks) = (self.work.here().1, is_walk(&command));
         let (work, cancel) = (self.work.clone(), CancellationToken::new());
         let stop = cancel.clone();
         let task = tokio::spawn(async move { (reply, work.errand(command, &stop).await) });

@@ -52,6 +52,15 @@ impl KeySource {
         }
     }
 
+    /// The key, if it can be had without running anything: to know what must not be shown.
+    pub fn known(&self, surroundings: &Surroundings) -> Option<SecretString> {
+        match self {
+            KeySource::Env(names) => names.iter().find_map(|name| surroundings.var(name)).map(secret),
+            KeySource::File(path) => read(&surroundings.path(path)).ok(),
+            KeySource::None | KeySource::Command(_) => None,
+        }
+    }
+
     /// Whether a key can be expected, found out without running anything. The hint says what is missing.
     pub fn is_ready(&self, surroundings: &Surroundings) -> Result<(), String> {
         match self {

@@ -29,7 +29,7 @@ pub(crate) async fn lines(session: &Session, wanted: &[Seq]) -> Result<Held> {
 }
 
 /// Gives work that wants to see lines what it wants.
-pub(crate) async fn answer(session: &Session, asks: &mut dyn Asks) -> Result<()> {
+pub(crate) async fn answer(session: &Session, asks: &mut (dyn Asks + Send)) -> Result<()> {
     loop {
         let wanted = asks.wants();
         if wanted.is_empty() {

@@ -29,6 +29,9 @@ pub enum Error {
     /// A copy is refused: what lies there is no beginning of what is to be copied.
     #[error("store {store} has another session {id}: they differ in {}; nothing was changed there", place(*at))]
     Different { store: String, id: String, at: Option<usize> },
+    /// `why` may have several lines, the last of which says it shortest.
+    #[error("this is no regular expression: {why}")]
+    Pattern { why: String },
 }
 
 fn place(at: Option<usize>) -> String {
@@ -49,6 +52,7 @@ impl Error {
             Error::NotDurable { .. } => "not_durable",
             Error::Closed => "session_closed",
             Error::Different { .. } => "already_exists",
+            Error::Pattern { .. } => "bad_pattern",
         }
     }
 }

@@ -18,6 +18,7 @@ mod given;
 mod handle;
 mod load;
 mod mail;
+mod search;
 mod sessions;
 mod snapshot;
 mod standing;
@@ -36,6 +37,7 @@ pub use error::Error;
 pub use event::{Event, Events};
 pub use gate::{Change, Gate, Verdict};
 pub use handle::{Session, chained};
+pub use search::Query;
 #[cfg(feature = "contract")]
 pub use sessions::contract;
 pub use sessions::{ActivePath, Below, Broken, Compacted, NewSession, Put, SessionUpdate, Sessions};

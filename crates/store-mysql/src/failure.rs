@@ -164,6 +164,11 @@ pub(crate) fn is_full(error: &sqlx::Error) -> bool {
     number(error).is_some_and(|number| FULL.contains(&number))
 }
 
+/// Another version of Osier made the tables, or nobody yet.
+pub(crate) fn is_missing_table(error: &sqlx::Error) -> bool {
+    number(error) == Some(1146)
+}
+
 pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_unique_violation)
 }

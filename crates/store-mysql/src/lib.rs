@@ -6,6 +6,7 @@
 mod append;
 mod connections;
 mod failure;
+mod holding;
 mod known;
 mod listing;
 mod making;

@@ -126,7 +126,7 @@ impl Log<'_> {
 }
 
 /// A number that no other generation of the session has.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).expect("every system Osier runs on gives random bytes");
     // One bit less than there is, because not every client of a database knows unsigned numbers.

@@ -3,16 +3,16 @@
 use async_trait::async_trait;
 use osier_store::{Batch, Deleted, Filter, Opened, Page, Store, StoreError, Version, Watch};
 use osier_tree::projection::card::Card;
-use osier_tree::{Head, Header, Seq, header};
+use osier_tree::{Head, Header, Heads, Seq, header};
 use sqlx::MySqlConnection;
 
 use crate::append::Append;
 use crate::failure::Failure;
+use crate::holding::Holder;
 use crate::known::Known;
 use crate::making::Making;
 use crate::rows::{Folded, SessionRow};
 use crate::store::{Inner, MySqlStore, attempt};
-use crate::watching::Watching;
 use crate::{listing, removing};
 
 impl Inner {
@@ -46,15 +46,52 @@ impl Inner {
         Ok(attempt!(self, 0, |connection| Known::load(connection, log, &row, None)))
     }
 
+    /// What the next append to a log has to know. `None` if all lines would have to be read for it.
+    async fn known_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
+        let slot = self.slot(id);
+        let mut known = slot.lock().await;
+        let row = self.row(id).await?;
+        if row.version.generation != generation {
+            return Err(StoreError::Replaced);
+        }
+        if known.as_ref().is_none_or(|known| known.version() != row.version) {
+            if !row.regular {
+                return Ok(None);
+            }
+            let (log, before) = (self.log(id, generation), known.as_ref());
+            let now = attempt!(self, 0, |connection| Known::load(connection, log, &row, before));
+            *known = Some(now);
+        }
+        Ok(known.as_ref().map(|known| known.folded.heads.clone()))
+    }
+
     async fn make(&self, making: &Making<'_>) -> Result<Version, StoreError> {
         let bytes: usize = making.entries.iter().map(|entry| entry.line.len()).sum();
         let mut tried = Vec::new();
         Ok(attempt!(self, bytes, |connection| making.make(connection, &mut tried)))
     }
 
+    /// Deletes a session, unless others besides this one have it open.
+    async fn delete(&self, id: &str, besides: Option<Holder>) -> Result<Deleted, StoreError> {
+        let mut found = None;
+        if header::is_valid_id(id) {
+            attempt!(self, 0, |connection| removing::delete(connection, id, besides, &mut found));
+            self.forget(id);
+        }
+        let counts = found.unwrap_or_default();
+        Ok(Deleted { deleted: found.is_some(), store: self.name.clone(), counts })
+    }
+
     async fn header(&self, id: &str, generation: u64) -> Result<Header, StoreError> {
         let log = self.log(id, generation);
         Ok(attempt!(self, 0, |connection| log.header(connection)))
+    }
+}
+
+impl MySqlStore {
+    /// Deletes a session although somebody has it open. Whoever has will find it gone, and can store nothing more in it.
+    pub async fn delete_in_use(&self, id: &str) -> Result<Deleted, StoreError> {
+        self.inner.delete(id, None).await
     }
 }
 
@@ -100,6 +137,10 @@ impl Store for MySqlStore {
         }
     }
 
+    async fn shared_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
+        self.inner.known_heads(id, generation).await
+    }
+
     async fn lines(
         &self,
         id: &str,
@@ -129,8 +170,15 @@ impl Store for MySqlStore {
     }
 
     async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
-        let version = self.inner.row(id).await?.version;
-        Ok(Watching::add(&self.inner, id, version))
+        if !header::is_valid_id(id) {
+            return Err(self.inner.not_found(id));
+        }
+        self.inner.watch(id).await
+    }
+
+    /// Nobody waits longer for this than for a list.
+    async fn leave(&self) {
+        let _ = tokio::time::timeout(self.inner.limits.glance, self.inner.leave()).await;
     }
 
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
@@ -157,13 +205,10 @@ impl Store for MySqlStore {
     }
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
-        let mut found = None;
-        if header::is_valid_id(id) {
-            attempt!(self.inner, 0, |connection| removing::delete(connection, id, &mut found));
-            self.inner.forget(id);
+        match self.inner.is_watched(id) {
+            true => Err(StoreError::Busy { id: id.to_owned() }),
+            false => self.inner.delete(id, Some(self.inner.holder())).await,
         }
-        let counts = found.unwrap_or_default();
-        Ok(Deleted { deleted: found.is_some(), store: self.name().to_owned(), counts })
     }
 
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {

@@ -4,10 +4,11 @@
 //! On a full disk there is no room for a note, and deleting is what helps: it goes on without. What should be
 //! left then goes when the session is deleted again.
 
-use osier_store::Counts;
+use osier_store::{Counts, StoreError};
 use sqlx::{Executor, MySqlConnection, Row};
 
 use crate::failure::{Failure, is_full};
+use crate::holding::{self, Holder};
 
 /// Rows that are deleted at once.
 const MOST_ROWS: u32 = 500;
@@ -15,22 +16,25 @@ const MOST_ROWS: u32 = 500;
 /// Milliseconds after which nobody is still writing what was announced.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Takes a session away. `found` keeps what it had, should an attempt be repeated that had worked.
+/// Takes a session away, unless others `besides` this one have it open, or in any case. `found` keeps what it had,
+/// should an attempt be repeated that had worked.
 pub(crate) async fn delete(
     connection: &mut MySqlConnection,
     id: &str,
+    besides: Option<Holder>,
     found: &mut Option<Counts>,
 ) -> Result<(), Failure> {
-    match delete_row(connection, id, found, true).await {
+    match delete_row(connection, id, besides, found, true).await {
         Err(Failure::Sql(error)) if is_full(&error) => {
             connection.execute("ROLLBACK").await?;
-            delete_row(connection, id, found, false).await?;
+            delete_row(connection, id, besides, found, false).await?;
         }
         deleted => deleted?,
     }
     for generation in unseen(connection, id).await? {
         sweep(connection, id, generation).await?;
     }
+    holding::forget(connection, id).await?;
     let asked = sqlx::query("SELECT session, generation FROM osier_leftovers WHERE since < ? LIMIT 10");
     for row in asked.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await? {
         let session: String = row.try_get(0)?;
@@ -43,6 +47,7 @@ pub(crate) async fn delete(
 async fn delete_row(
     connection: &mut MySqlConnection,
     id: &str,
+    besides: Option<Holder>,
     found: &mut Option<Counts>,
     note: bool,
 ) -> Result<(), Failure> {
@@ -50,6 +55,12 @@ async fn delete_row(
     let asked = sqlx::query("SELECT entries FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
     if let Some(row) = asked.fetch_optional(&mut *connection).await? {
         let entries = row.try_get::<u32, _>(0)? as usize;
+        if let Some(holder) = besides
+            && holder.is_open_elsewhere(connection, id).await?
+        {
+            connection.execute("ROLLBACK").await?;
+            return Err(StoreError::Busy { id: id.to_owned() }.into());
+        }
         if note {
             for generation in generations(connection, id).await? {
                 announce(connection, id, generation, 0).await?;

@@ -5,18 +5,16 @@
 
 use sqlx::{Executor, MySqlConnection, Row};
 
-use crate::failure::{Failure, number};
+use crate::failure::{Failure, Remedy, is_missing_table};
 use crate::procedure;
-
-/// The error number of a table that is not there.
-const NO_TABLE: u16 = 1146;
 
 /// Seconds to wait for another process that makes the tables.
 const WAIT: u32 = 15;
 
 /// Each step can be done twice: the server cannot undo half of one.
-const STEPS: &[&[&str]] = &[&[
-    "CREATE TABLE IF NOT EXISTS osier_sessions (
+const STEPS: &[&[&str]] = &[
+    &[
+        "CREATE TABLE IF NOT EXISTS osier_sessions (
         id VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         generation BIGINT UNSIGNED NOT NULL,
         entries INT UNSIGNED NOT NULL,
@@ -32,7 +30,7 @@ const STEPS: &[&[&str]] = &[&[
         KEY used_last (minus_modified, minus_created, id),
         KEY used_last_here (cwd_hash, minus_modified, minus_created, id)
     ) ENGINE=InnoDB",
-    "CREATE TABLE IF NOT EXISTS osier_entries (
+        "CREATE TABLE IF NOT EXISTS osier_entries (
         session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         generation BIGINT UNSIGNED NOT NULL,
         seq INT UNSIGNED NOT NULL,
@@ -45,7 +43,7 @@ const STEPS: &[&[&str]] = &[&[
         PRIMARY KEY (session, generation, seq),
         KEY heads (session, generation, seq, head)
     ) ENGINE=InnoDB",
-    "CREATE TABLE IF NOT EXISTS osier_parts (
+        "CREATE TABLE IF NOT EXISTS osier_parts (
         session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         generation BIGINT UNSIGNED NOT NULL,
         seq INT UNSIGNED NOT NULL,
@@ -53,21 +51,35 @@ const STEPS: &[&[&str]] = &[&[
         bytes MEDIUMBLOB NOT NULL,
         PRIMARY KEY (session, generation, seq, part)
     ) ENGINE=InnoDB",
-    "CREATE TABLE IF NOT EXISTS osier_leftovers (
+        "CREATE TABLE IF NOT EXISTS osier_leftovers (
         session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         generation BIGINT UNSIGNED NOT NULL,
         since BIGINT NOT NULL,
         PRIMARY KEY (session, generation)
     ) ENGINE=InnoDB",
-]];
+    ],
+    &["CREATE TABLE IF NOT EXISTS osier_watches (
+        session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        holder BIGINT UNSIGNED NOT NULL,
+        expires BIGINT NOT NULL,
+        PRIMARY KEY (session, holder)
+    ) ENGINE=InnoDB"],
+];
+
+/// So many steps are needed to keep sessions at all. Who may not do the others goes without.
+const NEEDED: usize = 1;
 
 /// Makes the tables that are not there yet.
 pub(crate) async fn prepare(connection: &mut MySqlConnection) -> Result<(), Failure> {
-    if version(connection).await? >= STEPS.len() {
+    let before = version(connection).await?;
+    if before >= STEPS.len() {
         return Ok(());
     }
     lock(connection).await?;
-    let made = steps(connection).await;
+    let made = match steps(connection).await {
+        Err(failure) if before >= NEEDED && failure.remedy() == Remedy::None => Ok(()),
+        made => made,
+    };
     // If that fails the connection is given up, and the lock with it.
     connection.execute("DO RELEASE_LOCK(CONCAT('osier.', SHA1(DATABASE())))").await?;
     made
@@ -94,7 +106,7 @@ async fn version(connection: &mut MySqlConnection) -> Result<usize, sqlx::Error>
         connection.fetch_one("SELECT CAST(COALESCE(MAX(version), 0) AS UNSIGNED) FROM osier_schema").await;
     match told {
         Ok(row) => Ok(row.try_get::<u64, _>(0)? as usize),
-        Err(error) if number(&error) == Some(NO_TABLE) => Ok(0),
+        Err(error) if is_missing_table(&error) => Ok(0),
         Err(error) => Err(error),
     }
 }

@@ -34,6 +34,8 @@ pub struct Limits {
     pub connections: usize,
     /// A connection that was not used for so long is not trusted: routers forget those without a word.
     pub idle: Duration,
+    /// How long a session still counts as open when the process that has it open was killed. Whole seconds.
+    pub hold: Duration,
 }
 
 impl Default for Limits {
@@ -45,6 +47,7 @@ impl Default for Limits {
             patience: Duration::from_secs(3),
             connections: 8,
             idle: Duration::from_secs(60),
+            hold: Duration::from_secs(30),
         }
     }
 }

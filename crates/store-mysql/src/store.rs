@@ -11,11 +11,12 @@ use tokio::sync::Mutex as Turn;
 
 use crate::connections::{Connections, Lent};
 use crate::failure::{Failure, Remedy};
+use crate::holding::Holder;
 use crate::known::Known;
 use crate::reading::{Log, not_found};
-use crate::schema;
 use crate::settings::{Address, Credentials, Limits};
 use crate::watching::Watching;
+use crate::{making, schema};
 
 /// Logs that are remembered between two appends.
 const REMEMBERED: usize = 64;
@@ -50,7 +51,7 @@ impl MySqlStore {
             name: name.to_owned(),
             limits,
             connections: Connections::new(Address::read(name, credentials)?, &limits),
-            watching: Watching::default(),
+            watching: Watching::new(Holder(making::random())),
             calls: AtomicBool::new(true),
             made: AtomicBool::new(false),
             prepared: AtomicBool::new(false),

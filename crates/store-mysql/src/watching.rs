@@ -1,5 +1,5 @@
 //! Hints that sessions changed, from one small question for all watched sessions of this process, asked about once a
-//! second. Nobody watches: nothing is asked.
+//! second; and the word to other processes that they are open here. Nobody watches: nothing is asked, nothing is said.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use osier_store::{StoreError, Version, Watch};
 use rustc_hash::FxHashMap;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
-use tokio::sync::watch;
+use tokio::sync::{Mutex as Turn, Notify, watch};
 
 use crate::failure::Failure;
+use crate::holding::{Holder, padded};
 use crate::store::{Inner, attempt};
 
 /// How often is asked while something happens, and when nothing does: both within the second that others may wait.
@@ -22,13 +23,21 @@ const AFTERWARDS: Duration = Duration::from_secs(10);
 /// The longest pause while the server is away.
 const AWAY: Duration = Duration::from_secs(5);
 
+/// How often it is said that a session is open before that would run out.
+const RENEWALS: u32 = 3;
+
 /// Sessions asked about at once.
 const MOST: usize = 256;
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Watching {
     watched: Mutex<Watched>,
+    holder: Holder,
+    /// Somebody watches no longer.
+    left: Arc<Notify>,
+    /// Whoever begins to hold sessions, or lets go of them. One at a time, or the second would undo the first.
+    turn: Turn<()>,
 }
 
 #[derive(Debug, Default)]
@@ -44,28 +53,118 @@ struct Seen {
     changed: watch::Sender<u64>,
 }
 
+/// Tells that a watch ended.
+#[derive(Debug)]
+struct Keep(Arc<Notify>);
+
+impl Drop for Keep {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+impl Inner {
+    /// Watches a session, and tells other processes that it is open here.
+    pub(crate) async fn watch(self: &Arc<Self>, id: &str) -> Result<Watch, StoreError> {
+        let _turn = self.watching.turn.lock().await;
+        let ids = [id.to_owned()];
+        // Who may only read cannot tell it, and watches all the same.
+        let held = self.hold(&ids).await.is_ok();
+        match attempt!(self, 0, |connection| version(connection, id, held)) {
+            Some(version) => Ok(Watching::add(self, id, version)),
+            None => {
+                let _ = self.release(&ids).await;
+                Err(self.not_found(id))
+            }
+        }
+    }
+
+    pub(crate) fn holder(&self) -> Holder {
+        self.watching.holder
+    }
+
+    /// Somebody in this process has the session open.
+    pub(crate) fn is_watched(&self, id: &str) -> bool {
+        self.watching.watched().sessions.get(id).is_some_and(Seen::is_watched)
+    }
+
+    /// See [`osier_store::Store::leave`].
+    pub(crate) async fn leave(&self) -> Result<(), StoreError> {
+        let _turn = self.watching.turn.lock().await;
+        let all: Vec<String> = self.watching.watched().sessions.drain().map(|(id, _)| id).collect();
+        self.release(&all).await
+    }
+
+    async fn hold(&self, ids: &[String]) -> Result<(), StoreError> {
+        let seconds = self.limits.hold.as_secs().max(1);
+        for ids in ids.chunks(MOST) {
+            attempt!(self, 0, |connection| self.holder().hold(connection, ids, seconds));
+        }
+        Ok(())
+    }
+
+    async fn release(&self, ids: &[String]) -> Result<(), StoreError> {
+        for ids in ids.chunks(MOST) {
+            attempt!(self, 0, self.brief_tries(), |connection| self.holder().release(connection, ids));
+        }
+        Ok(())
+    }
+
+    async fn renew(&self) {
+        let _turn = self.watching.turn.lock().await;
+        let _ = self.hold(&self.watching.present()).await;
+    }
+
+    /// Lets go of the sessions that nobody watches any more. Should that fail, they run out.
+    async fn release_left(&self) {
+        let _turn = self.watching.turn.lock().await;
+        let left = self.watching.take_left();
+        let _ = self.release(&left).await;
+    }
+}
+
+impl Seen {
+    fn is_watched(&self) -> bool {
+        self.changed.receiver_count() > 0
+    }
+}
+
 impl Watching {
+    pub(crate) fn new(holder: Holder) -> Watching {
+        Watching { watched: Mutex::default(), holder, left: Arc::default(), turn: Turn::default() }
+    }
+
     fn watched(&self) -> MutexGuard<'_, Watched> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Watches a session that is in the state `version`.
-    pub(crate) fn add(inner: &Arc<Inner>, id: &str, version: Version) -> Watch {
+    fn add(inner: &Arc<Inner>, id: &str, version: Version) -> Watch {
         let mut watched = inner.watching.watched();
         let new = || Seen { version: Some(version), changed: watch::Sender::new(0) };
         let changed = watched.sessions.entry(id.to_owned()).or_insert_with(new).changed.subscribe();
         if !std::mem::replace(&mut watched.asking, true) {
             tokio::spawn(ask(inner.clone()));
         }
-        Watch::new(changed, None)
+        Watch::new(changed, Some(Box::new(Keep(inner.watching.left.clone()))))
     }
 
-    /// The sessions that somebody still watches. None means that nobody asks any more.
+    /// The sessions that nobody watches any more.
+    fn take_left(&self) -> Vec<String> {
+        self.watched().sessions.extract_if(|_, seen| !seen.is_watched()).map(|(id, _)| id).collect()
+    }
+
+    /// The sessions that are watched. None means that nobody asks any more.
     fn ids(&self) -> Vec<String> {
         let mut watched = self.watched();
-        watched.sessions.retain(|_, seen| seen.changed.receiver_count() > 0);
         watched.asking = !watched.sessions.is_empty();
         watched.sessions.keys().cloned().collect()
+    }
+
+    /// The sessions that are watched and were there when last looked at.
+    fn present(&self) -> Vec<String> {
+        let watched = self.watched();
+        let present = watched.sessions.iter().filter(|(_, seen)| seen.version.is_some());
+        present.map(|(id, _)| id.clone()).collect()
     }
 
     /// Tells whoever watches a session that is not as it was.
@@ -86,12 +185,20 @@ impl Watching {
 }
 
 async fn ask(inner: Arc<Inner>) {
-    let (mut pause, mut changed_at) = (LIVELY, Instant::now());
+    let (mut pause, mut changed_at, mut held_at) = (LIVELY, Instant::now(), Instant::now());
     loop {
-        tokio::time::sleep(pause).await;
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = inner.watching.left.notified() => inner.release_left().await,
+        }
         let ids = inner.watching.ids();
         if ids.is_empty() {
             return;
+        }
+        if held_at.elapsed() >= inner.limits.hold / RENEWALS {
+            // If it fails it is tried again as late: who may only read will never succeed.
+            held_at = Instant::now();
+            inner.renew().await;
         }
         let mut changed: Result<bool, StoreError> = Ok(false);
         for ids in ids.chunks(MOST) {
@@ -118,11 +225,10 @@ async fn versions(
     connection: &mut MySqlConnection,
     ids: &[String],
 ) -> Result<FxHashMap<String, Version>, Failure> {
-    let places = ids.len().next_power_of_two();
-    let marks = vec!["?"; places].join(",");
+    let marks = padded(ids).map(|_| "?").collect::<Vec<_>>().join(",");
     let sql = format!("SELECT id, generation, entries FROM osier_sessions WHERE id IN ({marks})");
     let mut query = sqlx::query(AssertSqlSafe(sql));
-    for id in ids.iter().chain(std::iter::repeat_n(&ids[0], places - ids.len())) {
+    for id in padded(ids) {
         query = query.bind(id);
     }
     let mut versions = FxHashMap::default();
@@ -131,4 +237,14 @@ async fn versions(
         versions.insert(row.try_get(0)?, Version { generation: row.try_get(1)?, entries });
     }
     Ok(versions)
+}
+
+/// The state of one session. Whoever holds it waits for a deletion that did not know yet, and then finds nothing.
+async fn version(connection: &mut MySqlConnection, id: &str, held: bool) -> Result<Option<Version>, Failure> {
+    let row = match held {
+        true => sqlx::query("SELECT generation, entries FROM osier_sessions WHERE id = ? FOR UPDATE"),
+        false => sqlx::query("SELECT generation, entries FROM osier_sessions WHERE id = ?"),
+    };
+    let Some(row) = row.bind(id).fetch_optional(connection).await? else { return Ok(None) };
+    Ok(Some(Version { generation: row.try_get(0)?, entries: row.try_get::<u32, _>(1)? as usize }))
 }

@@ -11,7 +11,7 @@ pub struct Batch {
 
 impl Batch {
     /// About how many bytes a batch holds before the rest is left for the next.
-    pub const FULL: usize = 1 << 20;
+    pub const FULL: usize = 256 << 10;
 
     pub fn is_full(&self) -> bool {
         self.bytes.len() >= Batch::FULL

@@ -31,6 +31,11 @@ pub trait Fixture: Send + Sync {
     async fn reopened(&self) -> Arc<dyn Store> {
         self.store().await
     }
+
+    /// Whether the store can know who has a session open. One that cannot deletes what it is told to.
+    fn knows_who_is_there(&self) -> bool {
+        true
+    }
 }
 
 /// Makes one test of each rule of the contract.
@@ -56,6 +61,7 @@ macro_rules! contract_tests {
             a_rewrite_begins_a_new_generation
             a_rewrite_of_another_state_changes_nothing
             deleting_counts_and_can_be_repeated
+            a_session_that_somebody_has_open_is_not_deleted_and_is_once_he_is_gone
             the_session_used_last_is_listed_first
             a_list_can_be_of_one_directory
             a_list_comes_by_pages
@@ -133,6 +139,10 @@ async fn all_heads(store: &dyn Store, id: &str, page: usize) -> Vec<Head> {
         let next = store.heads(id, version.generation, heads.len(), page).await.expect("a page of heads");
         assert!(!next.is_empty() && next.len() <= page, "{} heads on a page of {page}", next.len());
         heads.extend(next);
+    }
+    if let Some(shared) = store.shared_heads(id, version.generation).await.expect("heads") {
+        let shared: Vec<Head> = shared.iter().map(|(_, head)| *head).collect();
+        assert_eq!(shared, heads, "all at once and by pages");
     }
     heads
 }

@@ -188,7 +188,11 @@ impl Store for MemoryStore {
     }
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
-        let removed = self.logs.lock().expect("no code panics while it holds the lock").remove(id);
+        let mut logs = self.logs.lock().expect("no code panics while it holds the lock");
+        if logs.get(id).is_some_and(|log| log.changed.receiver_count() > 0) {
+            return Err(StoreError::Busy { id: id.to_owned() });
+        }
+        let removed = logs.remove(id);
         let counts = removed.as_ref().map(|log| Counts { sessions: 1, entries: log.lines.len() });
         Ok(Deleted { deleted: removed.is_some(), store: "memory".into(), counts: counts.unwrap_or_default() })
     }

@@ -142,7 +142,11 @@ pub trait Store: Send + Sync + Debug {
     /// Returns when everything acknowledged so far would survive a power cut.
     async fn sync(&self, id: &str) -> Result<(), StoreError>;
 
+    /// Hints that a log grew. A session that somebody watches counts as open.
     async fn watch(&self, id: &str) -> Result<Watch, StoreError>;
+
+    /// For the end of a process: nothing is open here any more. What dies without this word may count as open for a while.
+    async fn leave(&self) {}
 
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError>;
 
@@ -164,6 +168,7 @@ pub trait Store: Send + Sync + Debug {
     /// Whole ids that start with `prefix`.
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError>;
 
+    /// `Busy` if somebody has the session open, here or in another process, as far as the store can know.
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError>;
 
     /// Puts other lines in the place of a log that still is in the state `expected`, under a new generation. The old log is

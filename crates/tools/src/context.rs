@@ -11,6 +11,7 @@ use crate::closed::Closed;
 use crate::progress::Progress;
 use crate::seal::Seal;
 use crate::seen::FilesRead;
+use crate::veil::Keys;
 
 /// See the module. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -29,6 +30,8 @@ pub struct ToolContext {
     pub env: Arc<Env>,
     /// Files that no tool opens.
     pub closed: Arc<Closed>,
+    /// What no result shows.
+    pub keys: Arc<Keys>,
     /// Of the preview that was approved. A change that is not exactly that one is refused.
     pub seal: Option<Seal>,
 }
@@ -45,6 +48,7 @@ impl ToolContext {
             files_read: Arc::default(),
             env: Arc::new(env),
             closed: Arc::default(),
+            keys: Arc::default(),
             seal: None,
         }
     }

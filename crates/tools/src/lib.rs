@@ -27,6 +27,7 @@ mod seen;
 mod shell;
 mod size;
 mod toolbox;
+mod veil;
 mod window;
 
 pub use approvals::{Allowance, Approvals, Decision, Mode, denied};
@@ -40,3 +41,4 @@ pub use progress::{Live, Progress};
 pub use seal::Seal;
 pub use seen::{FilesRead, Stamp};
 pub use toolbox::Tools;
+pub use veil::Keys;

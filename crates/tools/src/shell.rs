@@ -2,6 +2,7 @@
 //! when it is stopped. A child that stays in the background keeps running and is waited for by nobody.
 
 mod group;
+mod heir;
 mod output;
 mod plain;
 
@@ -19,6 +20,7 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::context::ToolContext;
 use group::Group;
+use heir::Heir;
 use output::Output;
 
 /// How a command ended.
@@ -57,7 +59,7 @@ const CHUNK: usize = 64 * 1024;
 pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io::Result<Ran> {
     let begun = Instant::now();
     let (pipe, mut child) = spawn(command, ctx)?;
-    let group = Group::led_by(child.id());
+    let (group, heir) = (Group::led_by(child.id()), Heir::of(child.id()));
     let mut flow = Flow { pipe, output: Output::new(ctx), buffer: vec![0; CHUNK], open: true };
     let end = tokio::select! {
         biased;
@@ -73,6 +75,7 @@ pub(crate) async fn run(command: &str, time: Duration, ctx: &ToolContext) -> io:
     let took = begun.elapsed();
     let _ = tokio::time::timeout(STRAGGLERS, flow.until_closed()).await;
     flow.take_what_is_there();
+    drop(heir);
     let background = group.release();
     Ok(flow.finish(end, took, background))
 }

@@ -68,7 +68,7 @@ impl Toolbox for Tools {
 
     async fn run(&self, call: ToolCall, ctx: &ToolContext) -> ToolOutcome {
         match self.find(&call.name) {
-            Ok(tool) => tool.run(call.arguments, ctx).await,
+            Ok(tool) => ctx.keys.hidden(tool.run(call.arguments, ctx).await),
             Err(outcome) => outcome,
         }
     }

@@ -7,7 +7,7 @@ use crate::time::{self, Millis};
 /// nothing may depend on it but the migration of older files.
 pub const VERSION: u32 = 3;
 
-/// See the module. Fields that Osier does not know stay in the line.
+/// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     pub id: String,
@@ -19,7 +19,22 @@ pub struct Header {
     pub parent_session_id: Option<String>,
     pub parent_store: Option<String>,
     pub agent_id: Option<String>,
+    /// Fields that Osier does not know, as they stand in the line, each behind a comma.
+    pub others: Vec<u8>,
 }
+
+/// The fields that Osier knows.
+const KNOWN: [&str; 9] = [
+    "type",
+    "version",
+    "id",
+    "timestamp",
+    "cwd",
+    "parentSession",
+    "parentSessionId",
+    "parentStore",
+    "agentId",
+];
 
 impl Header {
     pub fn new(id: impl Into<String>, created: Millis, cwd: impl Into<String>) -> Header {
@@ -32,6 +47,7 @@ impl Header {
             parent_session_id: None,
             parent_store: None,
             agent_id: None,
+            others: Vec::new(),
         }
     }
 
@@ -50,6 +66,7 @@ impl Header {
             parent_session_id: text("parentSessionId"),
             parent_store: text("parentStore"),
             agent_id: text("agentId"),
+            others: others(header),
         })
     }
 
@@ -72,9 +89,24 @@ impl Header {
                 quote(value, &mut out);
             }
         }
+        out.extend_from_slice(&self.others);
         out.push(b'}');
         out
     }
+}
+
+fn others(header: Raw<'_>) -> Vec<u8> {
+    let mut others = Vec::new();
+    header.each_field(|key, value| {
+        // Where a header comes from elsewhere than a file it may hold line feeds, which would end it in one.
+        if !KNOWN.contains(&key) && !value.bytes().contains(&b'\n') {
+            others.push(b',');
+            quote(key, &mut others);
+            others.push(b':');
+            others.extend_from_slice(value.bytes());
+        }
+    });
+    others
 }
 
 /// Whether a string may name a session: it becomes part of a file name.
@@ -97,6 +129,15 @@ mod tests {
         header.parent_session = Some("/x.jsonl".into());
         let line = header.line();
         assert_eq!(Header::read(Raw::parse(&line).unwrap()), Some(header));
+    }
+
+    #[test]
+    fn fields_that_nobody_knows_are_kept_as_they_stand_but_never_make_a_second_line() {
+        let line = r#"{"type":"session","version":3,"id":"a","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/","x":{"y": [1.50, "ü\n"]},"z":null}"#;
+        assert_eq!(Header::read(Raw::parse(line.as_bytes()).unwrap()).unwrap().line(), line.as_bytes());
+        let broken = line.replace("[1.50", "[\n1.50");
+        let line = Header::read(Raw::parse(broken.as_bytes()).unwrap()).unwrap().line();
+        assert!(line.ends_with(br#","cwd":"/","z":null}"#), "{}", String::from_utf8_lossy(&line));
     }
 
     #[test]

@@ -78,7 +78,7 @@ impl Host for Folder {
             Which::Fork { .. } => return Err("this example cannot fork".to_owned()),
         };
         let worker = self.work(session).await.map_err(|error| error.to_string())?;
-        Ok(Opened { worker, setting: setting(&self.cwd), text: None, remarks: Vec::new() })
+        Ok(Opened { worker, setting: setting(&self.cwd), text: None, stopped: false, remarks: Vec::new() })
     }
 
     fn editor(&self) -> Option<String> {

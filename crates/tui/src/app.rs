@@ -50,6 +50,8 @@ const PATIENCE: Duration = Duration::from_millis(80);
 enum Heard {
     Msg(Msg),
     Opened(Box<Result<Opened, String>>),
+    /// Of the search with this number.
+    Found(u64, Option<usize>),
 }
 
 struct App {
@@ -72,6 +74,9 @@ struct App {
     pause: Option<Pause>,
     /// Another session is on its way. What is typed meanwhile is for that one, but for the key that stops it.
     opening: Option<AbortHandle>,
+    /// What is looked for in other sessions, and how many times something was.
+    search: Option<AbortHandle>,
+    searches: u64,
     /// The session could not be joined: what is shown stays until then.
     rejoin: Option<Instant>,
 }
@@ -128,6 +133,8 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         light: None,
         pause: None,
         opening: None,
+        search: None,
+        searches: 0,
         rejoin: None,
     };
     if setup.ask_background && depth != Depth::None {
@@ -200,6 +207,8 @@ impl App {
                 () = tokio::time::sleep_until(rejoin.unwrap_or(self.began)), if rejoin.is_some() => Step::Rejoin,
                 Some(answer) = heard.recv() => match answer {
                     Heard::Msg(msg) => Step::Heard(msg),
+                    Heard::Found(search, _) if search != self.searches => continue,
+                    Heard::Found(_, card) => Step::Heard(Msg::Found(card)),
                     Heard::Opened(opened) => {
                         self.opening = None;
                         // What was typed for another session is not said in this one.
@@ -343,10 +352,12 @@ impl App {
 
     /// Goes on in another session.
     async fn move_to(&mut self, opened: Opened) {
+        let switched = reading::switched(self.worker.session(), opened.worker.session(), opened.stopped);
         self.worker = opened.worker;
         self.state.setting = Arc::new(opened.setting);
         self.state.overlays.clear();
         self.join_again().await;
+        self.take(Msg::Switched(switched)).await;
         if let Some(text) = opened.text {
             self.take(Msg::Text(text)).await;
         }
@@ -377,6 +388,7 @@ impl App {
             pastes: reading::pastes(&self.worker),
             pictures: reading::pictures(&self.worker),
             said: reading::said(&path),
+            unfinished: reading::is_unfinished(&self.worker).await?,
         };
         self.events = attached.events;
         self.rejoin = None;

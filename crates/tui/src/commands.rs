@@ -3,6 +3,7 @@
 mod approval;
 mod branch;
 mod compact;
+mod compaction;
 mod compare;
 mod export;
 mod fork;
@@ -46,6 +47,7 @@ const ALL: &[Spec] = &[
     label::COMMAND,
     session::COMMAND,
     compact::COMMAND,
+    compaction::COMMAND,
     model::COMMAND,
     thinking::COMMAND,
     approval::COMMAND,

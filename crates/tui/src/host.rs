@@ -8,6 +8,7 @@ use osier_session::{Session, Stores};
 
 use crate::msg::Which;
 use crate::state::Setting;
+use crate::text::Line;
 use crate::theme::Theme;
 
 /// See the module. Errors are texts for the user.
@@ -19,6 +20,11 @@ pub trait Host: Send + Sync + Debug {
     /// The stores whose sessions are listed, renamed and deleted here.
     fn stores(&self, session: &Session) -> Stores {
         Stores::new(vec![session.store().clone()])
+    }
+
+    /// What the last compaction on the path left out, in lines to be read.
+    async fn compaction(&self, _from: &Worker, _columns: usize) -> Result<Vec<Line>, String> {
+        Err("what a compaction left out is not told here".to_owned())
     }
 
     /// The branch of the directory, if git keeps it. Asked often, so it must be quick.
@@ -50,6 +56,8 @@ pub struct Opened {
     pub setting: Setting,
     /// What returns to the editor, to be said differently.
     pub text: Option<String>,
+    /// A turn still ran in the other session, and was stopped.
+    pub stopped: bool,
     /// What there is to say about it.
     pub remarks: Vec<String>,
 }

@@ -34,5 +34,6 @@ pub use app::run;
 pub use clock::Clock;
 pub use error::{Error, told};
 pub use host::{Changed, Host, Opened, SettingRow, Setup};
+pub use overlay::key_problem;
 pub use screen::Frame;
 pub use terminal::Terminal;

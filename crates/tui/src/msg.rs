@@ -22,6 +22,8 @@ pub enum Msg {
     Event(Event),
     /// The interface has joined a session.
     Joined(Box<Joined>),
+    /// One goes on in another session than before.
+    Switched(Switched),
     /// The path as it is now, to be shown instead of what was.
     Path(Path),
     Facts(Box<Facts>),
@@ -32,6 +34,8 @@ pub enum Msg {
     Page(String, Vec<Line>),
     /// The list of sessions, and what is missing in it.
     Sessions(Vec<Card>, Option<String>),
+    /// What is looked for was said in the session of this card. None: all have been read.
+    Found(Option<usize>),
     Settings(Vec<SettingRow>),
     Files(Arc<Vec<String>>),
     Replied(Purpose, Box<Result<Reply, String>>),
@@ -62,6 +66,30 @@ pub struct Joined {
     pub pictures: BTreeMap<String, Image>,
     /// What was said on the path, for the history.
     pub said: Vec<String>,
+    /// The last turn on the path did not come to its end.
+    pub unfinished: bool,
+}
+
+/// Two sessions, by name or short id: where one is, and where one was.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Switched {
+    pub now: String,
+    pub before: String,
+    /// Something was said there.
+    pub can_return: bool,
+    pub how: Switch,
+    /// A turn still ran there.
+    pub stopped: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Switch {
+    #[default]
+    Resumed,
+    /// Nothing was said in it yet.
+    New,
+    /// It is a copy of a path of the other.
+    Forked,
 }
 
 /// The last lines of a path.
@@ -97,6 +125,7 @@ pub enum Purpose {
     Undo,
     Redo,
     Compact,
+    Uncompact,
     Change(String),
 }
 
@@ -135,9 +164,18 @@ pub enum Action {
     /// Put all of an entry's text into the clipboard.
     CopyEntry(String),
     ListSessions,
+    /// Look for something in what was said in the sessions of these cards, instead of what was looked for before.
+    Search {
+        query: String,
+        cards: Arc<Vec<Card>>,
+        among: Vec<usize>,
+    },
+    StopSearch,
     ListFiles,
     Compare(String, String),
     TellUsage,
+    /// Show what the last compaction left out.
+    TellCompaction,
     ReadSettings,
     /// Changes a setting of the program.
     Set {

@@ -26,6 +26,7 @@ pub(crate) use progress::Progress;
 pub(crate) use reader::Reader;
 pub(crate) use sessions::Sessions;
 pub(crate) use settings::Settings;
+pub use tree::key_problem;
 pub(crate) use tree::{Tree, key_words};
 
 use crate::clock::Clock;
@@ -65,6 +66,8 @@ pub(crate) enum Outcome {
 pub(crate) enum News<'a> {
     Forest(&'a Forest),
     Sessions(&'a [osier_tree::projection::card::Card]),
+    /// What is looked for was said in the session of this card; none: all have been read.
+    Found(Option<usize>),
     Settings(&'a [SettingRow]),
     /// Something was stored.
     Committed,

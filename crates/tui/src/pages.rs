@@ -7,8 +7,12 @@ use osier_tree::projection::usage::{Usage, UsageReport, format_cost, format_toke
 
 use crate::clock::Clock;
 use crate::markdown::highlight;
+use crate::msg::{Switch, Switched};
 use crate::text::{Line, Style, clean, hard_wrap, width};
 use crate::theme::Role;
+
+/// From so many columns on, things stand beside each other and not below.
+const BESIDE: usize = 72;
 
 /// Which session this is, and how large.
 pub(crate) fn session(card: &Card, clock: Clock, columns: usize) -> Vec<Line> {
@@ -24,8 +28,14 @@ pub(crate) fn session(card: &Card, clock: Clock, columns: usize) -> Vec<Line> {
     ];
     let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), "Session")];
     for (name, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
-        let line = Line::of(Role::Dim, &format!("  {name:<12}")).with(Role::Text, value);
-        lines.extend(hard_wrap(&line, columns));
+        let beside = Line::of(Role::Dim, &format!("  {name:<12}")).with(Role::Text, value);
+        if beside.width() <= columns {
+            lines.push(beside);
+            continue;
+        }
+        lines.push(Line::of(Role::Dim, &format!("  {name}")));
+        let value = hard_wrap(&Line::of(Role::Text, value), columns.saturating_sub(4).max(1));
+        lines.extend(value.into_iter().map(|line| line.behind(Role::Text, "    ")));
     }
     lines.push(Line::new());
     lines
@@ -35,17 +45,17 @@ pub(crate) fn session(card: &Card, clock: Clock, columns: usize) -> Vec<Line> {
 pub(crate) fn usage(report: &UsageReport, columns: usize) -> Vec<Line> {
     let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), "Usage")];
     let mut row = |name: &str, usage: &Usage| {
-        let told = format!(
-            "{:>9} tokens  {:>4} requests  {}",
-            format_tokens(usage.total_tokens),
-            usage.requests,
-            format_cost(usage.cost)
-        );
-        lines.push(
-            Line::of(Role::Text, &format!("  {:<28}", one_line(name, 28)))
-                .with(Role::Dim, &told)
-                .cut(columns),
-        );
+        let (tokens, cost) = (format_tokens(usage.total_tokens), format_cost(usage.cost));
+        let requests = usage.requests;
+        if columns < BESIDE {
+            lines.push(Line::of(Role::Text, &format!("  {name}")).cut(columns));
+            let told = format!("    {tokens} tokens · {requests} requests · {cost}");
+            lines.push(Line::of(Role::Dim, &told).cut(columns));
+            return;
+        }
+        let told = format!("{tokens:>9} tokens  {requests:>4} requests  {cost}");
+        let name = Line::of(Role::Text, &format!("  {:<28}", one_line(name, 28)));
+        lines.push(name.with(Role::Dim, &told).cut(columns));
     };
     row("the session", &report.session);
     row("this path", &report.path);
@@ -59,6 +69,19 @@ pub(crate) fn usage(report: &UsageReport, columns: usize) -> Vec<Line> {
     lines
 }
 
+/// Where one is now, and what became of where one was.
+pub(crate) fn switched(switched: &Switched) -> Vec<String> {
+    let Switched { now, before, .. } = switched;
+    let back = if switched.can_return { format!("; /resume leads back to {before}") } else { String::new() };
+    let place = match switched.how {
+        Switch::Resumed => format!("now in {now}"),
+        Switch::New => format!("now in {now}, a new session{back}"),
+        Switch::Forked => format!("now in {now}, forked from {before}"),
+    };
+    let stopped = switched.stopped.then(|| format!("the turn was stopped; it is in {before}"));
+    stopped.into_iter().chain([place]).collect()
+}
+
 /// One line about a move.
 pub(crate) fn account(why: &str, from: &str, to: &str, columns: usize) -> String {
     let words = match why {
@@ -67,14 +90,19 @@ pub(crate) fn account(why: &str, from: &str, to: &str, columns: usize) -> String
         _ => "moved",
     };
     let key = match why {
-        _ if columns < 72 => "",
+        _ if columns < BESIDE => "",
         "undo" => " · alt+r redoes it",
         _ => " · alt+u undoes it",
     };
     let room = columns.saturating_sub(width(words) + width(key) + width(" from  to ")).max(16);
     // What the one does not need is for the other.
     let before = room - width(to).min(room / 2);
-    let cut = |text: &str, room: usize| Line::of(Role::Dim, text).cut(room).plain();
+    let cut = |text: &str, room: usize| match text.strip_suffix('”') {
+        Some(said) if width(text) > room => {
+            Line::of(Role::Dim, said).cut(room.saturating_sub(1)).plain() + "”"
+        }
+        _ => Line::of(Role::Dim, text).cut(room).plain(),
+    };
     let from = cut(from, before);
     let to = cut(to, room - width(&from));
     format!("{words} from {from} to {to}{key}")
@@ -91,7 +119,7 @@ pub(crate) fn raw(line: &[u8], columns: usize) -> Vec<Line> {
 pub(crate) fn comparison(comparison: &Comparison, columns: usize) -> Vec<Line> {
     let common = comparison.common_id.as_deref().unwrap_or("the beginning");
     let mut lines = vec![Line::of(Role::Dim, &format!("They part at {common}."))];
-    if columns < 72 {
+    if columns < BESIDE {
         lines.extend(side(&comparison.left, columns));
         lines.push(Line::new());
         lines.extend(side(&comparison.right, columns));
@@ -146,17 +174,58 @@ mod tests {
 
     #[test]
     fn the_account_of_a_move_is_one_line_on_every_screen() {
-        let (from, to) = ("assistant: \"一二三四五六七八九十\"".repeat(3), "user: \"b\"");
+        let (from, to) = (format!("the answer “{}”", "一二三四五六七八九十".repeat(3)), "your message “b”");
         for columns in [40, 80, 200] {
             for why in ["move", "undo", "redo"] {
                 let told = account(why, &from, to, columns);
                 assert!(width(&told) <= columns, "{told}");
-                assert!(told.contains(" to user: "), "{told}");
+                assert!(told.contains("”") && told.contains(" to your "), "{told}");
             }
         }
         assert_eq!(
             account("undo", "the beginning", to, 80),
-            "undone: back from the beginning to user: \"b\" · alt+r redoes it"
+            "undone: back from the beginning to your message “b” · alt+r redoes it"
         );
+    }
+
+    fn usage_report() -> UsageReport {
+        let usage = Usage { total_tokens: 123_456, requests: 12, cost: 1.25, ..Usage::default() };
+        UsageReport { session: usage, path: usage, models: Vec::new(), branches: Vec::new() }
+    }
+
+    #[test]
+    fn what_a_session_took_is_read_in_forty_columns_too() {
+        let card = Card {
+            id: "5e551011-0000-4000-8000-000000000000".to_owned(),
+            file: Some("/home/me/.osier/sessions/--home-me-project--/a.jsonl".to_owned()),
+            store: "file".to_owned(),
+            ..Card::default()
+        };
+        for columns in [40, 80] {
+            let mut lines = session(&card, Clock::default(), columns);
+            lines.extend(usage(&usage_report(), columns));
+            assert!(lines.iter().all(|line| line.width() <= columns && !line.plain().contains('…')));
+        }
+        let mut lines = session(&card, Clock::default(), 40);
+        lines.extend(usage(&usage_report(), 40));
+        expect_test::expect![[r#"
+            Session
+              id
+                5e551011-0000-4000-8000-000000000000
+              file
+                /home/me/.osier/sessions/--home-me-p
+                roject--/a.jsonl
+              store       file
+              begun       1970-01-01 00:00
+              entries     0, of them 0 messages
+              branches    0
+
+            Usage
+              the session
+                123k tokens · 12 requests · $1.25
+              this path
+                123k tokens · 12 requests · $1.25
+        "#]]
+        .assert_eq(&crate::text::plain(&lines));
     }
 }

@@ -94,6 +94,15 @@ impl Work {
     }
 }
 
+/// Waiting for a tree.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    /// It is for the fork dialog.
+    pub(crate) fork: bool,
+    /// Since when, by the clock of [`State::now`].
+    pub(crate) since: u64,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub struct State {
@@ -124,8 +133,8 @@ pub struct State {
     pub(crate) warned: bool,
     /// Entries before this place in the log are on the screen, if they are to be.
     pub(crate) shown_to: usize,
-    /// The tree that is being read is for the fork dialog.
-    pub(crate) wants_fork: bool,
+    /// A tree is being read.
+    pub(crate) reading: Option<Reading>,
     /// Files below the directory, for completion; none before they were asked for.
     pub(crate) files: Option<Arc<Vec<String>>>,
 }
@@ -148,6 +157,6 @@ impl State {
 
     /// Whether something on the screen moves by itself.
     pub fn is_moving(&self) -> bool {
-        self.work.is_going_on()
+        self.work.is_going_on() || self.reading.is_some()
     }
 }

@@ -14,7 +14,7 @@ use osier_tree::{Header, Seq};
 use crate::key::{Input, Key};
 use crate::msg::{Action, Forest, Msg, Path, Purpose};
 use crate::screen::Screen;
-use crate::state::{Facts, Setting, State};
+use crate::state::{Facts, Reading, Setting, State};
 use crate::theme::Theme;
 use crate::update::update;
 use crate::view::view;
@@ -73,6 +73,7 @@ impl Desk {
     }
 
     pub(crate) fn open_tree(&mut self) {
+        self.state.reading.get_or_insert(Reading { fork: false, since: 0 });
         let forest = forest(&self.script);
         self.hear(Msg::Tree(Box::new(forest)));
     }

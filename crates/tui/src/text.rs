@@ -155,6 +155,23 @@ pub fn width(text: &str) -> usize {
     text.graphemes(true).map(|piece| UnicodeWidthStr::width(piece).min(2)).sum()
 }
 
+/// Pieces with dots between them, as many as fit into some rows. None is cut in the middle; the first ones matter most.
+pub(crate) fn pieces<'p>(all: impl IntoIterator<Item = &'p str>, columns: usize, rows: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for piece in all {
+        let is_full = lines.len() >= rows;
+        match lines.last_mut() {
+            Some(line) if width(line) + width(" · ") + width(piece) <= columns => {
+                line.push_str(" · ");
+                line.push_str(piece);
+            }
+            _ if is_full => break,
+            _ => lines.push(piece.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Lines as plain text, one below the other.
 pub fn plain(lines: &[Line]) -> String {
     lines.iter().map(|line| line.plain() + "\n").collect()
@@ -168,6 +185,14 @@ mod tests {
     fn a_line_holds_nothing_a_terminal_would_obey() {
         let line = Line::of(Role::Text, "a\x1b[2Jb\nc\td\u{202e}");
         assert_eq!(line.plain(), "a\u{fffd}[2Jb c    d\u{fffd}");
+    }
+
+    #[test]
+    fn pieces_that_do_not_fit_are_left_out_whole() {
+        let keys = ["enter go", "escape leave", "L label"];
+        assert_eq!(pieces(keys, 24, 1), ["enter go · escape leave"]);
+        assert_eq!(pieces(keys, 22, 1), ["enter go"]);
+        assert_eq!(pieces(keys, 22, 2), ["enter go", "escape leave · L label"]);
     }
 
     #[test]

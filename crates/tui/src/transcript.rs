@@ -19,7 +19,7 @@ pub(crate) use card::{header, tail};
 use crate::markdown::markdown;
 use crate::text::{Line, Style, clean, wrap};
 use crate::theme::Role;
-use folded::fold;
+use folded::fold_with_key;
 
 /// How things are to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -177,7 +177,8 @@ fn custom(body: &Value, look: Look<'_>) -> Vec<Line> {
 fn summary(title: &str, body: &Value, look: Look<'_>) -> Vec<Line> {
     let mut lines = vec![Line::of(Role::Accent, "◆ ").with(Style::from(Role::Accent).bold(), title)];
     let text = markdown(word(body, "summary"), Role::Dim, look.width.saturating_sub(2));
-    lines.extend(fold(text, 6, look.open).into_iter().map(|line| line.behind(Role::Border, "│ ")));
+    let text = fold_with_key(text, 6, look.open).into_iter();
+    lines.extend(text.map(|line| line.behind(Role::Border, "│ ").cut(look.width)));
     lines
 }
 

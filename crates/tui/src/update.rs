@@ -14,7 +14,8 @@ use crate::host::SettingRow;
 use crate::key::Input;
 use crate::msg::{Action, Forest, Joined, Msg, Path, Purpose};
 use crate::overlay::{Fork, News, Outcome, Overlay, Reader, Settings, Tree};
-use crate::state::{State, Work};
+use crate::pages;
+use crate::state::{Reading, State, Work};
 use crate::text::{Line, wrap};
 use crate::theme::Role;
 use crate::transcript::{Script, block};
@@ -34,6 +35,11 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
         },
         Msg::Event(event) => events::event(state, event),
         Msg::Joined(joined) => join(state, *joined),
+        Msg::Switched(switched) => {
+            let lines = pages::switched(&switched);
+            let lines = lines.iter().flat_map(|line| wrap(&Line::of(Role::Dim, line), state.columns));
+            vec![Action::Print(block(lines.collect()))]
+        }
         Msg::Path(path) => show_path(state, &path),
         Msg::Facts(facts) => {
             state.facts = *facts;
@@ -51,6 +57,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
             }
             hear(state, &News::Sessions(&cards))
         }
+        Msg::Found(card) => hear(state, &News::Found(card)),
         Msg::Settings(rows) => show_settings(state, rows),
         Msg::Files(files) => {
             state.files = Some(files);
@@ -71,6 +78,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
         }
         Msg::Copied(text) => vec![Action::Copy(text)],
         Msg::Failed(error) => {
+            state.reading = None;
             complain(state, &error);
             Vec::new()
         }
@@ -112,8 +120,9 @@ fn clean_paste(text: &str) -> String {
 }
 
 fn join(state: &mut State, joined: Joined) -> Vec<Action> {
-    let Joined { running, drafts, asked, queue, returned, pastes, pictures, said } = joined;
+    let Joined { running, drafts, asked, queue, returned, pastes, pictures, said, unfinished } = joined;
     state.work = Work { turn: running, ..Work::default() };
+    state.reading = None;
     state.work.since = state.now;
     state.editor.pastes = Pastes::new(pastes);
     state.editor.pictures = Pictures::new(pictures);
@@ -129,7 +138,12 @@ fn join(state: &mut State, joined: Joined) -> Vec<Action> {
     for (id, question) in asked {
         events::ask(state, id, question);
     }
-    if certain.is_empty() { Vec::new() } else { vec![Action::Print(certain)] }
+    let mut lines = certain;
+    if unfinished && !running {
+        let line = Line::of(Role::Warn, "the last turn did not end; /retry goes on with it");
+        lines.extend(block(wrap(&line, state.columns)));
+    }
+    if lines.is_empty() { Vec::new() } else { vec![Action::Print(lines)] }
 }
 
 /// Texts that were never said return to the editor, before what is written there.
@@ -201,12 +215,20 @@ pub(crate) fn note_usage(state: &mut State, line: &[u8]) {
     }
 }
 
+/// Asks for the tree, or for what was said, to go on before it.
+pub(crate) fn read_tree(state: &mut State, fork: bool) -> Vec<Action> {
+    state.reading = Some(Reading { fork, since: state.now });
+    vec![Action::ReadTree]
+}
+
 /// What a tree was read for.
 fn show_tree(state: &mut State, forest: &Forest) -> Vec<Action> {
     if !state.overlays.is_empty() {
         return hear(state, &News::Forest(forest));
     }
-    if std::mem::take(&mut state.wants_fork) {
+    // Whoever does not wait for it any more does not want to see it.
+    let Some(reading) = state.reading.take() else { return Vec::new() };
+    if reading.fork {
         let fork = Fork::new(forest.clone());
         match fork.is_empty() {
             true => tell(state, "No messages to fork from"),
@@ -310,12 +332,17 @@ fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -
                 if let Some(editor) = moved.editor.filter(|_| state.editor.text().trim().is_empty()) {
                     edit_again(state, &editor);
                 }
+                give_back(state, moved.returned.into_iter().map(|said| said.text).collect());
             }
         }
         (Purpose::Graft, Ok(_)) => {
             state.overlays.clear();
             tell(state, "its conclusion is here now");
         }
+        (Purpose::Uncompact, Ok(Reply::Stored { .. })) => {
+            tell(state, "all that was left out is sent again; alt+u takes that back");
+        }
+        (Purpose::Uncompact, Ok(_)) => tell(state, "nothing has changed"),
         (Purpose::Undo, Ok(Reply::Done)) => tell(state, "there is no move to undo"),
         (Purpose::Redo, Ok(Reply::Done)) => tell(state, "there is no move to redo"),
         (Purpose::Change(told), Ok(_)) => tell(state, &told.clone()),

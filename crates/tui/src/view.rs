@@ -11,6 +11,8 @@ use crate::transcript::{block, header, tail};
 
 /// Lines of output shown below a tool that runs.
 const OUTPUT: usize = 6;
+/// Milliseconds of waiting that nobody notices.
+const MOMENT: u64 = 100;
 /// Rows of the editor.
 const EDITOR: usize = 10;
 
@@ -27,9 +29,17 @@ pub(crate) fn room(state: &State) -> Room {
 
 fn below(state: &State) -> Vec<Line> {
     let mut below: Vec<Line> = spinner(state).into_iter().collect();
+    below.extend(reading(state));
     below.extend(state.notice.clone().map(|line| line.cut(state.columns)));
     below.push(status(state));
     below
+}
+
+/// What is read in a moment is not worth a word.
+fn reading(state: &State) -> Option<Line> {
+    let since = state.reading?.since;
+    let told = Line::of(Role::Dim, "reading the tree …; escape stops waiting");
+    (state.now.saturating_sub(since) >= MOMENT).then(|| told.cut(state.columns))
 }
 
 pub fn view(state: &State) -> Frame {

@@ -281,7 +281,11 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_going_on_draws_anew() {
     terminal.until("stop", |terminal| {
         let told = waitpid(Some(child), WaitOptions::UNTRACED | WaitOptions::NOHANG).unwrap();
         let status = told.map(|(_, status)| status);
-        assert!(status.is_none_or(|status| status.stopped()), "{status:?} instead:\n{}", terminal.written());
+        assert!(
+            status.is_none_or(rustix::process::WaitStatus::stopped),
+            "{status:?} instead:\n{}",
+            terminal.written()
+        );
         status.is_some()
     });
     let modes = tcgetattr(&terminal.slave).unwrap().local_modes;

@@ -8,9 +8,10 @@ use osier_agent::{Answer, Client, Command, Error, Finished, Live, Navigated, Nav
 use osier_agent::{Event, NoSummary};
 use osier_model::CancellationToken;
 use osier_model::scripted::Turn;
-use osier_session::{Env, Session};
+use osier_session::{Change, Env, Gate, Session, Verdict};
 use osier_tools::user_bash::UserCommand;
 use osier_tools::{Allowance, Mode};
+use osier_tree::Kind;
 use tokio::sync::Semaphore;
 
 use crate::desk::{Desk, Ear};
@@ -180,6 +181,77 @@ async fn meanwhile_nothing_else_begins_and_a_chosen_model_waits() {
     navigated(moving.await.unwrap().unwrap());
     stage.play("say three > third").await;
     assert_eq!(stage.desk.model.requests().pop().unwrap().model.id, "other");
+}
+
+/// Lets labels wait.
+#[derive(Debug)]
+struct SlowLabels(Arc<Door>);
+
+#[async_trait]
+impl Gate for SlowLabels {
+    async fn ask(&self, change: Change<'_>) -> Verdict {
+        if change.draft.kind == Kind::Label {
+            self.0.pass().await;
+        }
+        Verdict::Pass
+    }
+}
+
+#[tokio::test]
+async fn who_heard_of_a_move_may_ask_for_the_next_one_at_once() {
+    let stage = Stage::set(Props::default(), SCENE).await;
+    let door = Door::shut();
+    let env = Env { gate: Some(Arc::new(SlowLabels(door.clone()))), ..Env::default() };
+    let (store, folder) = (stage.desk.store.clone(), stage.desk.folder.clone());
+    let desk = Desk::open_in(env, store, folder, [], |_| {}).await;
+    let ask = |command: Command| {
+        let worker = desk.worker.clone();
+        tokio::spawn(async move { worker.send(command).await })
+    };
+    let moving = ask(to(&stage, "first, label here").await);
+    door.knocked().await;
+    let undoing = ask(Command::Undo);
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!moving.is_finished() && !undoing.is_finished(), "the move is stored, and its label waits");
+    door.open.add_permits(1);
+    navigated(moving.await.unwrap().unwrap());
+    let undone = undoing.await.unwrap();
+    assert!(matches!(undone, Ok(Reply::Stored { .. })), "{undone:?}");
+}
+
+#[tokio::test]
+async fn undo_and_redo_follow_each_other_as_fast_as_keys_are_pressed() {
+    let door = Door::shut();
+    let stage = Stage::set(Props::gated(Slow(door.clone())), SCENE).await;
+    let ask = |command: Command| {
+        let worker = stage.desk.worker.clone();
+        tokio::spawn(async move { worker.send(command).await })
+    };
+    door.open.add_permits(1);
+    navigated(ask(to(&stage, "first").await).await.unwrap().unwrap());
+    door.knocked().await;
+    let undoing = ask(Command::Undo);
+    door.knocked().await;
+    let others = [ask(Command::Redo), ask(Command::Undo)];
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    assert!(others.iter().all(|going| !going.is_finished()), "they wait");
+    door.open.add_permits(3);
+    for going in [undoing].into_iter().chain(others) {
+        let moved = going.await.unwrap();
+        assert!(matches!(moved, Ok(Reply::Stored { .. })), "{moved:?}");
+    }
+    for _ in 0..2 {
+        door.knocked().await;
+    }
+    let (waits, follows) = (ask(Command::Redo), ask(Command::Undo));
+    door.knocked().await;
+    stage.desk.send(Command::Cancel).await;
+    assert_eq!(waits.await.unwrap().unwrap(), Reply::Done, "it was stopped");
+    assert!(matches!(follows.await.unwrap(), Err(Error::OnTheWay)), "whoever stops does not want the next");
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use osier_agent::{Client, Facts, Gates, Parts, Prompts, Said, Worker};
 use osier_model::{KeySource, ModelInfo, Models, ThinkingLevel};
 use osier_session::Session;
-use osier_tools::{Closed, Env, Mode, ToolContext, Toolbox, Tools};
+use osier_tools::{Closed, Env, Keys, Mode, ToolContext, Toolbox, Tools};
 
 use super::args::Args;
 use super::choice::{Choice, is_ours};
@@ -199,7 +199,19 @@ impl Desk {
         let is_key = |name: &std::ffi::OsString| keys.iter().any(|key| name.as_os_str() == key.as_str());
         let env = Env::new(self.home.variables().filter(|(name, _)| !is_key(name)));
         let artefacts = self.home.folder.join("cache").join("output");
-        ToolContext { closed: Arc::new(self.closed()), ..ToolContext::new(&self.home.cwd, artefacts, env) }
+        let (closed, keys) = (Arc::new(self.closed()), Arc::new(self.keys()));
+        ToolContext { closed, keys, ..ToolContext::new(&self.home.cwd, artefacts, env) }
+    }
+
+    /// What no tool's result shows, even if a command that the user allowed prints it.
+    fn keys(&self) -> Keys {
+        let surroundings = self.home.surroundings();
+        let providers = || self.models.registry().providers();
+        let stores = self.home.settings.stores.values().map(|spec| &spec.password);
+        let sources = providers().map(|provider| &provider.key).chain(stores);
+        let headers =
+            providers().flat_map(|provider| provider.headers.iter().map(|(_, value)| value.clone()));
+        Keys::new(sources.filter_map(|source| source.known(&surroundings)).chain(headers))
     }
 
     /// What may hold keys of models and passwords of stores.

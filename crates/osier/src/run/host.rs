@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
-use osier_agent::{Client, Command, Worker};
+use osier_agent::{Client, Command, Reply, Worker};
 use osier_session::{Env, Session, Stores};
 use osier_tui::msg::{Spot, Which};
 use osier_tui::state::Setting;
-use osier_tui::theme::{Theme, depth, is_light};
+use osier_tui::text::{Line, wrap};
+use osier_tui::theme::{Role, Theme, depth, is_light};
 use osier_tui::{Changed, Host, Opened, SettingRow};
 
 use super::choice::{self, Choice};
@@ -18,7 +19,8 @@ use crate::config;
 use crate::failure::told;
 use crate::home::{self, Home};
 use crate::layout::plain;
-use crate::out;
+use crate::out::{self, Style};
+use crate::sessions::compaction::{self, Dropped};
 use crate::sessions::fork;
 
 /// See the module.
@@ -57,12 +59,13 @@ impl Program {
         let desk = Arc::new(desk.another(&choice).await?);
         let session = choice.open_late(&desk.home).await?;
         let worker = desk.work(&session).await?;
-        // Nobody would see what it does, nor answer what it asks.
-        from.send(Command::Cancel).await?;
+        let (stopped, waited) = stop(from).await?;
+        let text: Vec<String> = text.into_iter().chain(waited).collect();
         let opened = Opened {
             worker: worker.clone(),
             setting: setting(&desk, &desk.home, &worker),
-            text,
+            text: (!text.is_empty()).then(|| text.join("\n\n")),
+            stopped,
             remarks: out::kept_remarks()
                 .into_iter()
                 .chain(desk.remarks.clone())
@@ -72,6 +75,17 @@ impl Program {
         *self.now() = Now { desk, worker };
         Ok(opened)
     }
+}
+
+/// Stops what an agent does: nobody would see it, nor answer what it asks. Tells whether a turn ran, and what still waited to
+/// be said.
+async fn stop(worker: &Worker) -> Result<(bool, Vec<String>)> {
+    let running = worker.attach(None).await?.running;
+    let waited = match worker.send(Command::Cancel).await? {
+        Reply::Returned(said) => said.into_iter().map(|said| said.text).collect(),
+        _ => Vec::new(),
+    };
+    Ok((running, waited))
 }
 
 /// The session that is meant, and what returns to the editor.
@@ -140,6 +154,17 @@ impl Host for Program {
         self.desk().home.stores()
     }
 
+    async fn compaction(&self, from: &Worker, columns: usize) -> Result<Vec<Line>, String> {
+        let dropped = dropped(from, &self.desk().home).await.map_err(|error| told(&error))?;
+        let role = |style| match style {
+            Some(Style::Bold) => Role::Accent,
+            Some(_) => Role::Dim,
+            None => Role::Text,
+        };
+        let lines = dropped.lines(columns, usize::MAX).into_iter();
+        Ok(lines.flat_map(|(style, text)| wrap(&Line::of(role(style), &text), columns)).collect())
+    }
+
     fn git_branch(&self) -> Option<String> {
         git::branch(&self.desk().home.cwd)
     }
@@ -160,6 +185,12 @@ impl Host for Program {
         let setting = setting(&desk, &home, &self.worker());
         Ok(Changed { told: plain(&told), theme: theme(&home), setting })
     }
+}
+
+/// What the last compaction on the path dropped.
+async fn dropped(from: &Worker, home: &Home) -> Result<Dropped> {
+    let (state, at) = from.cursor().here();
+    Dropped::read(from.session(), compaction::find(&state.tree, at, None)?, home).await
 }
 
 /// The settings as they are now.

@@ -161,6 +161,10 @@ impl Store for LateStore {
         }
     }
 
+    async fn leave(&self) {
+        self.store.leave().await;
+    }
+
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
         self.store.list(filter).await
     }

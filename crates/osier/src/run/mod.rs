@@ -94,5 +94,8 @@ async fn print(args: Args, home: Home, mode: Mode) -> Result<ExitCode> {
         progress: desk.args.verbose || std::io::stderr().is_terminal(),
         home: desk.home.user.as_deref(),
     };
-    print::run(open, said, form).await
+    let store = open.session.store().clone();
+    let done = print::run(open, said, form).await;
+    store.leave().await;
+    done
 }

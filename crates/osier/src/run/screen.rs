@@ -63,6 +63,7 @@ async fn leave(worker: &Worker) {
     // Whatever did not end by then is as after a crash, which the next start can deal with.
     let _ = tokio::time::timeout(PATIENCE, worker.send(Command::Cancel)).await;
     let session = worker.session();
+    session.store().leave().await;
     let is_kept = session.store().name() != MemoryStore::default().name();
     let is_said = session.tree().heads().iter().any(|(_, head)| head.kind == Kind::Message);
     if is_kept && is_said {

@@ -62,7 +62,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         out.json(&dropped)?;
         return out.done();
     }
-    for (style, line) in dropped.lines() {
+    for (style, line) in dropped.lines(home::columns().unwrap_or(usize::MAX), SHOWN) {
         out.line(&style.map_or_else(|| line.clone(), |style| out.paint(style, &line)))?;
     }
     out.done()
@@ -179,8 +179,8 @@ impl Dropped {
         })
     }
 
-    /// The lines for a person, and how each looks.
-    pub(crate) fn lines(&self) -> Vec<(Option<Style>, String)> {
+    /// The lines for a person, and how each looks. Of the entries at most so many at the beginning and at the end.
+    pub(crate) fn lines(&self, columns: usize, most: usize) -> Vec<(Option<Style>, String)> {
         let plainly = |line: String| (None, line);
         let by = self.model.as_ref().map(|model| format!(" by {}", plain(model))).unwrap_or_default();
         let kept = self.first_kept_entry_id.as_deref().map(plain).unwrap_or_default();
@@ -189,7 +189,7 @@ impl Dropped {
             plainly(shorter(self.tokens_before, self.tokens_after)),
             plainly(format!("{} dropped, kept from {kept}", count(self.dropped.len(), "entry", "entries"))),
         ];
-        lines.extend(self.rows());
+        lines.extend(self.rows(columns, most));
         for (title, files) in [("changed:", &self.modified_files), ("read:", &self.read_files)] {
             if !files.is_empty() {
                 lines.push(plainly(format!("{title} {}", files.join(", "))));
@@ -201,19 +201,18 @@ impl Dropped {
         lines
     }
 
-    fn rows(&self) -> Vec<(Option<Style>, String)> {
-        let columns = home::columns().unwrap_or(usize::MAX);
+    fn rows(&self, columns: usize, most: usize) -> Vec<(Option<Style>, String)> {
         let row = |told: &Told| {
             let id = plain(&told.id);
             let text = fit(&told.text, columns.saturating_sub(width(&id) + 4).max(20));
             (Some(Style::Dim), format!("  {id}  {text}"))
         };
         let all = self.dropped.len();
-        if all <= 2 * SHOWN + 1 {
+        if all / 2 <= most {
             return self.dropped.iter().map(row).collect();
         }
-        let between = (Some(Style::Dim), format!("  … {} more, with --json", all - 2 * SHOWN));
-        let (first, last) = (&self.dropped[..SHOWN], &self.dropped[all - SHOWN..]);
+        let between = (Some(Style::Dim), format!("  … {} more, with --json", all - 2 * most));
+        let (first, last) = (&self.dropped[..most], &self.dropped[all - most..]);
         first.iter().map(row).chain([between]).chain(last.iter().map(row)).collect()
     }
 }

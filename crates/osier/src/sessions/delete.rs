@@ -192,12 +192,12 @@ async fn delete(chosen: &Chosen, force: bool, home: &Home) -> Result<(Vec<Gone>,
 
 async fn delete_one(card: &Card, force: bool, home: &Home) -> Result<Deleted, StoreError> {
     let key = card.file.as_deref().unwrap_or(&card.id);
-    match home.shelf(&card.store) {
-        Some(shelf) => match shelf.files().filter(|_| force) {
-            Some(files) => files.delete_in_use(key).await,
-            None => shelf.store().delete(key).await,
-        },
-        None => Err(StoreError::NotFound { store: card.store.clone(), id: card.id.clone() }),
+    let not_found = || StoreError::NotFound { store: card.store.clone(), id: card.id.clone() };
+    let shelf = home.shelf(&card.store).ok_or_else(not_found)?;
+    match (force, shelf, shelf.files()) {
+        (true, Shelf::Database(store), _) => store.delete_in_use(key).await,
+        (true, _, Some(files)) => files.delete_in_use(key).await,
+        _ => shelf.store().delete(key).await,
     }
 }
 

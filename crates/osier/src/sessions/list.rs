@@ -3,14 +3,15 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::{Down, Listed};
+use osier_session::{Down, Listed, Query};
+use osier_store::Filter;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 use osier_tree::time::Millis;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use super::search::Query;
+use crate::failure::usage;
 use crate::home::{self, Home};
 use crate::layout::{age, fit, left, plain, right, width};
 use crate::out::{Out, Style, remark};
@@ -56,7 +57,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let query = args.search.as_deref().map(Query::parse).transpose()?;
+    let query = args.search.as_deref().map(Query::parse).transpose();
+    let query = query.map_err(|error| usage(error.to_string()))?;
     let (cards, down) = cards(&args, query.as_ref(), home).await?;
     let mut out = Out::new();
     stores::tell(&down);
@@ -90,14 +92,16 @@ fn items(cards: &[Card], down: &[Down]) -> Vec<Value> {
 async fn cards(args: &Args, query: Option<&Query>, home: &Home) -> Result<(Vec<Card>, Vec<Down>)> {
     let _waiting = waiting("reading the sessions");
     let stores = home.listed();
-    let Listed { page, down } = stores.list(&home.filter(args.all)).await?;
+    // What is chosen afterwards may be any of them.
+    let limit = args.limit.filter(|_| query.is_none() && !args.named);
+    let Listed { page, down } = stores.list(&Filter { limit, ..home.filter(args.all) }).await?;
     for file in &page.unreadable {
         remark(&format!("osier: {}", plain(file)));
     }
     let mut cards = page.cards;
     cards.retain(|card| !args.named || card.name.is_some());
     if let Some(query) = query {
-        cards = query.choose(cards, &stores).await?;
+        cards = query.choose(cards, &stores).await;
     }
     cards.truncate(args.limit.unwrap_or(usize::MAX));
     Ok((cards, down))

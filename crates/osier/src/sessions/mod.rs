@@ -20,7 +20,6 @@ mod nodes;
 mod path;
 mod rename;
 mod said;
-mod search;
 mod show;
 mod snapshot;
 pub(crate) mod tree;

@@ -13,6 +13,9 @@ use super::table::{Key, Meaning, meaning, nearest};
 /// Settings are written by people; nobody writes this much.
 const LONGEST: u64 = 1 << 20;
 
+/// The key whose names have dots in them.
+const KEYS_OF_SCREEN: &str = "keys.NAME";
+
 /// A key of the table, set to something it may be.
 #[derive(Clone)]
 pub(crate) struct Found {
@@ -122,6 +125,9 @@ impl Reader<'_> {
             let line = self.line(key.span().start);
             path.push(key.into_inner().into_owned());
             match (meaning(path), value.get_ref()) {
+                (Meaning::Key(key), DeValue::Table(_)) if key.name == KEYS_OF_SCREEN => {
+                    self.names_with_dots(&path.clone(), key, value);
+                }
                 (Meaning::Key(key), _) => self.value(path, key, value, line),
                 (Meaning::Table, DeValue::Table(_)) => {
                     if let DeValue::Table(table) = value.into_inner() {
@@ -134,6 +140,22 @@ impl Reader<'_> {
                 (Meaning::Unknown(names), _) => self.unknown(path, &names, line),
             }
             path.pop();
+        }
+    }
+
+    /// The names of keys have dots in them, which TOML takes for tables unless they are quoted.
+    fn names_with_dots(&mut self, path: &[String], key: &'static Key, value: toml::Spanned<DeValue<'_>>) {
+        let DeValue::Table(table) = value.into_inner() else { return };
+        for (word, value) in table {
+            let line = self.line(word.span().start);
+            let mut path = path.to_vec();
+            if let Some(name) = path.last_mut() {
+                *name += &format!(".{}", word.get_ref());
+            }
+            match value.get_ref() {
+                DeValue::Table(_) => self.names_with_dots(&path, key, value),
+                _ => self.value(&path, key, value, line),
+            }
         }
     }
 
@@ -202,6 +224,19 @@ mod tests {
             told += &format!("{stops} {line}: {}\n", problem.text);
         }
         expect.assert_eq(&told);
+    }
+
+    #[test]
+    fn names_of_keys_may_be_quoted_or_not() {
+        check(
+            "[keys]\n'tree.label' = 'x'\ntree.mark = 'y'\ntree.filter.all = 'z'\ntree.up = 3\n",
+            expect![[r#"
+                2: keys."tree.label" = "x"
+                4: keys."tree.filter.all" = "z"
+                3: keys."tree.mark" = "y"
+                ! 5: keys."tree.up" must be text
+            "#]],
+        );
     }
 
     #[test]

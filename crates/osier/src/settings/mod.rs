@@ -155,6 +155,7 @@ impl Settings {
         let own = layers.of_name("agents", &agent);
         let own_text = |key: &str| own.get(key).and_then(|value| value.as_str()).map(str::to_owned);
         let text = |key: &str| own_text(key).or_else(|| layers.text(key));
+        problems.extend(key_problems(&layers));
         let stores = stores::read(&layers, problems);
         let default_store = stores::default(&layers, own_text("store"), &stores, problems);
         let usual = Retry::default();
@@ -206,6 +207,17 @@ impl Default for Settings {
 
 fn texts_of(value: &toml::Value) -> Option<Vec<String>> {
     Some(value.as_array()?.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
+}
+
+/// Keys of the screen that do nothing. The rest of the screen works all the same.
+fn key_problems(layers: &Layers) -> Vec<Problem> {
+    let keys = layers.sets().iter().filter(|set| set.path[0] == "keys");
+    let wrong = keys.filter_map(|set| {
+        let text = osier_tui::key_problem(set.path.get(1)?, set.value.as_str()?)?;
+        let text = format!("{}: {text}", dotted(&set.path));
+        Some(Problem { file: set.file.clone(), line: Some(set.line), text, is_fatal: false })
+    });
+    wrong.collect()
 }
 
 /// The checks of each key have passed, so what fails here is how they fit together.

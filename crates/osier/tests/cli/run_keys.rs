@@ -94,3 +94,32 @@ fn tools_do_not_open_the_files_that_hold_keys() {
     assert_eq!(ran.code, 2, "{ran}");
     is_nowhere(&ran, "said");
 }
+
+/// Who lets a model run what it likes lets it read any file. What it prints is stored and sent, so a key in it is hidden.
+#[test]
+fn a_key_that_a_command_prints_is_hidden() {
+    let server = Server::new();
+    let world = server.world();
+    let key = world.cwd().join("key");
+    std::fs::write(&key, KEY).unwrap();
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let file = world.home().join("config.toml");
+    let settings = std::fs::read_to_string(&file).unwrap()
+        + &format!(
+            "[providers.other]\napi = \"openai-completions\"\nbase_url = \"http://127.0.0.1:1\"\napi_key_file = {key:?}\n"
+        );
+    std::fs::write(&file, settings).unwrap();
+    let running = Running::start(osier(&world, &["--mode", "json", "--approval", "yolo", "print it"]));
+    let halves = "head -c 5 key; sleep 0.1; tail -c +6 key; echo; cat key; seq 9000; cat key";
+    server.next().calls("bash", &json!({ "command": halves }));
+    let asked = server.next();
+    let seen = asked.messages().pop().unwrap();
+    assert!(seen.contains("[key]") && !seen.contains(KEY), "{seen}");
+    asked.answer("Hidden.");
+    let ran = running.end();
+    assert_eq!(ran.code, 0, "{ran}");
+    is_nowhere(&ran, "printed");
+    std::fs::remove_file(&key).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(!everything_below(&world).contains(KEY));
+}

@@ -1,6 +1,8 @@
 //! Killed in the middle of a turn, with no chance to clean up: the tree is whole, and the next run goes on.
 
-use rustix::process::{Pid, Signal, kill_process};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, test_kill_process};
 use serde_json::json;
 
 use crate::run_support::{Running, Server, osier};
@@ -10,6 +12,20 @@ fn is_sound(world: &World) {
     let file = world.session_file();
     let verified = world.ok(&format!("verify {}", file.display()));
     assert!(verified.ends_with("sound\n"), "{verified}");
+}
+
+/// A command does not outlive the program that waits for it.
+fn ends(pid: i32) {
+    // One that is dead may wait long for somebody to bury it.
+    let is_dead =
+        || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "));
+    for _ in 0..2000 {
+        if is_dead() || test_kill_process(Pid::from_raw(pid).unwrap()).is_err() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the command goes on");
 }
 
 #[test]
@@ -23,8 +39,7 @@ fn killed_while_a_command_runs() {
     let pid = running.out.until(" ok");
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, -1, "killed");
-    let pid: i32 = pid.trim_end_matches(" ok").parse().unwrap();
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+    ends(pid.trim_end_matches(" ok").parse().unwrap());
 
     is_sound(&world);
     let before = std::fs::read(world.session_file()).unwrap();

@@ -96,6 +96,8 @@ async fn a_session_goes_to_the_team_and_back_byte_for_byte() {
         world.ok(&format!("append {id} 'message {at} 🌳'"));
     }
     let file = world.session_files().remove(0);
+    let lines = fs::read_to_string(&file).unwrap();
+    fs::write(&file, lines.replacen('}', r#","unknown":{"to": "Osier"}}"#, 1)).unwrap();
     let before = fs::read(&file).unwrap();
     world.ok(&format!("copy {id} --to team"));
     world.ok(&format!("append {id} 'said in the team' --store team"));
@@ -105,6 +107,36 @@ async fn a_session_goes_to_the_team_and_back_byte_for_byte() {
     assert_eq!(world.json(&format!("delete {id} --yes --store file"))[0]["store"], "file");
     assert_eq!(world.json(&format!("copy {id} --to file"))["copied"], 22);
     assert!(fs::read(world.session_files().remove(0)).unwrap() == after);
+}
+
+#[tokio::test]
+async fn a_session_of_the_team_that_somebody_has_open_is_spared() {
+    let (world, url) = team_at().await;
+    let id = begin(&world, "hello --store team");
+    let elsewhere = MySqlStore::new("team", &Credentials::new(url), Limits::default()).unwrap();
+    let _open = elsewhere.watch(&id).await.unwrap();
+    world.check(
+        &[&format!("delete {id} --yes"), &format!("delete {id} --yes --force")],
+        expect![[r#"
+        $ delete <1> --yes
+        ! <1>  team   now  hello
+        ! osier: session <1> is open in another process; close it there first
+        ! 0 sessions with 0 entries deleted
+        exit 1
+        $ delete <1> --yes --force
+        ! <1>  team   now  hello
+        ! 1 session with 1 entry deleted from team
+    "#]],
+    );
+}
+
+#[tokio::test]
+async fn whoever_has_ended_has_nothing_open_in_the_team() {
+    let world = team().await;
+    let ran = world.args(&["--store", "team", "--model", "offline", "-p", "hello"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(world.json(&format!("delete {id} --yes"))[0]["deleted"], true);
 }
 
 /// A copy is killed as soon as so much of it is there, again and again, and comes to its end all the same.

@@ -35,7 +35,7 @@ fn one_moves_in_the_tree_and_says_it_differently() {
         second
 
         Session tree
-        ↑↓ enter go · escape leave · L label · ctrl+u user · ctrl+o filter · ctrl+a all…
+        ↑↓ enter go · escape leave · L label · ctrl+u user · ctrl+o filter · ctrl+a all
         / type to search
           • user: "one"
           • assistant: "first"
@@ -57,7 +57,7 @@ fn one_moves_in_the_tree_and_says_it_differently() {
     screen.wait_for("What of the branch you leave?");
     screen.press("1");
     screen.wait_for("> two");
-    screen.wait_for("moved from assistant: \"second\"");
+    screen.wait_for("moved from the answer “second” to the answer “first”");
     assert_eq!(
         (&last(&world)["customType"], &last(&world)["parentId"]),
         (&json!("osier.leaf"), &json!("00000002"))
@@ -68,9 +68,14 @@ fn one_moves_in_the_tree_and_says_it_differently() {
     asked.answer("another second");
     screen.wait_for("another second");
     screen.say("/undo");
-    screen.wait_for("undone");
-    // The screen hears of a move a moment before the agent is ready for the next one.
-    screen.insist("\x1br", |text| text.contains("redone"));
+    screen.wait_for("undone: back");
+    screen.press("\x1br");
+    screen.wait_for("redone: forth");
+    let moves =
+        |world: &World| world.lines("s.jsonl").iter().filter(|line| line.contains("osier.leaf")).count();
+    assert_eq!(moves(&world), 3);
+    screen.press("\x1bu\x1br\x1bu");
+    screen.wait_until("three moves more", |text| moves(&world) == 6 && text.contains("undone: back"));
     screen.leave();
 }
 
@@ -207,10 +212,25 @@ fn compacting_draws_a_card_and_shortens_what_is_sent() {
     asked.answer("## Goal\nNumbers.");
     server.next().answer("Two was asked.");
     screen.wait_for("Numbers.");
+    screen.say("/compaction");
+    screen.wait_for("What the last compaction left out");
+    screen.wait_for("3 entries dropped");
+    screen.wait_for("user: \"one\"");
+    screen.press(ESCAPE);
+    screen.wait_gone("What the last compaction left out");
     screen.say("three");
     let asked = server.next();
     assert!(asked.messages()[0].contains("Two was asked."), "{:?}", asked.messages());
     asked.answer("third");
     screen.wait_for("third");
+    screen.wait_gone("escape stops");
+    screen.say("/compaction undo");
+    screen.wait_for("all that was left out is sent again");
+    screen.wait_for("moved from the answer “third” to the answer “second”");
+    screen.say("four");
+    let asked = server.next();
+    assert_eq!(asked.messages()[0], "user: one", "{:?}", asked.messages());
+    asked.answer("fourth");
+    screen.wait_for("fourth");
     screen.leave();
 }

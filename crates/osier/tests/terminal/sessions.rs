@@ -22,8 +22,10 @@ fn resume_without_a_name_begins_with_the_list() {
     screen.press("\r");
     screen.wait_for("> remember the milk");
     screen.wait_gone("Sessions this directory");
+    screen.wait_for("now in ");
     screen.say("/new");
     screen.wait_for(READY);
+    screen.wait_for("a new session; /resume leads back to");
     screen.say("/resume");
     screen.wait_for("› remember the milk");
     screen.press(ESCAPE);
@@ -44,6 +46,7 @@ fn a_fork_goes_on_elsewhere_with_the_text_in_the_editor() {
     screen.wait_gone("Go on before a message");
     screen.wait_for("> two");
     screen.wait_gone("second");
+    screen.wait_for("forked from 5e551011");
     screen.press("\r");
     let asked = server.next();
     assert_eq!(asked.messages(), ["user: one", "assistant: first", "user: two"]);
@@ -176,5 +179,55 @@ fn the_list_tells_of_a_store_that_is_away() {
     screen.wait_for("store team cannot be reached");
     screen.press(ESCAPE);
     screen.wait_for(READY);
+    screen.leave();
+}
+
+#[test]
+fn the_list_is_searched_by_what_was_said_in_the_conversations() {
+    let world = World::new();
+    let long = world.json("append 'a plan for the zoo'")["session"].as_str().unwrap().to_owned();
+    world.ok(&format!("append {long} 'first the purple elephant'"));
+    world.ok("append 'remember the milk'");
+    let mut screen = open(&world, &["--resume"]);
+    screen.wait_for("a plan for the zoo");
+    screen.wait_for("remember the milk");
+    screen.press("elephant");
+    screen.wait_for("› a plan for the zoo");
+    screen.wait_gone("remember the milk");
+    screen.press("s");
+    screen.wait_for("none; tab looks everywhere");
+    screen.press("\x7f\x7f");
+    screen.wait_for("› a plan for the zoo");
+    screen.press(ESCAPE);
+    screen.wait_for("remember the milk");
+    screen.press("re:purple (elephant|lion)$");
+    screen.wait_gone("remember the milk");
+    screen.wait_for("› a plan for the zoo");
+    screen.press("(");
+    screen.wait_for("no regular expression: unclosed group");
+    screen.press("\x7f");
+    screen.wait_for("› a plan for the zoo");
+    screen.press("\r");
+    screen.wait_for("> first the purple elephant");
+    screen.leave();
+}
+
+#[test]
+fn whoever_goes_elsewhere_while_a_turn_runs_is_told_that_it_was_stopped() {
+    let server = Server::new();
+    let (_world, mut screen) = with_script(&server, SCRIPT);
+    screen.wait_for("second");
+    screen.say("three");
+    let mut asked = server.next();
+    asked.text("Well, ");
+    screen.wait_for("Well,");
+    screen.say("and this");
+    screen.wait_for("next: and this");
+    screen.say("/branch");
+    asked.until_hung_up();
+    screen.wait_for("the turn was stopped; it is in 5e551011");
+    screen.wait_for("forked from 5e551011");
+    screen.wait_for("> and this");
+    screen.press("\x03");
     screen.leave();
 }

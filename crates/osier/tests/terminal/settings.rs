@@ -96,3 +96,15 @@ fn keys_of_the_tree_are_those_of_the_settings() {
     screen.wait_gone("[here]");
     screen.leave();
 }
+
+#[test]
+fn a_key_that_does_nothing_is_told_at_the_start_and_by_the_doctor() {
+    let world = world("[keys]\n'tree.lable' = 'ctrl+k'\ntree.mark = 'hyper+m'\n");
+    let mut screen = open(&world, &[]);
+    screen.wait_for("no key has the name tree.lable; did you mean tree.label?");
+    screen.wait_for("hyper+m is no key");
+    screen.wait_for(READY);
+    screen.leave();
+    let doctor = world.args(&["doctor"]);
+    assert!(doctor.out.contains("no key has the name tree.lable"), "{}", doctor.out);
+}

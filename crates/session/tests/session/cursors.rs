@@ -196,3 +196,26 @@ async fn a_mark_made_at_a_cursor_hangs_where_the_log_stands() {
     let mark = stored(session.main().commit(label("from the main one")).await);
     assert_eq!(session.main().place(), Some(mark.seq));
 }
+
+/// Asked for one after the other, the place could be of a later state than the tree.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_place_and_its_tree_fit_together_whoever_writes_meanwhile() {
+    let session = empty(&memory(), stale("a")).await;
+    let cursor = session.main();
+    let writer = tokio::spawn({
+        let cursor = cursor.clone();
+        async move {
+            for _ in 0..300 {
+                exchange(&cursor, "hello").await;
+            }
+        }
+    });
+    let mut looks = 0;
+    while !writer.is_finished() || looks == 0 {
+        let (state, at) = cursor.here();
+        assert_eq!(at, state.tree.leaf());
+        looks += 1;
+        tokio::task::yield_now().await;
+    }
+    writer.await.unwrap();
+}

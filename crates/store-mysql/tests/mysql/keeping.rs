@@ -59,6 +59,20 @@ async fn heads_and_cards_of_another_version_are_made_from_the_lines() {
 }
 
 #[tokio::test]
+async fn whoever_took_all_heads_appends_without_reading_them_again() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let version = session(&store_at(&server.url(&database), Limits::default()), 40).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let heads = store.shared_heads("one", version.generation).await.unwrap().unwrap();
+    assert_eq!(heads.len(), 40);
+    sql(server, format!("DELETE FROM {database}.osier_entries")).await;
+    assert_eq!(add(&store, version, "next").await.unwrap().entries, 41);
+    let other = store_at(&server.url(&database), Limits::default());
+    assert!(other.shared_heads("one", version.generation).await.is_err(), "there is nothing left to read");
+}
+
+#[tokio::test]
 async fn a_card_cannot_say_that_it_is_of_another_session_or_lies_in_a_file() {
     let server = Server::shared();
     let database = database(server).await;

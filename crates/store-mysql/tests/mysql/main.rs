@@ -3,6 +3,7 @@
 
 mod contract;
 mod encrypted;
+mod holding;
 mod keeping;
 mod outages;
 mod passwords;

@@ -165,3 +165,33 @@ pub async fn deleting_counts_and_can_be_repeated(fixture: &dyn Fixture) {
         .expect("the other session stays");
     assert_eq!(fixture.reopened().await.find("").await.expect("finds"), ["two"]);
 }
+
+pub async fn a_session_that_somebody_has_open_is_not_deleted_and_is_once_he_is_gone(fixture: &dyn Fixture) {
+    let (store, other) = (fixture.store().await, fixture.reopened().await);
+    let version = created(&*store, "one", &chain(2)).await.version;
+    let watches = [store.watch("one").await.expect("a watch"), other.watch("one").await.expect("a watch")];
+    if !fixture.knows_who_is_there() {
+        assert!(store.delete("one").await.expect("deletes").deleted);
+        return;
+    }
+    for watch in watches {
+        for store in [&store, &other] {
+            let refused = store.delete("one").await;
+            assert!(matches!(&refused, Err(StoreError::Busy { id }) if id == "one"), "{refused:?}");
+        }
+        drop(watch);
+    }
+    assert_eq!(other.open("one").await.expect("opens").version, version);
+    // A server hears a moment later that he is gone.
+    let gone = async {
+        loop {
+            match store.delete("one").await {
+                Err(StoreError::Busy { .. }) => tokio::task::yield_now().await,
+                gone => break gone.expect("deletes").deleted,
+            }
+        }
+    };
+    let gone =
+        tokio::time::timeout(Duration::from_secs(30), gone).await.expect("not open after half a minute");
+    assert!(gone);
+}

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 const FIRST: usize = 4 << 10;
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 256 << 10;
 
 /// One line of a file, without its line feed.
 #[derive(Debug)]

@@ -156,7 +156,7 @@ impl Store for FileStore {
 
     async fn shared_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
         let log = self.of_generation(id, generation).await?;
-        asked(&log, generation, |log| log.shared_heads().map(Some))
+        unblock(move || asked(&log, generation, |log| log.shared_heads().map(Some))).await
     }
 
     async fn lines(

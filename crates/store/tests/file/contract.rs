@@ -24,6 +24,11 @@ impl Fixture for Files {
     async fn store(&self) -> Arc<dyn Store> {
         Arc::new(if self.cached { self.home.store() } else { self.home.bare() })
     }
+
+    /// The locks lie with the caches.
+    fn knows_who_is_there(&self) -> bool {
+        self.cached
+    }
 }
 
 mod with_caches {

@@ -16,10 +16,12 @@ use super::{End, Ran};
 use crate::context::ToolContext;
 use crate::paths::cause;
 use crate::progress::Stream;
+use crate::veil::Veil;
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Output {
+    veil: Veil,
     live: Stream,
     max_bytes: usize,
     max_lines: usize,
@@ -33,17 +35,28 @@ pub(super) struct Output {
 impl Output {
     pub(super) fn new(ctx: &ToolContext) -> Output {
         Output {
+            veil: Veil::new(&ctx.keys),
             live: ctx.progress.stream(),
             max_bytes: ctx.limits.bytes,
             max_lines: ctx.limits.lines,
             tail: Vec::new(),
             bytes: 0,
             line_ends: 0,
-            full: Full { folder: ctx.artefacts.clone(), left: ctx.limits.full_output, kept: Kept::NotYet },
+            full: Full {
+                veil: Veil::new(&ctx.keys),
+                folder: ctx.artefacts.clone(),
+                left: ctx.limits.full_output,
+                kept: Kept::NotYet,
+            },
         }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
+        let chunk = self.veil.pass(chunk);
+        self.take(&chunk);
+    }
+
+    fn take(&mut self, chunk: &[u8]) {
         self.live.push(chunk);
         self.bytes += chunk.len() as u64;
         self.line_ends += memchr_iter(b'\n', chunk).count();
@@ -75,7 +88,9 @@ impl Output {
     }
 
     /// The result, and what to do with output that is still to come.
-    pub(super) fn finish(self, end: End, took: Duration, background: Option<u32>) -> (Ran, Full) {
+    pub(super) fn finish(mut self, end: End, took: Duration, background: Option<u32>) -> (Ran, Full) {
+        let rest = self.veil.rest();
+        self.take(&rest);
         let truncated = self.is_too_much();
         let tail = if truncated { last_part(&self.tail, self.max_bytes, self.max_lines) } else { &self.tail };
         let ran = Ran {
@@ -123,6 +138,8 @@ enum Kept {
 /// The file with the whole output.
 #[derive(Debug)]
 pub(super) struct Full {
+    /// For what comes once the rest was told.
+    veil: Veil,
     folder: PathBuf,
     left: u64,
     kept: Kept,
@@ -165,8 +182,11 @@ impl Full {
     /// Takes what background processes print, so that they neither wait for a reader nor die for want of one.
     pub(super) async fn collect(mut self, mut pipe: Receiver, mut buffer: Vec<u8>) {
         while let Ok(got @ 1..) = pipe.read(&mut buffer).await {
-            self.write(&buffer[..got]);
+            let told = self.veil.pass(&buffer[..got]);
+            self.write(&told);
         }
+        let rest = self.veil.rest();
+        self.write(&rest);
     }
 }
 

@@ -105,9 +105,11 @@ impl SessionTree {
     }
 
     fn mark<M: Told>(&self, plan: &ContextPlan, messages: &mut [Piece<M>]) {
+        let told: FxHashSet<Seq> = messages.iter().filter_map(|(seq, _)| *seq).collect();
         let numbers: FxHashMap<Seq, usize> = self
             .checkpoints(plan.leaf)
             .into_iter()
+            .filter(|checkpoint| told.contains(&checkpoint.entry))
             .map(|checkpoint| (checkpoint.entry, checkpoint.number))
             .collect();
         for (seq, message) in messages {

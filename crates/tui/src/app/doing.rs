@@ -1,9 +1,12 @@
 //! Carries out actions. What takes time runs in a task of its own and answers with a message.
 
 use std::path::Path as FilePath;
+use std::sync::Arc;
 
 use base64::Engine;
 use osier_agent::{Client, Command, Error, Reply, Worker};
+use osier_session::Query;
+use osier_tree::projection::card::Card;
 
 use super::errands::{self, Around};
 use super::{App, Heard, Pause, images, reading};
@@ -49,6 +52,8 @@ impl App {
                 let none = || Msg::Failed("there is no image in the clipboard that can be read".to_owned());
                 Ok(image.map_or_else(none, |image| Msg::Image(String::new(), image)))
             }),
+            Action::Search { query, cards, among } => self.search(query, cards, among),
+            Action::StopSearch => self.stop_search(),
             Action::Quit => self.pause = Some(Pause::Leave(0)),
             Action::ListFiles => {
                 let folder = self.state.setting.cwd.clone();
@@ -139,6 +144,33 @@ impl App {
             });
             let _ = answers.send(Heard::Opened(Box::new(opened)));
         });
+    }
+
+    /// Looks into conversations, the one used last first. Each find is told at once.
+    fn search(&mut self, query: String, cards: Arc<Vec<Card>>, among: Vec<usize>) {
+        self.stop_search();
+        let stores = self.host.stores(self.worker.session());
+        let (answers, number) = (self.answers.clone(), self.searches);
+        let searching = tokio::spawn(async move {
+            let query = Query::parse(&query);
+            for at in among {
+                if let (Ok(query), Some(card)) = (&query, cards.get(at))
+                    && query.is_said_in(card, &stores).await
+                {
+                    let _ = answers.send(Heard::Found(number, Some(at)));
+                }
+            }
+            let _ = answers.send(Heard::Found(number, None));
+        });
+        self.search = Some(searching.abort_handle());
+    }
+
+    /// What an older search still finds is not heard any more.
+    fn stop_search(&mut self) {
+        self.searches += 1;
+        if let Some(search) = self.search.take() {
+            search.abort();
+        }
     }
 
     /// Through the terminal, so that it works over ssh.

@@ -50,12 +50,27 @@ pub(super) async fn run(worker: &Worker, action: Action, around: &Around) -> Res
             lines.extend(pages::usage(&reading::usage(worker).await?, around.columns));
             Ok(Msg::Told(lines))
         }
+        Action::TellCompaction => tell_compaction(worker, around).await,
         Action::Export(path) => export(worker, path, &around.folder).await,
         Action::ListSessions | Action::RenameSession { .. } | Action::DeleteSession(_) => {
             change_sessions(session, action, &around.host.stores(session)).await
         }
         action => write(worker, action).await,
     }
+}
+
+async fn tell_compaction(worker: &Worker, around: &Around) -> Result<Msg, Error> {
+    let (state, at) = worker.cursor().here();
+    if at.and_then(|seq| state.tree.head(seq).compaction).is_none() {
+        return Err(Error::NoCompaction);
+    }
+    let told = around.host.compaction(worker, around.columns).await;
+    let page = |mut lines: Vec<Line>| {
+        lines.push(Line::new());
+        lines.push(Line::of(Role::Dim, "/compaction undo goes to before it: all of this is sent again"));
+        Msg::Page("What the last compaction left out".to_owned(), lines)
+    };
+    Ok(told.map_or_else(Msg::Failed, page))
 }
 
 /// Other sessions, each in its own store; the list of all as it is afterwards.

@@ -1,20 +1,23 @@
 //! What is read of a session when it is asked for: the path's end, the tree, what was said, what it cost.
 
 use std::collections::BTreeMap;
+use std::path::Path as FilePath;
 use std::sync::Arc;
 
+use osier_agent::tail::{Tail, tail_entries};
 use osier_agent::{Error, Worker};
 use osier_model::Image;
+use osier_session::Session;
 use osier_tools::approvals::Mode;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::short_id;
-use osier_tree::projection::preview::{display_text, full_text, preview};
+use osier_tree::projection::preview::{display_text, full_text, one_line};
 use osier_tree::projection::transcript::transcript_entries;
 use osier_tree::projection::usage::{Meter, UsageReport, usage_entries};
-use osier_tree::{Role, Seq, SessionTree};
+use osier_tree::{Header, Kind, Role, Seq, SessionTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::msg::{Forest, Moved, Msg, Path};
+use crate::msg::{Forest, Moved, Msg, Path, Switch, Switched};
 use crate::pages;
 use crate::state::Facts;
 use crate::theme;
@@ -52,17 +55,27 @@ pub(super) async fn path(worker: &Worker, moved: Option<&Moved>, columns: usize)
     Ok(Path { lines, earlier, remark, entries: state.version.entries })
 }
 
-/// A place in a few words: what was said there.
+/// A place in words that a person knows: what was said there, or last before it.
 async fn name(worker: &Worker, tree: &SessionTree, id: Option<&str>) -> Result<String, Error> {
-    let at = tree.heads().anchor(id.and_then(|id| tree.find(id)));
-    let Some(seq) = at else { return Ok("the beginning".to_owned()) };
-    let mut text = String::new();
-    let take = |_: Seq, line: &[u8]| -> Result<(), Error> {
-        text = read_entry(line).map(|entry| preview(&entry, |_| None)).unwrap_or_default();
-        Ok(())
-    };
-    worker.session().each_line(worker.session().version(), &[seq], take).await?;
-    Ok(text)
+    for seq in tree.heads().up(id.and_then(|id| tree.find(id))) {
+        let word = match (tree.head(seq).kind, tree.head(seq).role) {
+            (Kind::Message, Role::User) => "your message",
+            (Kind::Message, Role::Assistant) => "the answer",
+            (Kind::BranchSummary, _) => "the summary",
+            (Kind::Compaction, _) => "the compaction",
+            (Kind::Backtrack, _) => "the note",
+            _ => continue,
+        };
+        let lines = lines(worker, &[seq]).await?;
+        let entry = lines.get(&seq).and_then(|line| read_entry(line).ok());
+        let text = entry.map(|entry| display_text(&entry).map_or_else(|| full_text(&entry), Into::into));
+        let text = one_line(text.unwrap_or_default().trim(), 200);
+        // A reply that only calls tools says nothing that one would know it by.
+        if !text.is_empty() {
+            return Ok(format!("{word} “{text}”"));
+        }
+    }
+    Ok("the beginning".to_owned())
 }
 
 /// All of an entry, drawn as the conversation is.
@@ -89,6 +102,32 @@ pub(super) fn said(path: &Path) -> Vec<String> {
     let entries = path.lines.iter().filter_map(|line| read_entry(line).ok());
     let users = entries.filter(|entry| entry.role == Role::User);
     users.map(|entry| display_text(&entry).map_or_else(|| full_text(&entry), Into::into)).collect()
+}
+
+/// Whether the last turn on the path could go on.
+pub(super) async fn is_unfinished(worker: &Worker) -> Result<bool, Error> {
+    let (state, at) = worker.cursor().here();
+    let lines = lines(worker, &tail_entries(&state.tree, at)).await?;
+    Ok(Tail::of(&state.tree, at, &lines).is_open())
+}
+
+/// Two sessions, and what the one has to do with the other.
+pub(super) fn switched(from: &Session, to: &Session, stopped: bool) -> Switched {
+    let name = |session: &Session| {
+        let name = session.tree().marks().name().map(|name| one_line(name, 60));
+        name.unwrap_or_else(|| short_id(session.id()).to_owned())
+    };
+    let Header { parent_session, parent_session_id, .. } = to.header();
+    let is_fork = parent_session_id.as_deref() == Some(from.id())
+        || from.file().is_some_and(|file| parent_session.as_deref().map(FilePath::new) == Some(file));
+    let is_said =
+        |session: &Session| session.tree().heads().iter().any(|(_, head)| head.kind == Kind::Message);
+    let how = match is_said(to) {
+        _ if is_fork => Switch::Forked,
+        true => Switch::Resumed,
+        false => Switch::New,
+    };
+    Switched { now: name(to), before: name(from), can_return: is_said(from), how, stopped }
 }
 
 /// The texts behind the markers in the session's settings.

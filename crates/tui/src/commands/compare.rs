@@ -3,7 +3,7 @@
 use super::Spec;
 use crate::msg::Action;
 use crate::state::State;
-use crate::update::tell;
+use crate::update::{read_tree, tell};
 
 pub(super) const COMMAND: Spec = Spec {
     name: "compare",
@@ -18,7 +18,7 @@ fn run(state: &mut State, words: &str) -> Vec<Action> {
         Some((left, right)) => vec![Action::Compare(left.trim().to_owned(), right.trim().to_owned())],
         None => {
             tell(state, "mark the first with alt+c, then the second");
-            vec![Action::ReadTree]
+            read_tree(state, false)
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Spec;
 use crate::msg::Action;
 use crate::state::State;
+use crate::update::read_tree;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "fork",
@@ -13,6 +14,5 @@ pub(super) const COMMAND: Spec = Spec {
 };
 
 fn run(state: &mut State, _words: &str) -> Vec<Action> {
-    state.wants_fork = true;
-    vec![Action::ReadTree]
+    read_tree(state, true)
 }

@@ -3,7 +3,7 @@
 use super::Spec;
 use crate::msg::{Action, Purpose};
 use crate::state::State;
-use crate::update::{send, tell};
+use crate::update::{read_tree, send, tell};
 use osier_agent::Command;
 
 pub(super) const COMMAND: Spec = Spec {
@@ -17,7 +17,7 @@ pub(super) const COMMAND: Spec = Spec {
 fn run(state: &mut State, words: &str) -> Vec<Action> {
     if words.is_empty() {
         tell(state, "go to the end of that branch and press alt+g");
-        return vec![Action::ReadTree];
+        return read_tree(state, false);
     }
     let graft = Command::Graft { tip: words.to_owned(), summarize: false, instructions: None };
     send(graft, Purpose::Graft)

@@ -3,6 +3,7 @@
 use super::Spec;
 use crate::msg::Action;
 use crate::state::State;
+use crate::update::read_tree;
 
 pub(super) const COMMAND: Spec = Spec {
     name: "tree",
@@ -12,6 +13,6 @@ pub(super) const COMMAND: Spec = Spec {
     run,
 };
 
-fn run(_state: &mut State, _words: &str) -> Vec<Action> {
-    vec![Action::ReadTree]
+fn run(state: &mut State, _words: &str) -> Vec<Action> {
+    read_tree(state, false)
 }

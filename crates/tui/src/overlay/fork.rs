@@ -8,7 +8,7 @@ use super::{News, Outcome, Overlay, Room};
 use crate::key::{Code, Key};
 use crate::msg::{Action, Forest, Purpose, Which};
 use crate::screen::Frame;
-use crate::text::{Line, Style};
+use crate::text::{Line, Style, pieces};
 use crate::theme::Role;
 
 /// See the module.
@@ -95,12 +95,9 @@ impl Overlay for Fork {
             let line = line.behind(Role::Accent, if at == self.at { "› " } else { "  " });
             lines.push(if at == self.at { line.on(Role::SelectedBg) } else { line });
         }
-        let place = format!(
-            "({}/{}) enter here · n new session · tab all branches · escape",
-            self.at + 1,
-            self.rows.len()
-        );
-        lines.push(Line::of(Role::Dim, &place));
+        let first = format!("({}/{}) enter here", self.at + 1, self.rows.len());
+        let keys = [first.as_str(), "n new session", "tab all branches", "escape"];
+        lines.push(Line::of(Role::Dim, &pieces(keys, room.columns, 1).concat()));
         Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
     }
 

@@ -1,8 +1,10 @@
 //! The picker of sessions: of this directory or of all, by thread, by time or by how well they fit; named, renamed, deleted.
 
-mod matching;
+mod search;
+mod threads;
 
-use nucleo_matcher::{Config, Matcher};
+use std::sync::Arc;
+
 use osier_tree::projection::card::{Card, short_id};
 use osier_tree::projection::preview::one_line;
 
@@ -11,9 +13,14 @@ use crate::key::{Code, Key};
 use crate::msg::{Action, Spot, Which};
 use crate::screen::Frame;
 use crate::state::State;
-use crate::text::{Line, Style, width};
+use crate::text::{Line, Style, pieces, width};
 use crate::theme::Role;
-use matching::{Query, threaded};
+use search::Search;
+use threads::threaded;
+
+/// The keys that the last line tells, the most important first.
+const KEYS: [&str; 6] =
+    ["tab scope", "ctrl+s sort", "ctrl+n named", "ctrl+r rename", "ctrl+d delete", "ctrl+p paths"];
 
 /// Rows that are shown.
 const MOST: usize = 10;
@@ -32,14 +39,14 @@ pub(crate) struct Sessions {
     /// The session that is open, and its store: it is not deleted.
     current: String,
     store: String,
-    cards: Option<Vec<Card>>,
+    cards: Option<Arc<Vec<Card>>>,
     /// The cards are of more than one store.
     many_stores: bool,
     everywhere: bool,
     named: bool,
     paths: bool,
     sort: Sort,
-    query: String,
+    search: Search,
     /// Cards that are shown, with how deep they lie in their thread.
     shown: Vec<(usize, usize)>,
     at: usize,
@@ -57,35 +64,82 @@ impl Sessions {
             named: false,
             paths: false,
             sort: Sort::Threaded,
-            query: String::new(),
+            search: Search::default(),
             shown: Vec::new(),
             at: 0,
         }
     }
 
+    fn cards(&self) -> &[Card] {
+        self.cards.as_deref().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The cards that are looked among.
+    fn scope(&self) -> impl Iterator<Item = usize> {
+        let is_named = |card: &Card| card.name.as_ref().is_some_and(|name| !name.trim().is_empty());
+        let here =
+            move |card: &Card| (self.everywhere || card.cwd == self.cwd) && (!self.named || is_named(card));
+        self.cards().iter().enumerate().filter(move |(_, card)| here(card)).map(|(at, _)| at)
+    }
+
     /// Decides anew what is shown.
     fn sift(&mut self) {
-        let cards = self.cards.as_deref().unwrap_or_default();
-        let query = Query::new(&self.query);
-        let is_named = |card: &Card| card.name.as_ref().is_some_and(|name| !name.trim().is_empty());
-        let here = |card: &Card| (self.everywhere || card.cwd == self.cwd) && (!self.named || is_named(card));
-        let mut matcher = Matcher::new(Config::DEFAULT);
-        let mut found: Vec<(u32, usize)> = cards
-            .iter()
-            .enumerate()
-            .filter(|(_, card)| here(card))
-            .filter_map(|(at, card)| query.score(card, &mut matcher).map(|score| (score, at)))
-            .collect();
+        let by_thread = self.sort == Sort::Threaded && self.search.is_empty();
+        let mut found: Vec<(u32, usize)> =
+            self.scope().filter_map(|at| Some((self.search.score(at)?, at))).collect();
         // The store gives the one used last first.
-        if self.sort == Sort::Fitting || (self.sort == Sort::Threaded && !self.query.is_empty()) {
+        if self.sort != Sort::Recent && !by_thread {
             found.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
         }
         let found: Vec<usize> = found.into_iter().map(|(_, at)| at).collect();
-        self.shown = match self.sort == Sort::Threaded && self.query.is_empty() {
-            true => threaded(cards, &found),
+        self.shown = match by_thread {
+            true => threaded(self.cards(), &found),
             false => found.into_iter().map(|at| (at, 0)).collect(),
         };
         self.at = self.at.min(self.shown.len().saturating_sub(1));
+    }
+
+    /// Looks for what was said where the cards alone do not tell. What is looked for already does not count any more.
+    fn read(&mut self) -> Outcome {
+        let among: Vec<usize> = self.scope().filter(|at| self.search.is_open(*at)).collect();
+        let was_reading = std::mem::replace(&mut self.search.is_reading, !among.is_empty());
+        let Some(cards) = self.cards.clone().filter(|_| !among.is_empty()) else {
+            return Outcome::Do(was_reading.then_some(Action::StopSearch).into_iter().collect());
+        };
+        let query = self.search.text().to_owned();
+        Outcome::Do(vec![Action::Search { query, cards, among }])
+    }
+
+    fn search(&mut self, text: String) -> Outcome {
+        let cards = self.cards.clone().unwrap_or_default();
+        self.search.change(text, &cards);
+        self.at = 0;
+        self.sift();
+        self.read()
+    }
+
+    /// Other cards are looked among.
+    fn look_elsewhere(&mut self) -> Outcome {
+        self.sift();
+        self.read()
+    }
+
+    /// Something was said in a session, or all have been read. The cursor stays on its row.
+    fn hear_found(&mut self, card: Option<usize>) {
+        let Some(card) = card else {
+            self.search.is_reading = false;
+            return;
+        };
+        let chosen = self.shown.get(self.at).filter(|_| self.at > 0).copied();
+        self.search.found(card);
+        self.sift();
+        let row = chosen.and_then(|chosen| self.shown.iter().position(|row| *row == chosen));
+        self.at = row.unwrap_or(self.at);
+    }
+
+    fn end(&self, action: Option<Action>) -> Outcome {
+        let stop = self.search.is_reading.then_some(Action::StopSearch);
+        Outcome::End(stop.into_iter().chain(action).collect())
     }
 
     fn selected(&self) -> Option<&Card> {
@@ -119,6 +173,18 @@ impl Sessions {
         ))
     }
 
+    /// Why there are no rows.
+    fn remark(&self) -> Option<Line> {
+        let told = match (&self.cards, self.search.wrong()) {
+            (None, _) => "reading …",
+            (_, Some(wrong)) => return Some(Line::of(Role::Bad, &format!("  {wrong}"))),
+            _ if !self.shown.is_empty() || self.search.is_reading => return None,
+            _ if self.everywhere => "none",
+            _ => "none; tab looks everywhere",
+        };
+        Some(Line::of(Role::Dim, &format!("  {told}")))
+    }
+
     fn row(&self, at: usize, room: Room) -> Line {
         let (card, depth) = self.shown[at];
         let Some(card) = self.cards.as_ref().and_then(|cards| cards.get(card)) else { return Line::new() };
@@ -143,13 +209,16 @@ impl Overlay for Sessions {
     fn key(&mut self, key: Key, room: Room) -> Outcome {
         let last = self.shown.len().saturating_sub(1);
         match (key.code, key.ctrl) {
-            (Code::Escape, _) if !self.query.is_empty() => self.query.clear(),
-            (Code::Escape, _) | (Code::Char('c'), true) => return Outcome::Close,
+            (Code::Escape, _) if !self.search.text().is_empty() => return self.search(String::new()),
+            (Code::Escape, _) | (Code::Char('c'), true) => return self.end(None),
             (Code::Up, _) => self.at = self.at.checked_sub(1).unwrap_or(last),
             (Code::Down, _) => self.at = if self.at >= last { 0 } else { self.at + 1 },
             (Code::PageUp, _) => self.at = self.at.saturating_sub(MOST.min(room.rows)),
             (Code::PageDown, _) => self.at = (self.at + MOST.min(room.rows)).min(last),
-            (Code::Tab, _) => self.everywhere = !self.everywhere,
+            (Code::Tab, _) => {
+                self.everywhere = !self.everywhere;
+                return self.look_elsewhere();
+            }
             (Code::Char('s'), true) => {
                 self.sort = match self.sort {
                     Sort::Threaded => Sort::Recent,
@@ -157,20 +226,26 @@ impl Overlay for Sessions {
                     Sort::Fitting => Sort::Threaded,
                 }
             }
-            (Code::Char('n'), true) => self.named = !self.named,
+            (Code::Char('n'), true) => {
+                self.named = !self.named;
+                return self.look_elsewhere();
+            }
             (Code::Char('p'), true) => self.paths = !self.paths,
             (Code::Char('r'), true) => return self.rename(),
             (Code::Char('d'), true) => return self.delete(),
-            (Code::Backspace, true) if self.query.is_empty() => return self.delete(),
-            (Code::Backspace, _) => drop(self.query.pop()),
+            (Code::Backspace, true) if self.search.text().is_empty() => return self.delete(),
+            (Code::Backspace, _) => {
+                let mut text = self.search.text().to_owned();
+                text.pop();
+                return self.search(text);
+            }
             (Code::Enter, _) => {
                 let Some(card) = self.selected() else { return Outcome::Stay };
-                return Outcome::End(vec![Action::Open(Which::Listed(Spot::of(card)))]);
+                return self.end(Some(Action::Open(Which::Listed(Spot::of(card)))));
             }
             _ => {
                 if let Some(typed) = key.typed() {
-                    self.query.push(typed);
-                    self.at = 0;
+                    return self.search(format!("{}{typed}", self.search.text()));
                 }
             }
         }
@@ -186,39 +261,42 @@ impl Overlay for Sessions {
             Sort::Fitting => "best fit",
         };
         let named = if self.named { " · named only" } else { "" };
+        let reading = if self.search.is_reading { " · searching what was said …" } else { "" };
+        let query = self.search.text();
         let mut lines = vec![
             Line::of(Style::from(Role::Accent).bold(), "Sessions ")
-                .with(Role::Dim, &format!("{scope} · {sort}{named}")),
+                .with(Role::Dim, &format!("{scope} · {sort}{named}{reading}")),
             Line::of(Role::Accent, "/ ").with(
-                if self.query.is_empty() { Role::Dim } else { Role::Text },
-                if self.query.is_empty() { "words, \"a phrase\" or re:pattern" } else { &self.query },
+                if query.is_empty() { Role::Dim } else { Role::Text },
+                if query.is_empty() { "words, \"a phrase\" or re:pattern" } else { query },
             ),
         ];
         let height = room.rows.saturating_sub(4).clamp(1, MOST);
         let from = (self.at + 1).saturating_sub(height);
         lines.extend((from..(from + height).min(self.shown.len())).map(|at| self.row(at, room)));
-        match &self.cards {
-            None => lines.push(Line::of(Role::Dim, "  reading …")),
-            Some(_) if self.shown.is_empty() => {
-                lines.push(Line::of(Role::Dim, "  none; tab looks everywhere"));
-            }
-            Some(_) => {}
-        }
+        lines.extend(self.remark());
         let at = if self.shown.is_empty() { 0 } else { self.at + 1 };
-        let keys =
-            "enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · ctrl+d delete · ctrl+p paths";
-        lines.push(Line::of(Role::Dim, &format!("({at}/{}) {keys}", self.shown.len())));
-        let cursor = Some((1, (2 + width(&self.query)).min(room.columns.saturating_sub(1))));
+        let first = format!("({at}/{}) enter", self.shown.len());
+        let foot = pieces(std::iter::once(first.as_str()).chain(KEYS), room.columns, 1);
+        lines.push(Line::of(Role::Dim, &foot.concat()));
+        let cursor = Some((1, (2 + width(query)).min(room.columns.saturating_sub(1))));
         Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor }
     }
 
     fn hear(&mut self, news: &News<'_>) -> Outcome {
-        if let News::Sessions(cards) = news {
-            self.cards = Some(cards.to_vec());
-            self.many_stores = cards.iter().any(|card| card.store != cards[0].store);
-            self.sift();
+        match news {
+            News::Sessions(cards) => {
+                self.cards = Some(Arc::new(cards.to_vec()));
+                self.many_stores = cards.iter().any(|card| card.store != cards[0].store);
+                self.search.begin(cards);
+                self.look_elsewhere()
+            }
+            News::Found(card) => {
+                self.hear_found(*card);
+                Outcome::Stay
+            }
+            _ => Outcome::Stay,
         }
-        Outcome::Stay
     }
 }
 

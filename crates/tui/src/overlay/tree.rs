@@ -18,7 +18,11 @@ use crate::msg::{Action, Forest, Purpose};
 use crate::screen::Frame;
 use crate::state::Setting;
 use asking::Naming;
+pub use keys::key_problem;
 use keys::{Deed, Keys};
+
+/// How many columns one goes aside at once.
+const ASIDE: usize = 16;
 
 /// See the module.
 #[derive(Debug)]
@@ -33,6 +37,8 @@ pub(crate) struct Tree {
     /// A label that is being written.
     naming: Option<Naming>,
     label_times: bool,
+    /// Columns of long rows that are out of sight on the left.
+    aside: usize,
     ask_summary: bool,
     keys: Keys,
 }
@@ -49,6 +55,7 @@ impl Tree {
             marked: None,
             naming: None,
             label_times: false,
+            aside: 0,
             ask_summary: !setting.never_summarize,
             keys: Keys::new(&setting.keys),
         };
@@ -100,6 +107,8 @@ impl Tree {
             Deed::PageDown => self.go_to((self.at + self.page(room)).min(last)),
             Deed::First => self.go_to(0),
             Deed::Last => self.go_to(last),
+            Deed::Left => self.aside = self.aside.saturating_sub(ASIDE),
+            Deed::Right => self.aside = (self.aside + ASIDE).min(self.overflow(room)).max(self.aside),
             Deed::Fold | Deed::Unfold => {
                 let leap = match deed {
                     Deed::Fold => self.outline.leap_left(self.at),
@@ -192,3 +201,5 @@ impl Overlay for Tree {
 mod conformance;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wide;

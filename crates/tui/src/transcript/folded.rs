@@ -14,6 +14,18 @@ pub(super) fn fold(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
     lines
 }
 
+/// The first `most` lines, and the key that shows the rest.
+pub(super) fn fold_with_key(lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
+    let all = lines.len();
+    let mut lines = fold(lines, most, open);
+    if lines.len() < all
+        && let Some(last) = lines.last_mut()
+    {
+        last.push(Role::Dim, "; ctrl+o shows them");
+    }
+    lines
+}
+
 /// The last `most` lines.
 pub(super) fn fold_above(mut lines: Vec<Line>, most: usize, open: bool) -> Vec<Line> {
     if !open && lines.len() > most + 1 {

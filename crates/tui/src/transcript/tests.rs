@@ -212,3 +212,12 @@ fn nothing_hostile_reaches_the_screen() {
     let drawn = plain(&lines(script, Look { width: 60, open: true, ..Look::default() }));
     assert!(!drawn.contains('\u{1b}') && !drawn.contains('\u{7}'), "{drawn:?}");
 }
+
+#[test]
+fn a_folded_summary_names_the_key_that_opens_it() {
+    let body = serde_json::json!({ "summary": (1..=12).map(|line| format!("- point {line}\n")).collect::<String>() });
+    let told = |width, open| plain(&summary("compaction", &body, Look { width, open, ..Look::default() }));
+    assert!(told(60, false).ends_with("│ … 6 more lines; ctrl+o shows them\n"), "{}", told(60, false));
+    assert!(told(60, true).ends_with("point 12\n"), "{}", told(60, true));
+    assert!(told(20, false).lines().all(|line| crate::text::width(line) <= 20), "{}", told(20, false));
+}

@@ -171,6 +171,9 @@ fn keep(printed: &mut String, more: &str) {
 
 fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -> Vec<Action> {
     state.work.turn = false;
+    if finished == Some(Finished::Cancelled) && !state.work.stopping {
+        tell(state, "the turn was stopped; /tree has what it did");
+    }
     state.work.stopping = false;
     state.work.retrying = None;
     state.work.summary = None;

@@ -4,10 +4,10 @@ use osier_agent::{Command, When};
 use osier_model::ThinkingLevel;
 use osier_tools::user_bash::UserCommand;
 
-use super::{complain, obey, send, tell};
+use super::{complain, obey, read_tree, send, tell};
 use crate::commands;
 use crate::complete::{Completion, Fit};
-use crate::key::{Code, Key};
+use crate::key::{Code, Input, Key};
 use crate::msg::{Action, Purpose};
 use crate::overlay::Outcome;
 use crate::state::{DoubleEscape, State};
@@ -31,6 +31,10 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
             outcome => obey(state, outcome),
         };
     }
+    if state.reading.is_some() && Input::Key(key).stops() {
+        state.reading = None;
+        return Vec::new();
+    }
     if let Some(actions) = completing(state, key) {
         return actions;
     }
@@ -47,7 +51,7 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
         (Code::Char('v'), true, _) => vec![Action::PasteImage],
         (Code::Char('u'), false, true) => send(Command::Undo, Purpose::Undo),
         (Code::Char('r'), false, true) => send(Command::Redo, Purpose::Redo),
-        (Code::Char('t'), false, true) => vec![Action::ReadTree],
+        (Code::Char('t'), false, true) => read_tree(state, false),
         (Code::Up, _, true) => send(Command::Unqueue, Purpose::Unqueue),
         (Code::Tab, ..) if key.shift => next_thinking(state),
         (Code::Enter, _, true) if state.work.turn => submit(state, When::FollowUp),
@@ -127,11 +131,8 @@ fn escape(state: &mut State, escaped: Option<u64>) -> Vec<Action> {
         return Vec::new();
     }
     match state.setting.double_escape {
-        DoubleEscape::Tree => vec![Action::ReadTree],
-        DoubleEscape::Fork => {
-            state.wants_fork = true;
-            vec![Action::ReadTree]
-        }
+        DoubleEscape::Tree => read_tree(state, false),
+        DoubleEscape::Fork => read_tree(state, true),
         DoubleEscape::Nothing => Vec::new(),
     }
 }

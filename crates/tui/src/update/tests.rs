@@ -3,6 +3,7 @@
 mod fitting;
 mod pastes;
 mod pickers;
+mod switching;
 
 use std::sync::Arc;
 
@@ -341,8 +342,9 @@ fn commands_are_completed_and_an_unknown_one_names_the_nearest() {
     desk.check(expect![[r#"
 
         > /co
-        › /compact  let a summary stand for the older part
-          /compare  compare two branches; in /tree mark them with a…
+        › /compact     let a summary stand for the older part
+          /compare     compare two branches; in /tree mark them wit…
+          /compaction  what the last compaction left out; undo: go …
         code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("down tab");

@@ -4,7 +4,7 @@ use expect_test::expect;
 use osier_tree::Header;
 use osier_tree::projection::card::Card;
 
-use crate::msg::Msg;
+use crate::msg::{Action, Msg};
 use crate::state::Setting;
 use crate::testing::Desk;
 
@@ -42,7 +42,7 @@ fn sessions_of_this_directory_by_thread() {
         › parse dates                                         4 · now · cccccccc
           └─ fix the parser of dates                          4 · now · aaaaaaaa
           Release                                             4 · now · bbbbbbbb
-        (1/3) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · …
+        (1/3) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
         code │ a/model │ #0 │ 5e551011
     "#]]);
 }
@@ -59,7 +59,7 @@ fn tab_looks_everywhere_and_named_ones_alone_can_be_shown() {
           Release                                      /code  4 · now · bbbbbbbb
           parse dates                                  /code  4 · now · cccccccc
           another project                              /else  4 · now · dddddddd
-        (1/4) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · …
+        (1/4) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
         code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("ctrl+n");
@@ -125,7 +125,7 @@ fn a_copy_in_another_store_is_another_session() {
         / words, "a phrase" or re:pattern
         › this                                          file  4 · now · 5e551011
           this                                       archive  4 · now · 5e551011
-        (1/2) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename · …
+        (1/2) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
         the store team is not listed
         code │ a/model │ #0 │ 5e551011 │ file
     "#]]);
@@ -213,7 +213,9 @@ fn ctrl_backspace_deletes_only_without_a_query_and_ctrl_d_always_asks() {
     assert!(!desk.text().contains("for good?"), "{}", desk.text());
     desk.press("ctrl+d");
     assert!(desk.text().contains("for good?"), "{}", desk.text());
-    desk.press("escape escape ctrl+backspace down enter");
+    desk.press("escape escape");
+    desk.asked();
+    desk.press("ctrl+backspace down enter");
     assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"file\", key: \"cccccccc-3\" })\n");
 }
 
@@ -255,4 +257,85 @@ fn ten_thousand_sessions_are_no_trouble() {
     assert!(desk.text().contains("(1/10000)"), "{}", desk.text());
     typed(&mut desk, "\"session 4711\"");
     assert!(desk.text().contains("(1/1)"), "{}", desk.text());
+}
+
+/// What was asked for in a few words: which cards are looked into, and for what.
+fn searches(desk: &mut Desk) -> Vec<String> {
+    let told = |action: Action| match action {
+        Action::Search { query, among, .. } => format!("{query} in {among:?}"),
+        other => format!("{other:?}"),
+    };
+    desk.asked.drain(..).map(told).collect()
+}
+
+#[test]
+fn what_no_card_tells_is_looked_for_in_the_conversations() {
+    let mut desk = picker();
+    typed(&mut desk, "da");
+    assert_eq!(searches(&mut desk), ["da in [1]"]);
+    assert_eq!(order(&desk), "ac", "what cards tell is there at once");
+    desk.hear(Msg::Found(Some(1)));
+    desk.check(expect![[r#"
+
+        Sessions this directory · threads · searching what was said …
+        / da
+        › fix the parser of dates                             4 · now · aaaaaaaa
+          parse dates                                         4 · now · cccccccc
+          Release                                             4 · now · bbbbbbbb
+        (1/3) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
+        code │ a/model │ #0 │ 5e551011
+    "#]]);
+    desk.hear(Msg::Found(None));
+    assert!(!desk.text().contains("searching"), "{}", desk.text());
+}
+
+#[test]
+fn a_newer_query_makes_what_was_found_before_void() {
+    let mut desk = picker();
+    typed(&mut desk, "m");
+    desk.hear(Msg::Found(Some(0)));
+    assert_eq!(order(&desk), "ba");
+    desk.asked.clear();
+    desk.press("'ilk'");
+    assert_eq!(order(&desk), "", "nobody knows yet");
+    assert!(!desk.text().contains("none"), "{}", desk.text());
+    assert_eq!(searches(&mut desk).last().map(String::as_str), Some("milk in [0, 1, 2]"));
+    desk.press("tab");
+    assert_eq!(searches(&mut desk), ["milk in [0, 1, 2, 3]"]);
+    desk.hear(Msg::Found(None));
+    assert!(desk.text().contains("  none\n"), "{}", desk.text());
+    desk.press("backspace escape");
+    assert_eq!(searches(&mut desk), ["mil in [0, 1, 2, 3]", "StopSearch"]);
+}
+
+#[test]
+fn the_cursor_stays_on_its_session_while_others_are_found() {
+    let mut desk = picker();
+    typed(&mut desk, "milk");
+    desk.hear(Msg::Found(Some(1)));
+    desk.hear(Msg::Found(Some(2)));
+    desk.press("down");
+    desk.hear(Msg::Found(Some(0)));
+    assert_eq!(order(&desk), "abc");
+    desk.asked.clear();
+    desk.press("enter");
+    assert_eq!(
+        searches(&mut desk),
+        ["StopSearch", "Open(Listed(Spot { store: \"file\", key: \"cccccccc-3\" }))"]
+    );
+}
+
+#[test]
+fn a_wrong_pattern_says_what_is_wrong_with_it() {
+    let mut desk = picker();
+    typed(&mut desk, "re:([");
+    desk.check(expect![[r#"
+
+        Sessions this directory · threads
+        / re:([
+          no regular expression: unclosed character class
+        (0/0) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
+        code │ a/model │ #0 │ 5e551011
+    "#]]);
+    assert!(!searches(&mut desk).iter().any(|asked| asked.starts_with("re:(")), "nothing can be found");
 }

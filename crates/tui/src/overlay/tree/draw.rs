@@ -1,13 +1,15 @@
 //! The tree as lines.
 
 use osier_tree::Role as Speaker;
-use osier_tree::projection::outline::{Filter, Glyphs};
+use osier_tree::projection::outline::{Filter, Glyphs, Pieces};
+
+use unicode_segmentation::UnicodeSegmentation;
 
 use super::Tree;
 use crate::clock::Clock;
 use crate::overlay::Room;
 use crate::screen::Frame;
-use crate::text::{Line, Style, width, wrap};
+use crate::text::{Line, Style, pieces, width, wrap};
 use crate::theme::Role;
 
 /// Title, search and foot.
@@ -62,18 +64,13 @@ impl Tree {
     }
 
     fn help(&self, room: Room) -> Vec<Line> {
+        let naming = ["enter takes the label", "escape goes back", "an empty one takes it away"];
         let help = match &self.naming {
-            Some(_) => "enter takes the label, an empty one takes it away; escape goes back".to_owned(),
+            Some(_) => naming.map(str::to_owned).to_vec(),
             None => self.keys.help(),
         };
-        let height = help_height(room);
-        let line = Line::of(Role::Dim, &help);
-        if height == 1 {
-            return vec![line];
-        }
-        let mut lines = wrap(&line, room.columns);
-        lines.truncate(height);
-        lines
+        let lines = pieces(help.iter().map(String::as_str), room.columns, help_height(room));
+        lines.iter().map(|line| Line::of(Role::Dim, line)).collect()
     }
 
     fn title(&self) -> Line {
@@ -110,7 +107,27 @@ impl Tree {
         let row = &self.outline.rows[at];
         let text = self.forest.texts.get(row.seq);
         let pieces = self.outline.pieces(at, &text, Glyphs::Folding);
+        let (mut line, name) = self.lead(at, &pieces, room);
+        let role = match self.forest.tree.head(row.seq).role {
+            _ if row.deleted => Role::Dim,
+            Speaker::User => Role::User,
+            Speaker::Assistant => Role::Text,
+            _ => Role::Dim,
+        };
         let selected = at == self.at;
+        // The words that say where one stands are never cut off.
+        let room = room.columns.saturating_sub(width(pieces.active));
+        let over = (line.width() + width(pieces.text)).saturating_sub(room);
+        let text = without_first(pieces.text, self.aside.min(over));
+        line.push(Style { bold: selected, ..role.into() }, &text);
+        let mut line = line.cut(room);
+        line.push(Role::Active, pieces.active);
+        (if selected { line.on(Role::SelectedBg) } else { line }, name)
+    }
+
+    /// What stands before the text of a row, and the column where its label begins.
+    fn lead(&self, at: usize, pieces: &Pieces<'_>, room: Room) -> (Line, usize) {
+        let (row, selected) = (&self.outline.rows[at], at == self.at);
         let mut line = Line::of(Role::Accent, if selected { "› " } else { "  " });
         line.push(Role::Border, &shortened(&pieces.prefix, room.columns / 2));
         line.push(Role::Border, pieces.fold);
@@ -129,18 +146,16 @@ impl Tree {
         if self.label_times {
             line.push(Role::Dim, &self.label_time(at, room.clock));
         }
-        let role = match self.forest.tree.head(row.seq).role {
-            _ if row.deleted => Role::Dim,
-            Speaker::User => Role::User,
-            Speaker::Assistant => Role::Text,
-            _ => Role::Dim,
-        };
-        // The words that say where one stands are never cut off.
-        let room = room.columns.saturating_sub(width(pieces.active));
-        line.push(Style { bold: selected, ..role.into() }, pieces.text);
-        let mut line = line.cut(room);
-        line.push(Role::Active, pieces.active);
-        (if selected { line.on(Role::SelectedBg) } else { line }, name)
+        (line, name)
+    }
+
+    /// How many columns of the selected row do not fit.
+    pub(super) fn overflow(&self, room: Room) -> usize {
+        let Some(row) = self.outline.rows.get(self.at) else { return 0 };
+        let text = self.forest.texts.get(row.seq);
+        let pieces = self.outline.pieces(self.at, &text, Glyphs::Folding);
+        let before = self.lead(self.at, &pieces, room).0.width();
+        (before + width(pieces.text) + width(pieces.active)).saturating_sub(room.columns)
     }
 
     fn label_time(&self, at: usize, clock: Clock) -> String {
@@ -170,4 +185,18 @@ fn shortened(prefix: &str, most: usize) -> String {
     }
     let kept: String = prefix.chars().skip(count - most + 1).collect();
     format!("⋯{kept}")
+}
+
+/// A text without its first columns, which shows as `…`.
+fn without_first(text: &str, columns: usize) -> String {
+    if columns == 0 {
+        return text.to_owned();
+    }
+    let mut left = columns + 1;
+    let rest = text.graphemes(true).skip_while(|piece| {
+        let is_left_out = left > 0;
+        left = left.saturating_sub(width(piece));
+        is_left_out
+    });
+    std::iter::once("…").chain(rest).collect()
 }

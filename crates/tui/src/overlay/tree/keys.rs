@@ -16,6 +16,8 @@ pub(super) enum Deed {
     PageDown,
     First,
     Last,
+    Left,
+    Right,
     Fold,
     Unfold,
     Choose,
@@ -67,6 +69,8 @@ const USUAL: &[(&str, Deed, &str, &str)] = &[
     ("tree.pageDown", Deed::PageDown, "right pageDown", "page"),
     ("tree.first", Deed::First, "home", "first"),
     ("tree.last", Deed::Last, "end", "last"),
+    ("tree.left", Deed::Left, "shift+left", "sideways"),
+    ("tree.right", Deed::Right, "shift+right", "sideways"),
     ("tree.leave", Deed::Leave, "ctrl+c", "leave"),
     ("tree.shorten", Deed::Shorten, "backspace", ""),
 ];
@@ -79,14 +83,31 @@ pub(super) struct Keys {
     words: Vec<(String, &'static str)>,
 }
 
+/// What is wrong with a line of `[keys]`: its name, or a key that nobody can press. One line.
+pub fn key_problem(name: &str, keys: &str) -> Option<String> {
+    if !USUAL.iter().any(|(known, ..)| *known == name) {
+        let likeness = |known: &str| strsim::jaro_winkler(name, known);
+        let near = USUAL.iter().map(|(known, ..)| *known).max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+        return Some(format!("no key has the name {name}; did you mean {}?", near.unwrap_or_default()));
+    }
+    match keys.split_whitespace().find(|key| Key::parse(key).is_none()) {
+        Some(key) => Some(format!("{key} is no key; write it like ctrl+k, alt+left, L or pageUp")),
+        None if keys.trim().is_empty() => Some("names no key; the usual one stays".to_owned()),
+        None => None,
+    }
+}
+
 impl Keys {
-    /// The usual ones, but for those that are changed. Several keys are separated by spaces; a wrong one does nothing.
+    /// The usual ones, but for those that are changed. Several keys are separated by spaces. A wrong one does nothing, and
+    /// where all are wrong the usual ones stay.
     pub(super) fn new(changed: &BTreeMap<String, String>) -> Keys {
         let mut keys = Keys { deeds: FxHashMap::default(), words: Vec::new() };
+        let read = |list: &str| list.split_whitespace().filter_map(Key::parse).collect::<Vec<Key>>();
         for (name, deed, usual, word) in USUAL {
-            let list = changed.get(*name).map_or(*usual, String::as_str);
-            keys.deeds.extend(list.split(' ').filter_map(Key::parse).map(|key| (key, *deed)));
-            keys.words.push((list.split(' ').next().unwrap_or_default().to_owned(), word));
+            let own = changed.get(*name).map(|list| read(list)).filter(|own| !own.is_empty());
+            let list = own.unwrap_or_else(|| read(usual));
+            keys.words.push((list.first().map(ToString::to_string).unwrap_or_default(), word));
+            keys.deeds.extend(list.into_iter().map(|key| (key, *deed)));
         }
         keys
     }
@@ -95,10 +116,13 @@ impl Keys {
         self.deeds.get(&key).copied()
     }
 
-    /// The help line.
-    pub(super) fn help(&self) -> String {
-        let pieces: Vec<String> = self.words().map(|(key, word)| format!("{key} {word}")).collect();
-        format!("↑↓ {}", pieces.join(" · "))
+    /// What the help line tells, the most important first.
+    pub(super) fn help(&self) -> Vec<String> {
+        let mut pieces: Vec<String> = self.words().map(|(key, word)| format!("{key} {word}")).collect();
+        if let Some(first) = pieces.first_mut() {
+            first.insert_str(0, "↑↓ ");
+        }
+        pieces
     }
 
     /// Each key with a word about it.
@@ -106,3 +130,6 @@ impl Keys {
         self.words.iter().filter(|(_, word)| !word.is_empty()).map(|(key, word)| (key.as_str(), *word))
     }
 }
+
+#[cfg(test)]
+mod tests;

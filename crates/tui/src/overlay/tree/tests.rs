@@ -51,7 +51,7 @@ fn the_tree_over_half_the_terminal() {
         g
 
         Session tree
-        ↑↓ enter go · escape leave · L label · ctrl+u user · ctrl+o fil…
+        ↑↓ enter go · escape leave · L label · ctrl+u user
         / type to search
           │  assistant: "d"
           └⊟ • [here] user: "e"
@@ -77,7 +77,7 @@ fn at_forty_columns_and_twelve_rows_it_can_be_used() {
         > 👩‍👩‍👧 d
 
         Session tree
-        ↑↓ enter go · escape leave · L label · …
+        ↑↓ enter go · escape leave · L label
         / type to search
           • user: "一二三四五六七八九十一二三四…
           • [名字] assistant: "b"
@@ -395,7 +395,8 @@ fn on_a_large_terminal_there_is_room_for_more_words() {
     expect![[r#"
         Session tree
         ↑↓ enter go · escape leave · L label · ctrl+u user · ctrl+o filter · ctrl+a all · ctrl+left fold · ctrl+right unfold · alt+v view · alt+c compare · alt+d delete · alt+g graft · alt+u undo · alt+r redo
-        · ctrl+d default · ctrl+t no tools · ctrl+l labeled · ctrl+shift+o filter back · T times · alt+h deleted · ctrl+x copy · left page · right page · home first · end last · ctrl+c leave
+        ctrl+d default · ctrl+t no tools · ctrl+l labeled · ctrl+shift+o filter back · T times · alt+h deleted · ctrl+x copy · left page · right page · home first · end last · shift+left sideways
+        shift+right sideways · ctrl+c leave
         / type to search
         › • user: "a"
           • [good] assistant: "b"

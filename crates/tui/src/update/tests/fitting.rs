@@ -17,7 +17,7 @@ fn the_help_fits_any_screen() {
               a new session
           /branch
               copy this path into a new session
-        ↑↓ · 141 more lines · escape closes
+        ↑↓ · 148 more lines · escape closes
         code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("end escape");

@@ -1,0 +1,143 @@
+//! Who has a session open, across processes: it is not deleted under anybody, and a killed process keeps it for nobody.
+
+use std::time::Duration;
+
+use osier_store::{Deleted, Store, StoreError};
+use osier_store_mysql::Limits;
+use osier_store_mysql::server::Server;
+use sqlx::{AssertSqlSafe, Executor, Row};
+
+use crate::support::{add, admin, database, hasty, session, sql, store_at};
+
+/// How long a test waits for something that must happen.
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn is_busy(deleted: &Result<Deleted, StoreError>) -> bool {
+    matches!(deleted, Err(StoreError::Busy { id }) if id == "one")
+}
+
+/// How many processes say that they have a session open, whether that has run out or not.
+async fn said(server: &Server, database: &str) -> i64 {
+    let asked = format!("SELECT COUNT(*) FROM {database}.osier_watches");
+    admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap().get(0)
+}
+
+async fn run_out(server: &Server, database: &str) {
+    sql(server, format!("UPDATE {database}.osier_watches SET expires = UNIX_TIMESTAMP() - 1")).await;
+}
+
+/// Has the session open, and dies without a word.
+fn opened_and_killed(url: &str, limits: Limits) {
+    let store = store_at(url, limits);
+    let process = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let watch = process.block_on(store.watch("one")).unwrap();
+    process.shutdown_timeout(LIMIT);
+    drop(watch);
+}
+
+#[tokio::test]
+async fn a_session_that_a_killed_process_had_open_can_be_deleted_after_a_while() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let store = store_at(&url, Limits::default());
+    session(&store, 2).await;
+    let killed = url.clone();
+    tokio::task::spawn_blocking(move || opened_and_killed(&killed, Limits::default())).await.unwrap();
+    assert!(is_busy(&store.delete("one").await));
+    run_out(server, &database).await;
+    assert!(store.delete("one").await.unwrap().deleted);
+    assert_eq!(said(server, &database).await, 0);
+}
+
+#[tokio::test]
+async fn what_a_killed_process_said_runs_out_by_itself() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await);
+    let store = store_at(&url, Limits::default());
+    session(&store, 2).await;
+    let short = Limits { hold: Duration::from_secs(1), ..Limits::default() };
+    tokio::task::spawn_blocking(move || opened_and_killed(&url, short)).await.unwrap();
+    let gone = async {
+        while is_busy(&store.delete("one").await) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LIMIT, gone).await.expect("a killed process keeps a session for a minute");
+    assert!(matches!(store.open("one").await, Err(StoreError::NotFound { .. })));
+}
+
+#[tokio::test]
+async fn a_session_stays_open_for_longer_than_what_was_said_at_first() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let short = Limits { hold: Duration::from_secs(1), ..Limits::default() };
+    let store = store_at(&server.url(&database), short);
+    session(&store, 2).await;
+    let _watch = store.watch("one").await.unwrap();
+    run_out(server, &database).await;
+    let renewed = async {
+        let asked =
+            format!("SELECT COUNT(*) FROM {database}.osier_watches WHERE expires >= UNIX_TIMESTAMP()");
+        let mut admin = admin(server).await;
+        while admin.fetch_one(AssertSqlSafe(asked.as_str())).await.unwrap().get::<i64, _>(0) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LIMIT, renewed).await.expect("nobody says any more that the session is open");
+}
+
+#[tokio::test]
+async fn a_session_in_use_goes_if_that_is_wanted_and_whoever_has_it_open_finds_it_gone() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    let version = session(&store, 2).await;
+    let _watch = other.watch("one").await.unwrap();
+    assert!(is_busy(&store.delete("one").await));
+    assert!(store.delete_in_use("one").await.unwrap().deleted);
+    let error = add(&other, version, "late").await.unwrap_err();
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_process_that_leaves_says_so_before_it_ends() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    session(&store, 2).await;
+    let _watch = other.watch("one").await.unwrap();
+    assert_eq!(said(server, &database).await, 1);
+    other.leave().await;
+    assert_eq!(said(server, &database).await, 0);
+    assert!(store.delete("one").await.unwrap().deleted);
+}
+
+#[tokio::test]
+async fn what_is_not_there_cannot_be_had_open() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let error = store.watch("one").await.unwrap_err();
+    assert!(matches!(error, StoreError::NotFound { .. }), "{error:?}");
+    assert_eq!(said(server, &database).await, 0);
+}
+
+/// As it is after an update of Osier, until somebody comes who may make tables.
+#[tokio::test]
+async fn who_may_not_make_the_table_of_an_update_reads_and_watches_as_before() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    session(&store, 2).await;
+    sql(server, format!("DROP TABLE {database}.osier_watches")).await;
+    sql(server, format!("DELETE FROM {database}.osier_schema WHERE version > 1")).await;
+    let reader = store_at(&server.url(&database).replace("osier:", "reader:"), hasty());
+    assert_eq!(reader.open("one").await.unwrap().version.entries, 2);
+    let _watch = reader.watch("one").await.unwrap();
+    // This one was there before, and may go on.
+    drop(store.watch("one").await.unwrap());
+    assert!(store.delete("one").await.unwrap().deleted);
+}

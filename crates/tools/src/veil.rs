@@ -1,0 +1,158 @@
+//! Keys of models and passwords of stores, wherever a command prints them or a file holds them: neither the model nor the log
+//! nor whoever watches gets to see them. Only as they are; what a command makes of one cannot be known.
+
+use std::fmt;
+
+use memchr::memmem;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use crate::outcome::{Content, ToolOutcome};
+
+/// Stands where a key was.
+const INSTEAD: &str = "[key]";
+
+/// Shorter ones would hide words that are none.
+const SHORTEST: usize = 8;
+
+/// See the module.
+#[derive(Clone, Default)]
+pub struct Keys(Vec<SecretString>);
+
+impl Keys {
+    pub fn new(keys: impl IntoIterator<Item = SecretString>) -> Keys {
+        Keys(keys.into_iter().filter(|key| key.expose_secret().len() >= SHORTEST).collect())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(|key| key.expose_secret().as_bytes())
+    }
+
+    /// Where the first key lies, and how long it is.
+    fn first_in(&self, bytes: &[u8]) -> Option<(usize, usize)> {
+        let found = self.all().filter_map(|key| Some((memmem::find(bytes, key)?, key.len())));
+        found.min_by_key(|(at, len)| (*at, usize::MAX - len))
+    }
+
+    /// How many of the last bytes could be the beginning of a key.
+    fn begun_in(&self, bytes: &[u8]) -> usize {
+        let begun =
+            |key: &[u8]| (1..key.len().min(bytes.len() + 1)).rev().find(|len| bytes.ends_with(&key[..*len]));
+        self.all().filter_map(begun).max().unwrap_or(0)
+    }
+
+    fn hide(&self, text: &mut String) {
+        while let Some((at, len)) = self.first_in(text.as_bytes()) {
+            text.replace_range(at..at + len, INSTEAD);
+        }
+    }
+
+    fn hide_in(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.hide(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|item| self.hide_in(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// What came of a call, without keys.
+    pub(crate) fn hidden(&self, mut outcome: ToolOutcome) -> ToolOutcome {
+        if !self.0.is_empty() {
+            for content in &mut outcome.content {
+                if let Content::Text { text } = content {
+                    self.hide(text);
+                }
+            }
+            self.hide_in(&mut outcome.details);
+        }
+        outcome
+    }
+}
+
+impl fmt::Debug for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keys({})", self.0.len())
+    }
+}
+
+/// Hides keys in bytes that come in pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Veil {
+    keys: Keys,
+    /// What may be the beginning of a key.
+    held: Vec<u8>,
+}
+
+impl Veil {
+    pub(crate) fn new(keys: &Keys) -> Veil {
+        Veil { keys: keys.clone(), held: Vec::new() }
+    }
+
+    /// The next piece, as far as it can be told by now.
+    pub(crate) fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
+        self.held.extend_from_slice(piece);
+        let mut told = Vec::with_capacity(self.held.len());
+        let mut rest = &self.held[..];
+        while let Some((at, len)) = self.keys.first_in(rest) {
+            told.extend_from_slice(&rest[..at]);
+            told.extend_from_slice(INSTEAD.as_bytes());
+            rest = &rest[at + len..];
+        }
+        let (sure, begun) = rest.split_at(rest.len() - self.keys.begun_in(rest));
+        told.extend_from_slice(sure);
+        self.held = begun.to_vec();
+        told
+    }
+
+    /// Nothing more comes.
+    pub(crate) fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys() -> Keys {
+        Keys::new(["sk-secret-one", "sk-secret-one-and-more", "short"].map(SecretString::from))
+    }
+
+    fn told(pieces: &[&str]) -> String {
+        let mut veil = Veil::new(&keys());
+        let mut told: Vec<u8> = pieces.iter().flat_map(|piece| veil.pass(piece.as_bytes())).collect();
+        told.extend(veil.rest());
+        String::from_utf8(told).expect("text")
+    }
+
+    #[test]
+    fn a_key_is_hidden_however_it_comes_in_pieces() {
+        let text = "a sk-secret-one b sk-secret-on c sk-secret-one-and-more. short sk-";
+        let hidden = "a [key] b sk-secret-on c [key]. short sk-";
+        assert_eq!(told(&[text]), hidden);
+        for at in 0..text.len() {
+            // A key that is a longer one's beginning may end where a piece does; then the rest of the longer one is told.
+            let found = told(&[&text[..at], &text[at..]]);
+            assert!(!found.contains("sk-secret-one"), "{found}");
+        }
+        let single: Vec<String> = text.chars().map(String::from).collect();
+        let single: Vec<&str> = single.iter().map(String::as_str).collect();
+        assert!(!told(&single).contains("sk-secret-one"));
+    }
+
+    #[test]
+    fn what_holds_no_key_passes_as_it_is() {
+        assert_eq!(told(&["sk-", "secret", "-two\n"]), "sk-secret-two\n");
+        let mut veil = Veil::default();
+        assert_eq!(veil.pass(b"all\xff"), b"all\xff");
+    }
+
+    #[test]
+    fn results_and_their_details_hold_none() {
+        let outcome =
+            ToolOutcome::text("it is sk-secret-one").with("diff", serde_json::json!(["+sk-secret-one"]));
+        let hidden = keys().hidden(outcome);
+        assert_eq!(hidden, ToolOutcome::text("it is [key]").with("diff", serde_json::json!(["+[key]"])));
+    }
+}

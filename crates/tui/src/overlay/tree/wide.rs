@@ -1,0 +1,45 @@
+//! Rows and help lines that are wider than the screen.
+
+use expect_test::expect;
+
+use super::tests::{listed, tree};
+
+const LONG: &str = "say one two three four five six seven eight nine ten eleven; reply short; say 一二三四五六七八九十一二三四五六七八九十";
+
+#[test]
+fn long_rows_go_aside_and_short_ones_stay() {
+    let mut desk = tree(40, 24, LONG);
+    desk.press("home shift+right");
+    expect![[r#"
+        / type to search
+        › • …ree four five six seven eight nine…
+          • assistant: "short"
+          • …六七八九十一二三四五六七…  ← active
+        (1/3)
+    "#]]
+    .assert_eq(&listed(&desk));
+    desk.press("shift+right shift+right shift+right");
+    expect![[r#"
+        / type to search
+        › • …ve six seven eight nine ten eleven"
+          • assistant: "short"
+          • …九十一二三四五六七八九十"  ← active
+        (1/3)
+    "#]]
+    .assert_eq(&listed(&desk));
+    desk.press("shift+left shift+left shift+left");
+    let back = listed(&desk);
+    desk.press("down shift+right");
+    assert_eq!(listed(&desk).matches("…").count(), back.matches("…").count(), "a short row has no more");
+}
+
+#[test]
+fn the_help_line_tells_the_most_important_keys_and_cuts_none() {
+    for columns in [20, 40, 64, 100] {
+        let desk = tree(columns, 20, "say a; reply b");
+        let text = desk.text();
+        let help = text.lines().skip_while(|line| !line.starts_with("Session tree")).nth(1).unwrap();
+        assert!(help.starts_with("↑↓ enter go") && !help.contains('…'), "{help}");
+        assert!(help.split(" · ").all(|piece| piece.split(' ').count() >= 2), "{help}");
+    }
+}
