@@ -102,8 +102,8 @@ struct Desk {
     bash: Option<Running<Ready>>,
     /// A move, a compaction or a graft, which may wait for a summary.
     errand: Option<Running<Ready>>,
-    /// Where the errand began.
-    from: Place,
+    /// Where the errand began, in which generation of the log.
+    from: (u64, Place),
     /// The errand is an undo or a redo.
     walks: bool,
     /// What comes next, when the errand is over.
@@ -117,7 +117,7 @@ impl Desk {
             turn: None,
             bash: None,
             errand: None,
-            from: None,
+            from: (0, None),
             walks: false,
             waiting: VecDeque::new(),
         }
@@ -152,8 +152,9 @@ impl Desk {
     /// Whether the errand has moved the cursor already. All have heard of it then, and may ask for the next one; it will be
     /// over in a moment.
     fn has_landed(&self) -> bool {
-        let (state, at) = self.work.here();
-        self.errand.is_some() && !state.tree.same_place(self.from, at)
+        let ((generation, from), (state, at)) = (self.from, self.work.here());
+        let is_elsewhere = || generation != state.version.generation || !state.tree.same_place(from, at);
+        self.errand.is_some() && is_elsewhere()
     }
 
     /// Steps through earlier places follow each other as fast as keys are pressed.
@@ -263,7 +264,8 @@ impl Desk {
             return answered(reply, Err(error));
         }
         self.stop_turn().await;
-        (self.from, self.walks) = (self.work.here().1, is_walk(&command));
+        let (state, at) = self.work.here();
+        (self.from, self.walks) = ((state.version.generation, at), is_walk(&command));
         let (work, cancel) = (self.work.clone(), CancellationToken::new());
         let stop = cancel.clone();
         let task = tokio::spawn(async move { (reply, work.errand(command, &stop).await) });

@@ -52,12 +52,14 @@ impl KeySource {
         }
     }
 
-    /// The key, if it can be had without running anything: to know what must not be shown.
-    pub fn known(&self, surroundings: &Surroundings) -> Option<SecretString> {
+    /// The keys that can be had without running anything: to know what must not be shown.
+    pub fn known(&self, surroundings: &Surroundings) -> Vec<SecretString> {
         match self {
-            KeySource::Env(names) => names.iter().find_map(|name| surroundings.var(name)).map(secret),
-            KeySource::File(path) => read(&surroundings.path(path)).ok(),
-            KeySource::None | KeySource::Command(_) => None,
+            KeySource::Env(names) => {
+                names.iter().filter_map(|name| surroundings.var(name)).map(secret).collect()
+            }
+            KeySource::File(path) => read(&surroundings.path(path)).into_iter().collect(),
+            KeySource::None | KeySource::Command(_) => Vec::new(),
         }
     }
 

@@ -75,6 +75,20 @@ impl Provider {
 
     /// What it holds that no text may show: the values of headers, and what an address has besides a host and a path.
     pub(crate) fn secrets(&self) -> Vec<SecretString> {
+        self.headers.iter().map(|(_, value)| value.clone()).chain(self.in_address()).collect()
+    }
+
+    /// Those of them that open doors. Other headers say what everybody may know.
+    pub fn credentials(&self) -> Vec<SecretString> {
+        let opens = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            ["auth", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
+        };
+        let headers = self.headers.iter().filter(|(name, _)| opens(name)).map(|(_, value)| value.clone());
+        headers.chain(self.in_address()).collect()
+    }
+
+    fn in_address(&self) -> Vec<SecretString> {
         let rest = self.base_url.split_once("://").map_or(&*self.base_url, |(_, rest)| rest);
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let user = rest[..end].rsplit_once('@').map(|(user, _)| user);
@@ -84,8 +98,7 @@ impl Provider {
             .into_iter()
             .flat_map(|query| query.split('&'))
             .map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
-        let in_address = password.into_iter().chain(values).map(SecretString::from);
-        self.headers.iter().map(|(_, value)| value.clone()).chain(in_address).collect()
+        password.into_iter().chain(values).map(SecretString::from).collect()
     }
 }
 

@@ -37,7 +37,7 @@ pub use error::Error;
 pub use event::{Event, Events};
 pub use gate::{Change, Gate, Verdict};
 pub use handle::{Session, chained};
-pub use search::Query;
+pub use search::{Query, Unread};
 #[cfg(feature = "contract")]
 pub use sessions::contract;
 pub use sessions::{ActivePath, Below, Broken, Compacted, NewSession, Put, SessionUpdate, Sessions};

@@ -1,4 +1,5 @@
-//! Opening: heads by pages, the few lines that the fold wants to see, and a tree of both. Writes nothing.
+//! Opening: heads, shared with the store or by pages, the few lines that the fold wants to see, and a tree of both. Writes
+//! nothing.
 
 use osier_store::{Opened, Store, StoreError, Version, each_line};
 use osier_tree::entry::{Entry, read_entry};

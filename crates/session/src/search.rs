@@ -1,6 +1,7 @@
 //! Finding sessions by words: fuzzy in names, literal in paths, ids and what was said. What a list knows of a session is
 //! looked at first; only what is missing then is looked for in the conversation.
 
+use std::error::Error as _;
 use std::sync::Arc;
 
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
@@ -71,32 +72,74 @@ impl Query {
         })
     }
 
-    /// Whether what a list does not know of a session was said in it. One that cannot be read any more holds nothing that
-    /// could be found.
-    pub async fn is_said_in(&self, card: &Card, stores: &Stores) -> bool {
-        let Some(store) = stores.get(&card.store) else { return false };
+    /// Whether what a list does not know of a session was said in it. In one that is gone nothing can be found. No log stays
+    /// open.
+    pub async fn is_said_in(&self, card: &Card, stores: &Stores) -> Result<bool, Error> {
+        let Some(store) = stores.get(&card.store) else { return Ok(false) };
+        let store = store.another().unwrap_or_else(|| store.clone());
         let mut hunt = Hunt::of_card(self, card, &mut Matcher::new(Config::DEFAULT));
-        let read = each_said(store, card, |said| {
+        let read = each_said(&store, card, |said| {
             hunt.look_at(said);
             hunt.is_over()
         });
-        read.await.is_ok() && hunt.is_over()
+        match read.await {
+            Ok(()) => Ok(hunt.is_over()),
+            Err(Error::Store(StoreError::NotFound { .. } | StoreError::Vanished { .. })) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The sessions that match: those whose name does first, otherwise in the order given.
-    pub async fn choose(&self, cards: Vec<Card>, stores: &Stores) -> Vec<Card> {
+    pub async fn choose(&self, cards: Vec<Card>, stores: &Stores) -> (Vec<Card>, Unread) {
+        let mut unread = Unread::default();
         let fits = self.fits(&cards);
         let (mut by_name, mut by_text) = (Vec::new(), Vec::new());
         for (card, fit) in cards.into_iter().zip(fits) {
             if fit.is_some() {
                 by_name.push(card);
-            } else if self.is_said_in(&card, stores).await {
+            } else if unread.note(&card, self.is_said_in(&card, stores).await) {
                 by_text.push(card);
             }
         }
         by_name.append(&mut by_text);
-        by_name
+        (by_name, unread)
     }
+}
+
+/// The sessions that a search could not look into.
+#[derive(Debug, Default)]
+pub struct Unread {
+    count: usize,
+    /// The first of them, and why.
+    first: String,
+}
+
+impl Unread {
+    /// Whether it was said in this session, as far as anybody can know.
+    pub fn note(&mut self, card: &Card, said: Result<bool, Error>) -> bool {
+        said.unwrap_or_else(|error| {
+            if self.count == 0 {
+                self.first = format!("{}: {}", card.short_id, whole(&error));
+            }
+            self.count += 1;
+            false
+        })
+    }
+
+    /// A line for the user, if there are any.
+    pub fn told(&self) -> Option<String> {
+        match self.count {
+            0 => None,
+            1 => Some(format!("one session could not be searched: {}", self.first)),
+            count => Some(format!("{count} sessions could not be searched; the first is {}", self.first)),
+        }
+    }
+}
+
+/// An error with its causes.
+fn whole(error: &Error) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
 }
 
 fn word(word: &str) -> Part {

@@ -44,7 +44,10 @@ impl<'a> PagedHeads<'a> {
     async fn turn_to(&mut self, number: usize) -> Result<(), StoreError> {
         let page = match self.pages.remove(&number) {
             Some(page) => page,
-            None => self.store.heads(self.id, self.version.generation, number * PAGE, PAGE).await?,
+            None => {
+                tokio::task::yield_now().await;
+                self.store.heads(self.id, self.version.generation, number * PAGE, PAGE).await?
+            }
         };
         if self.pages.len() >= KEPT {
             self.pages.clear();
@@ -105,7 +108,8 @@ impl<'a> PagedHeads<'a> {
     }
 }
 
-/// Fetches the lines of `wanted`, a batch at a time, and hands each to `each`.
+/// Fetches the lines of `wanted`, a batch at a time, and hands each to `each`. Between batches others have their turn, also
+/// where a store never waits.
 pub async fn each_line<E: From<StoreError>, S: Store + ?Sized>(
     store: &S,
     id: &str,
@@ -121,6 +125,43 @@ pub async fn each_line<E: From<StoreError>, S: Store + ?Sized>(
             each(*seq, line)?;
         }
         rest = &rest[batch.len().max(1)..];
+        if !rest.is_empty() {
+            tokio::task::yield_now().await;
+        }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use osier_tree::Header;
+
+    use super::*;
+    use crate::memory::MemoryStore;
+
+    #[tokio::test]
+    async fn others_have_their_turn_between_batches_of_a_store_that_never_waits() {
+        let store = MemoryStore::default();
+        let text = "x".repeat(Batch::FULL);
+        let line = |id: &str| {
+            format!(r#"{{"type":"custom","id":"{id}","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","customType":"x","data":"{text}"}}"#)
+                .into_bytes()
+        };
+        let opened =
+            store.create(&Header::new("s", 0, "/"), &[line("00000001"), line("00000002")]).await.unwrap();
+        let turn = Arc::new(AtomicBool::new(false));
+        let had = turn.clone();
+        tokio::spawn(async move { had.store(true, Ordering::Relaxed) });
+        let mut seen = Vec::new();
+        let wanted: Vec<Seq> = (0..opened.version.entries).map(Seq::new).collect();
+        let read = each_line(&store, "s", opened.version.generation, &wanted, |_, _| {
+            seen.push(turn.load(Ordering::Relaxed));
+            Ok::<(), StoreError>(())
+        });
+        read.await.unwrap();
+        assert_eq!(seen, [false, true]);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
@@ -98,6 +99,12 @@ impl Watch {
 pub trait Store: Send + Sync + Debug {
     /// The store's name in settings, cards and messages.
     fn name(&self) -> &str;
+
+    /// The same store with no log open, for whoever looks into many sessions: what was opened there is closed when it is
+    /// dropped. None if open logs cost nothing.
+    fn another(&self) -> Option<Arc<dyn Store>> {
+        None
+    }
 
     /// Makes a session with these first lines, whole or not at all.
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError>;

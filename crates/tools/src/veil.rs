@@ -13,7 +13,7 @@ use crate::outcome::{Content, ToolOutcome};
 const INSTEAD: &str = "[key]";
 
 /// Shorter ones would hide words that are none.
-const SHORTEST: usize = 8;
+const SHORTEST: usize = 12;
 
 /// See the module.
 #[derive(Clone, Default)]
@@ -28,23 +28,31 @@ impl Keys {
         self.0.iter().map(|key| key.expose_secret().as_bytes())
     }
 
-    /// Where the first key lies, and how long it is.
+    /// Where the first key lies, and how long it is; of several there the longest.
     fn first_in(&self, bytes: &[u8]) -> Option<(usize, usize)> {
         let found = self.all().filter_map(|key| Some((memmem::find(bytes, key)?, key.len())));
         found.min_by_key(|(at, len)| (*at, usize::MAX - len))
     }
 
-    /// How many of the last bytes could be the beginning of a key.
+    /// From where on the bytes could be the beginning of a key.
     fn begun_in(&self, bytes: &[u8]) -> usize {
         let begun =
             |key: &[u8]| (1..key.len().min(bytes.len() + 1)).rev().find(|len| bytes.ends_with(&key[..*len]));
-        self.all().filter_map(begun).max().unwrap_or(0)
+        bytes.len() - self.all().filter_map(begun).max().unwrap_or(0)
     }
 
     fn hide(&self, text: &mut String) {
-        while let Some((at, len)) = self.first_in(text.as_bytes()) {
-            text.replace_range(at..at + len, INSTEAD);
+        let mut from = 0;
+        while let Some((at, len)) = self.first_in(&text.as_bytes()[from..]) {
+            text.replace_range(from + at..from + at + len, INSTEAD);
+            from += at + INSTEAD.len();
         }
+    }
+
+    /// Whether a new text of a file would put the words for a key in the place of the key that the old one holds.
+    pub(crate) fn would_be_lost(&self, old: &[u8], new: &[u8]) -> bool {
+        memmem::find(new, INSTEAD.as_bytes()).is_some()
+            && self.all().any(|key| memmem::find(old, key).is_some() && memmem::find(new, key).is_none())
     }
 
     fn hide_in(&self, value: &mut Value) {
@@ -92,22 +100,28 @@ impl Veil {
     /// The next piece, as far as it can be told by now.
     pub(crate) fn pass(&mut self, piece: &[u8]) -> Vec<u8> {
         self.held.extend_from_slice(piece);
-        let mut told = Vec::with_capacity(self.held.len());
-        let mut rest = &self.held[..];
-        while let Some((at, len)) = self.keys.first_in(rest) {
-            told.extend_from_slice(&rest[..at]);
-            told.extend_from_slice(INSTEAD.as_bytes());
-            rest = &rest[at + len..];
-        }
-        let (sure, begun) = rest.split_at(rest.len() - self.keys.begun_in(rest));
-        told.extend_from_slice(sure);
-        self.held = begun.to_vec();
+        let held = std::mem::take(&mut self.held);
+        let (told, rest) = self.told(&held, self.keys.begun_in(&held));
+        self.held = rest.to_vec();
         told
+    }
+
+    /// All keys hidden that begin before `sure`, and what is not told yet.
+    fn told<'a>(&self, bytes: &'a [u8], sure: usize) -> (Vec<u8>, &'a [u8]) {
+        let (mut told, mut from) = (Vec::with_capacity(bytes.len()), 0);
+        while let Some((at, len)) = self.keys.first_in(&bytes[from..]).filter(|(at, _)| from + at < sure) {
+            told.extend_from_slice(&bytes[from..from + at]);
+            told.extend_from_slice(INSTEAD.as_bytes());
+            from += at + len;
+        }
+        told.extend_from_slice(&bytes[from..sure.max(from)]);
+        (told, &bytes[sure.max(from)..])
     }
 
     /// Nothing more comes.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.held)
+        let held = std::mem::take(&mut self.held);
+        self.told(&held, held.len()).0
     }
 }
 
@@ -132,13 +146,11 @@ mod tests {
         let hidden = "a [key] b sk-secret-on c [key]. short sk-";
         assert_eq!(told(&[text]), hidden);
         for at in 0..text.len() {
-            // A key that is a longer one's beginning may end where a piece does; then the rest of the longer one is told.
-            let found = told(&[&text[..at], &text[at..]]);
-            assert!(!found.contains("sk-secret-one"), "{found}");
+            assert_eq!(told(&[&text[..at], &text[at..]]), hidden);
         }
         let single: Vec<String> = text.chars().map(String::from).collect();
         let single: Vec<&str> = single.iter().map(String::as_str).collect();
-        assert!(!told(&single).contains("sk-secret-one"));
+        assert_eq!(told(&single), hidden);
     }
 
     #[test]

@@ -1,15 +1,18 @@
-//! Takes the terminal and dies: to see that the terminal is given back. `panic beside` lets another thread die: to see that
-//! it is kept.
+//! Takes the terminal and dies: to see that the terminal is given back. `panic beside` lets a task and another thread die: to
+//! see that it is kept.
 
-fn main() -> std::io::Result<()> {
+use std::io::{self, Read};
+
+fn main() -> io::Result<()> {
     let terminal = osier_tui::Terminal::enter()?;
     if std::env::args().any(|arg| arg == "beside") {
         terminal.tell_panics(|words| print!("told: {words}\r\n"));
-        let beside = std::thread::spawn(|| panic!("beside it"));
-        assert!(beside.join().is_err());
-        // It waits for a key, and shows that the terminal does not: raw mode has no lines to end.
+        assert!(std::thread::spawn(|| panic!("in a thread")).join().is_err());
+        let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+        assert!(runtime.block_on(async { tokio::spawn(async { panic!("in a task") }).await }).is_err());
+        // A key comes at once only if the terminal still is raw: otherwise it would wait for the end of its line.
         let mut key = [0];
-        std::io::Read::read_exact(&mut std::io::stdin(), &mut key)?;
+        io::stdin().read_exact(&mut key)?;
         print!("got {}\r\n", key[0]);
         return Ok(());
     }

@@ -30,7 +30,7 @@ use crate::overlay::Sessions;
 use crate::screen::Screen;
 use crate::state::State;
 use crate::terminal::{Terminal, size};
-use crate::text::Line;
+use crate::text::{Line, wrap};
 use crate::theme::{Depth, Role, Theme};
 use crate::update::{tell, update};
 use crate::view::view;
@@ -174,7 +174,8 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
 fn fault(answers: UnboundedSender<Heard>) -> impl Fn(String) + Send {
     move |words| {
         let words = format!("a part of osier failed, the rest goes on; please report this: {words}");
-        let _ = answers.send(Heard::Msg(Msg::Failed(words)));
+        let columns = size().map_or(80, |(columns, _)| columns.into());
+        let _ = answers.send(Heard::Msg(Msg::Told(wrap(&Line::of(Role::Bad, &words), columns))));
     }
 }
 

@@ -48,6 +48,8 @@ pub enum Msg {
     /// A text for the clipboard.
     Copied(String),
     Failed(String),
+    /// The tree that was asked for cannot be read.
+    NoTree(String),
     /// Time goes by.
     Tick,
 }

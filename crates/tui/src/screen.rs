@@ -11,6 +11,10 @@ use std::io::{self, Write};
 use crate::text::{Line, width};
 use crate::theme::{Depth, Theme};
 
+/// Clears this row and all below it. Not from the first column on: where that is the corner of the screen, tmux would take what
+/// is cleared into its history.
+const BELOW: &str = "\x1b[2K\x1b[1C\x1b[J\r";
+
 /// The live part of the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frame {
@@ -56,7 +60,8 @@ impl<W: Write> Screen<W> {
         let broken: usize = self.shown.iter().take(self.row + 1).map(|(_, width)| rows(width)).sum();
         let mut bytes = String::new();
         up(&mut bytes, self.row + broken);
-        bytes.push_str("\r\x1b[J");
+        bytes.push('\r');
+        bytes.push_str(BELOW);
         self.columns = columns;
         self.forget();
         self.out.write_all(bytes.as_bytes())
@@ -64,8 +69,14 @@ impl<W: Write> Screen<W> {
 
     /// Begins with an empty screen. What was there stays in the terminal's memory as far as it keeps it.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
+        // What was live is not worth remembering.
+        let mut bytes = String::new();
+        up(&mut bytes, self.row);
+        bytes.push('\r');
+        bytes.push_str(BELOW);
+        bytes.push_str("\x1b[2J\x1b[H");
         self.forget();
-        self.out.write_all(b"\x1b[2J\x1b[H")
+        self.out.write_all(bytes.as_bytes())
     }
 
     /// Puts finished lines above the live ones, and draws those.
@@ -78,7 +89,7 @@ impl<W: Write> Screen<W> {
         if finished.is_empty() {
             self.change(&mut bytes, &lines);
         } else {
-            bytes.push_str("\x1b[J");
+            bytes.push_str(BELOW);
             for line in finished {
                 bytes.push_str(&self.painted(line));
                 bytes.push_str("\r\n");
@@ -107,7 +118,8 @@ impl<W: Write> Screen<W> {
     pub(crate) fn leave(&mut self, finished: &[Line]) -> io::Result<()> {
         self.draw(finished, &Frame::default())?;
         self.forget();
-        self.out.write_all(b"\x1b[J\x1b[?25h")?;
+        self.out.write_all(BELOW.as_bytes())?;
+        self.out.write_all(b"\x1b[?25h")?;
         self.out.flush()
     }
 
@@ -136,7 +148,7 @@ impl<W: Write> Screen<W> {
             }
         }
         if lines.is_empty() {
-            bytes.push_str("\x1b[J");
+            bytes.push_str(BELOW);
         }
     }
 
@@ -242,6 +254,28 @@ mod tests {
         "#]]);
     }
 
+    /// tmux takes a whole screen into its history if all of it is cleared at once, from the corner on.
+    #[test]
+    fn what_is_live_is_never_cleared_from_the_corner_on() {
+        let theme = Theme::dark();
+        let mut screen = Screen::new(Vec::new(), theme, 12);
+        let line = |text: &str| Line::of(Role::Text, text);
+        let full = Frame { lines: (0..6).map(|_| line("live")).collect(), cursor: Some((5, 0)) };
+        screen.draw(&[], &full).unwrap();
+        screen.draw(&[line("done")], &full).unwrap();
+        screen.resize(8).unwrap();
+        screen.draw(&[], &full).unwrap();
+        screen.clear().unwrap();
+        screen.draw(&[], &full).unwrap();
+        screen.leave(&[line("the end")]).unwrap();
+        let bytes = String::from_utf8(std::mem::take(screen.out())).unwrap();
+        for (at, _) in bytes.match_indices("\x1b[J") {
+            assert!(bytes[..at].ends_with("\x1b[1C"), "{:?}", &bytes[..at]);
+        }
+        let live = bytes.find("\x1b[2J").unwrap();
+        assert!(bytes[..live].ends_with(BELOW), "what was live would be remembered");
+    }
+
     #[test]
     fn growing_at_the_bottom_and_shrinking_leave_nothing_behind() {
         let mut terminal = Terminal::new();
@@ -277,6 +311,6 @@ mod tests {
         let line = Line::of(Role::Bad, "一二三四");
         assert_eq!(screen.painted(&line), "\x1b[91m一二\x1b[0m\x1b[90m…\x1b[0m");
         screen.leave(&[line]).unwrap();
-        assert!(String::from_utf8(screen.out.clone()).unwrap().ends_with("\x1b[J\x1b[?25h"));
+        assert!(String::from_utf8(screen.out.clone()).unwrap().ends_with(&format!("{BELOW}\x1b[?25h")));
     }
 }

@@ -14,6 +14,8 @@ const LEAVE: &[u8] = b"\x1b[<1u\x1b[?2004l\x1b[?2026l\x1b[?25h\x1b[0m";
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 /// The thread that draws, and who is told of panics in the others.
 static BESIDE: Mutex<Option<(ThreadId, Tell)>> = Mutex::new(None);
+/// Of the last panic that was told so, should what draws break because of it.
+static LAST_WORDS: Mutex<String> = Mutex::new(String::new());
 static HOOK: Once = Once::new();
 
 type Tell = Box<dyn Fn(String) + Send>;
@@ -48,8 +50,8 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// From now on a panic in another thread than this one leaves the terminal as it is, and `tell` gets its words: what
-    /// broke is one task, and the program goes on.
+    /// From now on a panic in a task, or in another thread than this one, leaves the terminal as it is, and `tell` gets its
+    /// words: what broke is one task, and the program goes on.
     pub fn tell_panics(&self, tell: impl Fn(String) + Send + 'static) {
         *locked(&BESIDE) = Some((thread::current().id(), Box::new(tell)));
     }
@@ -61,9 +63,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Whether a panic of this thread was told to who draws.
 fn tell_beside(words: &str) -> bool {
+    // What draws is no task, even where tasks share its thread.
+    let is_beside = |drawing: ThreadId| drawing != thread::current().id() || tokio::task::try_id().is_some();
     match &*locked(&BESIDE) {
-        Some((drawing, tell)) if *drawing != thread::current().id() && locked(&BEFORE).is_some() => {
+        Some((drawing, tell)) if is_beside(*drawing) && locked(&BEFORE).is_some() => {
             tell(words.replace('\n', " "));
+            *locked(&LAST_WORDS) = words.to_owned();
             true
         }
         _ => false,
@@ -72,7 +77,10 @@ fn tell_beside(words: &str) -> bool {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        restore();
+        // A panic that comes over from another thread calls no hook, and its words would be lost.
+        if restore() && thread::panicking() {
+            eprintln!("{}", locked(&LAST_WORDS));
+        }
     }
 }
 

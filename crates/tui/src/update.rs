@@ -78,6 +78,10 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
         }
         Msg::Copied(text) => vec![Action::Copy(text)],
         Msg::Failed(error) => {
+            complain(state, &error);
+            Vec::new()
+        }
+        Msg::NoTree(error) => {
             state.reading = None;
             complain(state, &error);
             Vec::new()
@@ -223,11 +227,12 @@ pub(crate) fn read_tree(state: &mut State, fork: bool) -> Vec<Action> {
 
 /// What a tree was read for.
 fn show_tree(state: &mut State, forest: &Forest) -> Vec<Action> {
+    let reading = state.reading.take();
     if !state.overlays.is_empty() {
         return hear(state, &News::Forest(forest));
     }
     // Whoever does not wait for it any more does not want to see it.
-    let Some(reading) = state.reading.take() else { return Vec::new() };
+    let Some(reading) = reading else { return Vec::new() };
     if reading.fork {
         let fork = Fork::new(forest.clone());
         match fork.is_empty() {

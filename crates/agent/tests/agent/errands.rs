@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use osier_agent::gates::{BeforeCompact, BeforeTree, CompactPreparation, Gates, TreePreparation};
 use osier_agent::{Answer, Client, Command, Error, Finished, Live, Navigated, Navigation, Reply, When};
 use osier_agent::{Event, NoSummary};
-use osier_model::CancellationToken;
 use osier_model::scripted::Turn;
+use osier_model::{CancellationToken, ThinkingLevel};
 use osier_session::{Change, Env, Gate, Session, Verdict};
 use osier_tools::user_bash::UserCommand;
 use osier_tools::{Allowance, Mode};
@@ -159,6 +159,32 @@ impl Gates for Slow {
         self.0.pass().await;
         BeforeCompact::default()
     }
+}
+
+/// Where the errand began may not be there any more in a log that was cleaned up meanwhile.
+#[tokio::test]
+async fn a_log_that_shrinks_meanwhile_breaks_nothing() {
+    let door = Door::shut();
+    let stage = Stage::set(Props::gated(Slow(door.clone())), SCENE).await;
+    let (worker, wish) = (stage.desk.worker.clone(), to(&stage, "first").await);
+    let moving = tokio::spawn(async move { worker.send(wish).await });
+    door.knocked().await;
+    let session = stage.desk.worker.session().clone();
+    let first =
+        br#"{"type":"message","id":"alone000","parentId":null,"message":{"role":"user","content":"alone"}}"#;
+    session.store().rewrite(session.key(), session.version(), &[first.to_vec()]).await.unwrap();
+    session.refresh().await.unwrap();
+    let worker = stage.desk.worker.clone();
+    let chosen = tokio::spawn(async move { worker.send(Command::SetThinking(ThinkingLevel::Low)).await });
+    // On the one thread of this test, the desk has taken it by then.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    door.open.add_permits(1);
+    let moved = moving.await.unwrap();
+    assert!(!matches!(moved, Err(Error::Closed)), "{moved:?}");
+    let chosen = chosen.await.unwrap();
+    assert!(chosen.is_ok(), "{chosen:?}");
 }
 
 #[tokio::test]

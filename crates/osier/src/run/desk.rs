@@ -209,9 +209,8 @@ impl Desk {
         let providers = || self.models.registry().providers();
         let stores = self.home.settings.stores.values().map(|spec| &spec.password);
         let sources = providers().map(|provider| &provider.key).chain(stores);
-        let headers =
-            providers().flat_map(|provider| provider.headers.iter().map(|(_, value)| value.clone()));
-        Keys::new(sources.filter_map(|source| source.known(&surroundings)).chain(headers))
+        let said = providers().flat_map(|provider| provider.credentials());
+        Keys::new(sources.flat_map(|source| source.known(&surroundings)).chain(said))
     }
 
     /// What may hold keys of models and passwords of stores.

@@ -102,6 +102,10 @@ impl Store for LateStore {
         self.store.name()
     }
 
+    fn another(&self) -> Option<Arc<dyn Store>> {
+        self.store.another()
+    }
+
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
         self.store.create(header, lines).await
     }

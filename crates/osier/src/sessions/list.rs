@@ -101,7 +101,11 @@ async fn cards(args: &Args, query: Option<&Query>, home: &Home) -> Result<(Vec<C
     let mut cards = page.cards;
     cards.retain(|card| !args.named || card.name.is_some());
     if let Some(query) = query {
-        cards = query.choose(cards, &stores).await;
+        let (chosen, unread) = query.choose(cards, &stores).await;
+        cards = chosen;
+        if let Some(told) = unread.told() {
+            remark(&format!("osier: {}", plain(&told)));
+        }
     }
     cards.truncate(args.limit.unwrap_or(usize::MAX));
     Ok((cards, down))

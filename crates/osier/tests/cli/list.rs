@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::process::Command;
 
 use osier_testkit::{Script, expect};
 use serde_json::{Value, json};
 
-use crate::support::World;
+use crate::support::{Ran, World};
 
 /// Makes a session and tells its id.
 fn new(world: &World, line: &str) -> String {
@@ -232,4 +233,24 @@ fn columns_stand_below_each_other_whatever_the_letters() {
         5e551011  1 msg  now  a very long name that goes on …  /code
     "#]]
     .assert_eq(&out);
+}
+
+#[test]
+fn a_search_looks_into_more_sessions_than_files_can_be_open() {
+    let world = World::new();
+    let folder = world.home().join("sessions/somewhere");
+    fs::create_dir_all(&folder).unwrap();
+    let file = String::from_utf8(Script::run("say x; reply the needle").file()).unwrap();
+    for number in 100..160 {
+        let id = format!("5e551011-0000-4000-8000-000000000{number}");
+        let file = file.replace("5e551011-0000-4000-8000-000000000001", &id);
+        fs::write(folder.join(format!("{id}.jsonl")), file).unwrap();
+    }
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 40 && exec \"$@\"", "sh", env!("CARGO_BIN_EXE_osier")]);
+    limited.args(["sessions", "list", "--all", "--search", "needle"]);
+    limited.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    limited.env("HOME", world.cwd()).env("OSIER_HOME", world.home()).current_dir(world.cwd());
+    let ran = Ran::of(limited.output().unwrap());
+    assert_eq!((ran.code, ran.err.as_str(), ran.out.lines().count()), (0, "", 60));
 }

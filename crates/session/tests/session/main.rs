@@ -15,5 +15,6 @@ mod files;
 mod moves;
 mod opening;
 mod processes;
+mod searching;
 mod stores;
 mod support;

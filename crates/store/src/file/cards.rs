@@ -151,6 +151,13 @@ impl Cards {
         Ok(())
     }
 
+    /// Forgets the cards of files that are gone from their folder; whether there were any.
+    pub(super) fn forget_gone(&mut self, folder: &Path) -> bool {
+        let before = self.kept.len();
+        self.kept.retain(|name, _| folder.join(name).exists());
+        self.kept.len() < before
+    }
+
     pub(super) fn forget_others(&mut self, files: &[PathBuf]) {
         let names: rustc_hash::FxHashSet<String> = files.iter().map(|path| name_of(path)).collect();
         self.kept.retain(|name, _| names.contains(name));

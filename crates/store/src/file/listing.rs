@@ -143,7 +143,13 @@ impl FileStore {
         }
         if let Some(kept) = Kept::new(&log.path, &log.file, &metadata, log.size_covered(), card) {
             cards.put(kept);
-            cards.save(cards.len());
+            // Nobody lists a folder elsewhere, so here it is seen what is gone from it.
+            let is_elsewhere = folder.parent() != Some(&*self.sessions);
+            if is_elsewhere && cards.forget_gone(folder) {
+                cards.save_anew();
+            } else {
+                cards.save(cards.len());
+            }
         }
     }
 

@@ -44,6 +44,8 @@ pub struct FileStore {
     sessions: PathBuf,
     caches: Option<PathBuf>,
     write: WriteFn,
+    /// In the end the list learns what the open logs tell of their sessions.
+    keeps_cards: bool,
     logs: Mutex<FxHashMap<String, Shared>>,
 }
 
@@ -57,7 +59,7 @@ impl FileStore {
     /// `sessions` holds the files, `caches` what makes them fast. Neither has to exist.
     pub fn new(sessions: impl Into<PathBuf>, caches: Option<PathBuf>) -> FileStore {
         let (name, sessions) = (NAME.to_owned(), sessions.into());
-        FileStore { name, sessions, caches, write: plain_write, logs: Mutex::default() }
+        FileStore { name, sessions, caches, write: plain_write, keeps_cards: true, logs: Mutex::default() }
     }
 
     /// The same store under another name, where there are several. Each needs caches of its own.
@@ -173,8 +175,15 @@ impl FileStore {
     /// Asks folders and files something on a thread that may take its time: they may lie on a server that is away. No log is
     /// open there.
     async fn aside<T: Send + 'static>(&self, ask: impl FnOnce(&FileStore) -> T + Send + 'static) -> T {
-        let aside = FileStore::new(&self.sessions, self.caches.clone()).named(&*self.name);
+        let aside = self.twin();
         unblock(move || ask(&aside)).await
+    }
+
+    /// The same store with no log open. It is for a look, of which the list has nothing to learn.
+    fn twin(&self) -> FileStore {
+        let mut twin = FileStore::new(&self.sessions, self.caches.clone()).named(&*self.name);
+        twin.keeps_cards = false;
+        twin
     }
 
     fn kept(&self) -> MutexGuard<'_, FxHashMap<String, Shared>> {
@@ -267,7 +276,9 @@ impl Drop for FileStore {
         for log in logs.values() {
             let mut log = locked(log);
             log.save_index();
-            self.keep_card(&log);
+            if self.keeps_cards {
+                self.keep_card(&log);
+            }
         }
     }
 }

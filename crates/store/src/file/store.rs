@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
@@ -115,6 +116,10 @@ impl FileStore {
 impl Store for FileStore {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn another(&self) -> Option<Arc<dyn Store>> {
+        Some(Arc::new(self.twin()))
     }
 
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {

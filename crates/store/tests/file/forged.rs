@@ -27,12 +27,16 @@ struct Forge {
 
 impl Forge {
     async fn new() -> Forge {
-        let home = Home::new();
         let mut lines = chain(ENTRIES - 3);
         lines.push(br#"{"type":"compaction","id":"compact0","parentId":"00000092","timestamp":"2026-01-01T00:00:00.000Z","summary":"s","firstKeptEntryId":"00000080","tokensBefore":1}"#.to_vec());
         lines.push(br#"{"type":"label","id":"label000","parentId":"compact0","timestamp":"2026-01-01T00:00:00.000Z","targetId":"00000010","label":"x"}"#.to_vec());
         lines.push(br#"{"type":"message","id":"last0000","parentId":"label000","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"the last"}}"#.to_vec());
-        let (_, id) = home.put(&file_of(&wide_header("one"), &lines));
+        Forge::of(&lines).await
+    }
+
+    async fn of(lines: &[Vec<u8>]) -> Forge {
+        let home = Home::new();
+        let (_, id) = home.put(&file_of(&wide_header("one"), lines));
         let expected = told_at_once(&home.bare(), &id).await;
         home.store().open(&id).await.unwrap();
         let index = home.cached("index")[0].clone();
@@ -74,6 +78,27 @@ async fn lies_about_where_a_line_lies_are_found() {
         forge.forge(record(70, 24), &len.to_le_bytes());
         forge.check(&format!("length {len}")).await;
     }
+}
+
+/// A reader takes heads in steps; what reaches over the end of one must be seen too.
+#[tokio::test]
+async fn a_line_that_claims_the_next_is_found_wherever_it_lies() {
+    let forge = Forge::of(&chain(8200)).await;
+    for at in (4030..4034).chain(8062..8066) {
+        let both = forge.expected.heads[at].len + 1 + forge.expected.heads[at + 1].len;
+        forge.forge(record(at, 24), &both.to_le_bytes());
+        forge.check(&format!("{at} claims the next")).await;
+    }
+}
+
+/// A card that is made while the index turns out wrong is made again from the lines.
+#[tokio::test]
+async fn a_forged_parent_makes_no_branch_in_the_card() {
+    let forge = Forge::new().await;
+    let expected = forge.home.bare().card(&forge.id).await.unwrap();
+    forge.forge(record(70, 28), &link_to(5));
+    let card = forge.home.store().card(&forge.id).await.unwrap();
+    assert_eq!((card.branches, card.entry_count), (expected.branches, expected.entry_count));
 }
 
 #[tokio::test]

@@ -78,6 +78,14 @@ impl Planned {
     /// Makes the change and says so in `text`.
     pub(super) fn make(self, text: &str, ctx: &ToolContext) -> Result {
         seal::check_new(ctx, &self.place, &self.new)?;
+        if self.old.as_ref().is_some_and(|old| ctx.keys.would_be_lost(&old.bytes, &self.new)) {
+            let text = format!(
+                "{} holds a key that you are shown as `[key]`, and this would write `[key]` over it; leave that line as it \
+                 is: use edit on the others, or a command",
+                self.place.shown
+            );
+            return Err(ToolOutcome::failed(text));
+        }
         let old = self.old.as_ref().map(|old| &old.metadata);
         let metadata =
             save(&self.place.real, &self.new, old).map_err(|error| self.place.failure("write", &error))?;

@@ -21,7 +21,6 @@ use crate::veil::Veil;
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Output {
-    veil: Veil,
     live: Stream,
     max_bytes: usize,
     max_lines: usize,
@@ -35,7 +34,6 @@ pub(super) struct Output {
 impl Output {
     pub(super) fn new(ctx: &ToolContext) -> Output {
         Output {
-            veil: Veil::new(&ctx.keys),
             live: ctx.progress.stream(),
             max_bytes: ctx.limits.bytes,
             max_lines: ctx.limits.lines,
@@ -52,7 +50,7 @@ impl Output {
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
-        let chunk = self.veil.pass(chunk);
+        let chunk = self.full.veil.pass(chunk);
         self.take(&chunk);
     }
 
@@ -89,8 +87,11 @@ impl Output {
 
     /// The result, and what to do with output that is still to come.
     pub(super) fn finish(mut self, end: End, took: Duration, background: Option<u32>) -> (Ran, Full) {
-        let rest = self.veil.rest();
-        self.take(&rest);
+        // Who goes on in the background may be in the middle of a key.
+        if background.is_none() {
+            let rest = self.full.veil.rest();
+            self.take(&rest);
+        }
         let truncated = self.is_too_much();
         let tail = if truncated { last_part(&self.tail, self.max_bytes, self.max_lines) } else { &self.tail };
         let ran = Ran {
@@ -138,7 +139,6 @@ enum Kept {
 /// The file with the whole output.
 #[derive(Debug)]
 pub(super) struct Full {
-    /// For what comes once the rest was told.
     veil: Veil,
     folder: PathBuf,
     left: u64,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::expect;
-use osier_tools::Closed;
+use osier_tools::{Closed, Keys};
 use serde_json::json;
 
 use crate::support::Project;
@@ -89,4 +89,33 @@ async fn what_else_lies_beside_the_keys_is_open() {
             "#]],
         )
         .await;
+}
+
+/// What a model is shown instead of a key must not end up in the file in its place.
+#[tokio::test]
+async fn a_hidden_key_is_not_written_over() {
+    let mut project = Project::with(&[(".env", "KEY=sk-0123456789abcdef\nPORT=1\n")]);
+    project.ctx.keys = Arc::new(Keys::new(["sk-0123456789abcdef".to_owned().into()]));
+    project
+        .check(
+            [
+                ("read", json!({ "path": ".env" })),
+                ("write", json!({ "path": ".env", "content": "KEY=[key]\nPORT=2\n" })),
+                ("edit", json!({ "path": ".env", "edits": [{ "oldText": "PORT=1", "newText": "PORT=2" }] })),
+                ("write", json!({ "path": ".env.example", "content": "KEY=[key]\n" })),
+            ],
+            expect![[r#"
+                > read {"path":".env"}
+                KEY=[key]
+                PORT=1
+                > write {"path":".env","content":"KEY=[key]\nPORT=2\n"}
+                error: .env holds a key that you are shown as `[key]`, and this would write `[key]` over it; leave that line as it is: use edit on the others, or a command
+                > edit {"path":".env","edits":[{"oldText":"PORT=1","newText":"PORT=2"}]}
+                edited 1 place in .env (+1 −1)
+                > write {"path":".env.example","content":"KEY=[key]\n"}
+                created .env.example (1 line, 10 bytes)
+            "#]],
+        )
+        .await;
+    assert_eq!(std::fs::read_to_string(project.path(".env")).unwrap(), "KEY=sk-0123456789abcdef\nPORT=2\n");
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use osier_agent::{Client, Command, Error, Reply, Worker};
-use osier_session::Query;
+use osier_session::{Query, Unread};
 use osier_tree::projection::card::Card;
 
 use super::errands::{self, Around};
@@ -16,6 +17,9 @@ use crate::state::Setting;
 
 /// Files that completion knows of, at most.
 const FILES: usize = 20_000;
+
+/// Whoever types on so soon does not want what he has typed so far to be looked for in conversations.
+const TYPING: Duration = Duration::from_millis(150);
 
 impl App {
     pub(super) async fn act(&mut self, action: Action) {
@@ -152,13 +156,17 @@ impl App {
         let stores = self.host.stores(self.worker.session());
         let (answers, number) = (self.answers.clone(), self.searches);
         let searching = tokio::spawn(async move {
-            let query = Query::parse(&query);
+            tokio::time::sleep(TYPING).await;
+            let (query, mut unread) = (Query::parse(&query), Unread::default());
             for at in among {
                 if let (Ok(query), Some(card)) = (&query, cards.get(at))
-                    && query.is_said_in(card, &stores).await
+                    && unread.note(card, query.is_said_in(card, &stores).await)
                 {
                     let _ = answers.send(Heard::Found(number, Some(at)));
                 }
+            }
+            if let Some(told) = unread.told() {
+                let _ = answers.send(Heard::Msg(Msg::Failed(told)));
             }
             let _ = answers.send(Heard::Found(number, None));
         });

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use super::doing::done;
 use super::reading;
 use crate::clock::Clock;
+use crate::error::told;
 use crate::host::Host;
 use crate::msg::{Action, Msg, Spot};
 use crate::pages;
@@ -40,7 +41,10 @@ pub(super) struct Around {
 pub(super) async fn run(worker: &Worker, action: Action, around: &Around) -> Result<Msg, Error> {
     let session = worker.session();
     match action {
-        Action::ReadTree => Ok(Msg::Tree(Box::new(reading::forest(worker).await?))),
+        Action::ReadTree => Ok(match reading::forest(worker).await {
+            Ok(forest) => Msg::Tree(Box::new(forest)),
+            Err(error) => Msg::NoTree(told(&error)),
+        }),
         Action::ReadEntry(id) => reading::page(worker, &id, around.columns).await,
         Action::CopyEntry(id) => Ok(Msg::Copied(reading::text(worker, &id).await?)),
         Action::Compare(left, right) => compared(worker, &left, &right, around.columns).await,

@@ -3,6 +3,7 @@
 mod search;
 mod threads;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use osier_tree::projection::card::{Card, short_id};
@@ -50,6 +51,8 @@ pub(crate) struct Sessions {
     /// Cards that are shown, with how deep they lie in their thread.
     shown: Vec<(usize, usize)>,
     at: usize,
+    /// The row was chosen by a key since the words changed.
+    chosen: bool,
 }
 
 impl Sessions {
@@ -67,6 +70,7 @@ impl Sessions {
             search: Search::default(),
             shown: Vec::new(),
             at: 0,
+            chosen: false,
         }
     }
 
@@ -76,22 +80,29 @@ impl Sessions {
 
     /// The cards that are looked among.
     fn scope(&self) -> impl Iterator<Item = usize> {
+        (0..self.cards().len()).filter(|at| self.is_in_scope(*at))
+    }
+
+    fn is_in_scope(&self, card: usize) -> bool {
         let is_named = |card: &Card| card.name.as_ref().is_some_and(|name| !name.trim().is_empty());
-        let here =
-            move |card: &Card| (self.everywhere || card.cwd == self.cwd) && (!self.named || is_named(card));
-        self.cards().iter().enumerate().filter(move |(_, card)| here(card)).map(|(at, _)| at)
+        self.cards()
+            .get(card)
+            .is_some_and(|card| (self.everywhere || card.cwd == self.cwd) && (!self.named || is_named(card)))
+    }
+
+    /// What rows that are not in threads are sorted by. The store gives the card used last first.
+    fn rank(&self, card: usize) -> (Reverse<Option<u32>>, usize) {
+        let score = self.search.score(card).filter(|_| self.sort != Sort::Recent);
+        (Reverse(score), card)
     }
 
     /// Decides anew what is shown.
     fn sift(&mut self) {
         let by_thread = self.sort == Sort::Threaded && self.search.is_empty();
-        let mut found: Vec<(u32, usize)> =
-            self.scope().filter_map(|at| Some((self.search.score(at)?, at))).collect();
-        // The store gives the one used last first.
-        if self.sort != Sort::Recent && !by_thread {
-            found.sort_by_key(|(score, at)| (std::cmp::Reverse(*score), *at));
+        let mut found: Vec<usize> = self.scope().filter(|card| self.search.score(*card).is_some()).collect();
+        if !by_thread {
+            found.sort_by_key(|card| self.rank(*card));
         }
-        let found: Vec<usize> = found.into_iter().map(|(_, at)| at).collect();
         self.shown = match by_thread {
             true => threaded(self.cards(), &found),
             false => found.into_iter().map(|at| (at, 0)).collect(),
@@ -113,7 +124,7 @@ impl Sessions {
     fn search(&mut self, text: String) -> Outcome {
         let cards = self.cards.clone().unwrap_or_default();
         self.search.change(text, &cards);
-        self.at = 0;
+        (self.at, self.chosen) = (0, false);
         self.sift();
         self.read()
     }
@@ -124,17 +135,26 @@ impl Sessions {
         self.read()
     }
 
-    /// Something was said in a session, or all have been read. The cursor stays on its row.
+    /// Something was said in a session, or all have been read. The cursor stays on the row that was chosen.
     fn hear_found(&mut self, card: Option<usize>) {
         let Some(card) = card else {
             self.search.is_reading = false;
             return;
         };
-        let chosen = self.shown.get(self.at).filter(|_| self.at > 0).copied();
+        if !self.search.is_open(card) || !self.is_in_scope(card) {
+            return;
+        }
         self.search.found(card);
-        self.sift();
-        let row = chosen.and_then(|chosen| self.shown.iter().position(|row| *row == chosen));
-        self.at = row.unwrap_or(self.at);
+        let rank = self.rank(card);
+        let row = self.shown.partition_point(|(other, _)| self.rank(*other) < rank);
+        let moves = self.chosen && row <= self.at && !self.shown.is_empty();
+        self.shown.insert(row, (card, 0));
+        self.at += usize::from(moves);
+    }
+
+    /// Puts the cursor on a row.
+    fn go(&mut self, row: usize) {
+        (self.at, self.chosen) = (row, true);
     }
 
     fn end(&self, action: Option<Action>) -> Outcome {
@@ -211,10 +231,10 @@ impl Overlay for Sessions {
         match (key.code, key.ctrl) {
             (Code::Escape, _) if !self.search.text().is_empty() => return self.search(String::new()),
             (Code::Escape, _) | (Code::Char('c'), true) => return self.end(None),
-            (Code::Up, _) => self.at = self.at.checked_sub(1).unwrap_or(last),
-            (Code::Down, _) => self.at = if self.at >= last { 0 } else { self.at + 1 },
-            (Code::PageUp, _) => self.at = self.at.saturating_sub(MOST.min(room.rows)),
-            (Code::PageDown, _) => self.at = (self.at + MOST.min(room.rows)).min(last),
+            (Code::Up, _) => self.go(self.at.checked_sub(1).unwrap_or(last)),
+            (Code::Down, _) => self.go(if self.at >= last { 0 } else { self.at + 1 }),
+            (Code::PageUp, _) => self.go(self.at.saturating_sub(MOST.min(room.rows))),
+            (Code::PageDown, _) => self.go((self.at + MOST.min(room.rows)).min(last)),
             (Code::Tab, _) => {
                 self.everywhere = !self.everywhere;
                 return self.look_elsewhere();

@@ -19,11 +19,15 @@ const NEAR: u64 = 4096;
 /// Heads of an index that are looked at together.
 const PAGE: usize = 252;
 
+/// Lines fetched at once, however short they are.
+const MOST: usize = 16 << 10;
+
 impl Log {
     /// See [`crate::Store::lines`].
     pub(in crate::file) fn lines(&mut self, wanted: &[Seq], batch: &mut Batch) -> Result<(), StoreError> {
         batch.clear();
         let entries = self.version().entries;
+        let wanted = &wanted[..wanted.len().min(MOST)];
         if let Some(seq) = wanted.iter().find(|seq| seq.index() >= entries) {
             return Err(StoreError::NoSuchEntry { seq: seq.index() });
         }
@@ -211,6 +215,14 @@ pub(super) fn restore(index: &Index, file: &File) -> Result<Heads, Wrong> {
     while heads.len() < index.cover.entries as usize {
         let first = heads.len();
         let page = index.heads(first, step)?;
+        // Within a page the index has seen to it that no line reaches into the next.
+        let end = heads
+            .last_seq()
+            .map(|last| heads.get(last))
+            .map_or(0, |last| last.offset + u64::from(last.len) + 1);
+        if page.first().is_none_or(|head| head.offset < end) {
+            return Err(Wrong::Lies);
+        }
         for head in &page {
             let above = head.parent.map(|parent| match parent.index().checked_sub(first) {
                 Some(at) => page[at],

@@ -97,7 +97,7 @@ impl Log {
     /// Goes on from a card that covers the first entries. Not in a log out of order, and not if its heads turn out wrong.
     pub(in crate::file) fn resume_card(&mut self, card: Card) -> Result<Option<Card>, StoreError> {
         let heads = self.folded()?.clone();
-        let (version, from) = (self.version(), card.entry_count as usize);
+        let (version, trust, from) = (self.version(), self.trust, card.entry_count as usize);
         if !heads.is_in_order() || from > heads.len() || card.id != self.header.id {
             return Ok(None);
         }
@@ -107,7 +107,7 @@ impl Log {
         let mut rest = wanted.as_slice();
         while !rest.is_empty() {
             self.lines(rest, &mut batch)?;
-            if self.version() != version {
+            if (self.version(), self.trust) != (version, trust) {
                 return Ok(None);
             }
             for (seq, line) in rest.iter().zip(batch.iter()) {

@@ -326,6 +326,40 @@ fn the_cursor_stays_on_its_session_while_others_are_found() {
 }
 
 #[test]
+fn the_first_row_too_is_kept_once_it_was_chosen() {
+    let opened = |keys: &str| {
+        let mut desk = picker();
+        desk.press("ctrl+s");
+        typed(&mut desk, "milk");
+        desk.press(keys);
+        desk.hear(Msg::Found(Some(2)));
+        desk.press(keys);
+        desk.hear(Msg::Found(Some(1)));
+        desk.hear(Msg::Found(Some(0)));
+        desk.hear(Msg::Found(Some(0)));
+        assert_eq!(order(&desk), "abc", "the one used last is first, and each is there once");
+        desk.asked.clear();
+        desk.press("enter");
+        searches(&mut desk).pop().unwrap()
+    };
+    assert_eq!(opened("up"), "Open(Listed(Spot { store: \"file\", key: \"cccccccc-3\" }))");
+    assert_eq!(opened(""), "Open(Listed(Spot { store: \"file\", key: \"aaaaaaaa-1\" }))");
+}
+
+#[test]
+fn what_is_found_stands_where_sorting_would_put_it() {
+    let mut desk = picker();
+    typed(&mut desk, "dates");
+    desk.press("tab");
+    desk.hear(Msg::Found(Some(3)));
+    desk.hear(Msg::Found(Some(1)));
+    let found = order(&desk);
+    assert!(found.ends_with("bd"), "below what the cards tell: {found}");
+    desk.press("ctrl+s ctrl+s ctrl+s");
+    assert_eq!(order(&desk), found);
+}
+
+#[test]
 fn a_wrong_pattern_says_what_is_wrong_with_it() {
     let mut desk = picker();
     typed(&mut desk, "re:([");

@@ -100,3 +100,31 @@ fn a_tree_that_takes_long_is_waited_for_until_escape() {
     desk.open_tree();
     assert!(desk.text().contains("Session tree"), "{}", desk.text());
 }
+
+#[test]
+fn a_tree_that_comes_below_something_else_is_not_waited_for_any_more() {
+    let mut desk = Desk::on(60, 10, "say a; reply b");
+    desk.press("alt+t");
+    desk.hear(Msg::Page("Page".to_owned(), Vec::new()));
+    let forest = crate::testing::forest(&desk.script);
+    desk.hear(Msg::Tree(Box::new(forest)));
+    desk.state.now += 120;
+    assert!(!desk.state.is_moving() && !desk.text().contains("reading"), "{}", desk.text());
+}
+
+#[test]
+fn only_a_tree_that_cannot_be_read_is_not_waited_for_any_more() {
+    let mut desk = Desk::on(60, 10, "say a; reply b");
+    desk.press("alt+t");
+    desk.hear(Msg::Failed("there is no image".to_owned()));
+    let forest = crate::testing::forest(&desk.script);
+    desk.hear(Msg::Tree(Box::new(forest)));
+    assert!(desk.text().contains("Session tree"), "{}", desk.text());
+
+    let mut desk = Desk::on(60, 10, "say a; reply b");
+    desk.press("alt+t");
+    desk.hear(Msg::NoTree("the store is away".to_owned()));
+    desk.state.now += 120;
+    assert!(!desk.state.is_moving() && !desk.text().contains("reading"), "{}", desk.text());
+    assert!(desk.text().contains("the store is away"), "{}", desk.text());
+}
