@@ -10,22 +10,7 @@ use osier_tree::Header;
 use serde_json::{Value, json};
 
 use crate::support::World;
-
-/// A world with a second store of files, called `archive`.
-fn two_stores() -> World {
-    let world = World::new();
-    configure(&world, "[stores.archive]\nfolder = '../archive'\n");
-    world
-}
-
-fn configure(world: &World, settings: &str) {
-    fs::create_dir_all(world.home()).unwrap();
-    fs::write(world.home().join("config.toml"), settings).unwrap();
-}
-
-fn begin(world: &World, line: &str) -> String {
-    world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
-}
+use crate::two_stores::{begin, configure, two_stores};
 
 fn store(world: &World, name: &str) -> FileStore {
     match name {

@@ -43,4 +43,5 @@ mod support;
 mod targets;
 mod tree;
 mod trust;
+mod two_stores;
 mod verify;

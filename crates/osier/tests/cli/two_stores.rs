@@ -1,0 +1,21 @@
+//! A world with two stores, and what is done in it.
+
+use std::fs;
+
+use crate::support::World;
+
+/// A world with a second store of files, called `archive`.
+pub(crate) fn two_stores() -> World {
+    let world = World::new();
+    configure(&world, "[stores.archive]\nfolder = '../archive'\n");
+    world
+}
+
+pub(crate) fn configure(world: &World, settings: &str) {
+    fs::create_dir_all(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), settings).unwrap();
+}
+
+pub(crate) fn begin(world: &World, line: &str) -> String {
+    world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
+}
