@@ -2,7 +2,8 @@
 
 use std::io;
 
-use rustix::process::{Signal as Raw, getpgid, getpgrp, getppid, getsid, kill_current_process_group};
+use nix::unistd::{getpgid, getpgrp, getppid, getsid};
+use rustix::process::{Signal as Raw, kill_current_process_group};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Signals that mean something to the interface.
@@ -90,8 +91,9 @@ impl Signals {
 }
 
 /// Whether there is a shell that would take the terminal and let us go on: a parent of the same session in another group.
+/// In a container the session may be the outer system's, which has the number 0 here.
 pub(super) fn has_shell() -> bool {
-    let Some(parent) = getppid() else { return false };
+    let parent = getppid();
     let same_session =
         matches!((getsid(Some(parent)), getsid(None)), (Ok(theirs), Ok(ours)) if theirs == ours);
     same_session && getpgid(Some(parent)).is_ok_and(|group| group != getpgrp())
