@@ -1,7 +1,8 @@
-//! Appending: one short transaction that holds the session's row, in which the expected state is checked, the lines are
-//! written and the card is renewed. All that can be worked out before is worked out before.
+//! Appending: one short transaction in which the lines are written and the card is renewed. The key of a line is its place
+//! in the log, so a place that is taken is how a writer learns that another one was faster. All that can be worked out
+//! before is worked out before.
 
-use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use osier_store::{Batch, StoreError, Version};
 use osier_tree::entry::read_entry;
@@ -9,11 +10,12 @@ use osier_tree::heads::IdKey;
 use osier_tree::{Entry, Heads, Seq};
 use sqlx::{Executor, MySqlConnection};
 
-use crate::failure::Failure;
+use crate::connections::Connection;
+use crate::failure::{Failure, is_duplicate};
 use crate::known::Known;
-use crate::procedure::Called;
-use crate::rows::{self, CardColumns, Folded, Place, SessionRow};
+use crate::rows::{self, CardColumns, Folded, Place, SessionRow, modified, short};
 use crate::store::Inner;
+use crate::tally;
 
 /// An append to one session.
 #[derive(Debug, Clone, Copy)]
@@ -28,10 +30,12 @@ impl Append<'_> {
     /// One attempt. It may be repeated, whatever became of the one before.
     pub(crate) async fn make(
         &self,
-        connection: &mut MySqlConnection,
+        connection: &mut Connection,
         known: &mut Option<Known>,
     ) -> Result<Version, Failure> {
-        if known.as_ref().is_none_or(|known| known.version() != self.expected) {
+        let is_sure =
+            |known: &Known| known.version() == self.expected && connection.was_there(known.confirmed);
+        if !known.as_ref().is_some_and(is_sure) {
             let row = SessionRow::read(connection, self.id).await?;
             match row {
                 Some(row) if row.version == self.expected => {
@@ -47,11 +51,11 @@ impl Append<'_> {
         if after.folded.card.is_doubtful() {
             after.folded.card = self.card_anew(connection, before, &entries).await?;
         }
-        let changed = changed(&before.folded.heads, &after.folded.heads);
-        if !self.write(connection, &after.folded, &entries, &changed).await? {
+        if !self.write(connection, &before.folded, &after.folded, &entries).await? {
             let row = SessionRow::read(connection, self.id).await?;
             return self.too_late(connection, row).await;
         }
+        after.confirmed = Instant::now();
         let version = after.version();
         *known = Some(after);
         Ok(version)
@@ -71,43 +75,66 @@ impl Append<'_> {
     }
 
     /// The transaction. `false` if the session is not in the expected state; then nothing is written.
-    pub(crate) async fn write(
+    async fn write(
+        &self,
+        connection: &mut Connection,
+        before: &Folded,
+        after: &Folded,
+        entries: &[Entry<'_>],
+    ) -> Result<bool, Failure> {
+        let part = self.store.connections.part();
+        let place = Place { session: self.id, generation: self.expected.generation, part };
+        if let [entry] = entries
+            && let Some(tally) = self.tally(before, after, entry)
+        {
+            let seq = Seq::new(self.expected.entries);
+            return rows::write_told(connection, place, seq, entry, &after.heads, &tally).await;
+        }
+        let changed = changed(&before.heads, &after.heads);
+        connection.execute("START TRANSACTION").await?;
+        let written = self.write_all(connection, place, after, entries, &changed).await?;
+        connection.execute(if written { "COMMIT" } else { "ROLLBACK" }).await?;
+        Ok(written)
+    }
+
+    /// What the row of the only line tells of the card, if that says all: then the session's row need not be changed.
+    /// Lists look for such a line only in sessions that somebody has open.
+    fn tally(&self, before: &Folded, after: &Folded, entry: &Entry<'_>) -> Option<[u8; tally::RECORD]> {
+        let same_log = before.odd == after.odd && before.heads.is_regular() && after.heads.is_regular();
+        let is_short = entry.line.len() <= self.store.connections.part() && short(Some(&entry.id)).is_some();
+        if !same_log || !is_short || !self.store.holds(self.id, self.expected.generation) {
+            return None;
+        }
+        tally::of(before.card.card(), after.card.card(), &entry.id)
+    }
+
+    async fn write_all(
         &self,
         connection: &mut MySqlConnection,
+        place: Place<'_>,
         after: &Folded,
         entries: &[Entry<'_>],
         changed: &[Seq],
     ) -> Result<bool, Failure> {
-        if changed.is_empty()
-            && self.store.calls.load(Ordering::Relaxed)
-            && let Some(entry) = self.alone(entries)
-        {
-            match self.call(connection, after, entry).await? {
-                Called::Written => return Ok(true),
-                Called::NotExpected => return Ok(false),
-                called => self.do_without(connection, called).await?,
-            }
-        }
-        let part = self.store.connections.part();
-        let place = Place { session: self.id, generation: self.expected.generation, part };
-        connection.execute("START TRANSACTION").await?;
         if !self.take_the_row(connection, after).await? {
-            connection.execute("ROLLBACK").await?;
             return Ok(false);
         }
-        rows::write(connection, place, self.expected.entries, entries, &after.heads).await?;
+        match rows::write(connection, place, self.expected.entries, entries, &after.heads).await {
+            Err(Failure::Sql(error)) if is_duplicate(&error) => return Ok(false),
+            written => written?,
+        }
         rows::write_heads(connection, place, changed, &after.heads).await?;
-        connection.execute("COMMIT").await?;
         Ok(true)
     }
 
     /// Moves the session's row on. Others wait for it until the transaction ends.
     async fn take_the_row(&self, connection: &mut MySqlConnection, after: &Folded) -> Result<bool, Failure> {
         let card = CardColumns::of(after.card.card());
-        let query = sqlx::query(
-            "UPDATE osier_sessions SET entries = ?, odd = ?, regular = ?, card = ?, cost = ?, minus_modified = ?
-             WHERE id = ? AND generation = ? AND entries = ?",
-        );
+        let query = sqlx::query(concat!(
+            "UPDATE osier_sessions SET entries = ?, odd = ?, regular = ?, card = ?, cost = ?, minus_modified = ",
+            modified!(),
+            " WHERE id = ? AND generation = ? AND entries <= ?"
+        ));
         let query = query.bind(after.heads.len() as u32).bind(after.odd as u32);
         let query = query.bind(after.heads.is_regular()).bind(card.json).bind(card.cost);
         let query = query.bind(card.minus_modified).bind(self.id);

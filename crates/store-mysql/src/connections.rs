@@ -1,6 +1,7 @@
 //! A few connections that are used again. One comes back only after a call that ended well, so what is lent has no
 //! transaction open and no answer pending.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,7 +17,8 @@ use crate::settings::{Address, Limits};
 /// What the store expects of a session with the server. Strict, so that nothing is cut off silently; and without locks on
 /// gaps, so that writers of one session do not get into each other's way.
 const SETUP: [&str; 2] = [
-    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 5",
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 5
+     /*M!100600 , optimizer_switch = 'subquery_cache=off' */",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 ];
 
@@ -33,17 +35,24 @@ pub(crate) struct Connections {
     /// As it was last asked for.
     password: Turn<Option<SecretString>>,
     /// With the time at which each was given back, in that order.
-    idle: Mutex<Vec<(Instant, MySqlConnection)>>,
+    idle: Mutex<Vec<(Instant, Connection)>>,
     trusted: Duration,
     room: Semaphore,
     /// How many bytes the server takes at once.
     packet: AtomicU64,
 }
 
+/// A connection to the server.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    driver: MySqlConnection,
+    made: Instant,
+}
+
 /// A connection in use. It is closed unless it is given back.
 #[derive(Debug)]
 pub(crate) struct Lent<'a> {
-    pub(crate) connection: MySqlConnection,
+    pub(crate) connection: Connection,
     all: &'a Connections,
     _room: SemaphorePermit<'a>,
 }
@@ -72,7 +81,7 @@ impl Connections {
         Ok(Lent { connection, all: self, _room })
     }
 
-    async fn connect(&self, reach: Duration) -> Result<MySqlConnection, Failure> {
+    async fn connect(&self, reach: Duration) -> Result<Connection, Failure> {
         let is_old = self.password.lock().await.is_some();
         let options = self.address.options(&self.password).await?;
         match self.connect_with(&options, reach).await {
@@ -93,13 +102,14 @@ impl Connections {
         &self,
         options: &MySqlConnectOptions,
         reach: Duration,
-    ) -> Result<MySqlConnection, Failure> {
+    ) -> Result<Connection, Failure> {
         let connecting = async {
             let mut connection = options.connect().await?;
             for statement in SETUP {
                 connection.execute(statement).await?;
             }
-            self.measured(connection).await
+            let driver = self.measured(connection).await?;
+            Ok(Connection { driver, made: Instant::now() })
         };
         tokio::time::timeout(reach, connecting).await.unwrap_or(Err(Failure::Silent(reach)))
     }
@@ -115,7 +125,7 @@ impl Connections {
     }
 
     /// The connection that was used last, unless that is too long ago for it and hence for all.
-    fn idle_one(&self) -> Option<MySqlConnection> {
+    fn idle_one(&self) -> Option<Connection> {
         let mut idle = self.idle();
         match idle.pop() {
             Some((since, connection)) if since.elapsed() < self.trusted => Some(connection),
@@ -126,7 +136,7 @@ impl Connections {
         }
     }
 
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Instant, MySqlConnection)>> {
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(Instant, Connection)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -139,6 +149,28 @@ impl Connections {
     pub(crate) fn part(&self) -> usize {
         // The other half is for what stands around them.
         usize::try_from(self.packet.load(Ordering::Relaxed) / 2).unwrap_or(MOST).min(MOST)
+    }
+}
+
+impl Connection {
+    /// Whether it led to the server at that time already. A new connection may lead to another server, such as a replica
+    /// that took over and lacks what came last.
+    pub(crate) fn was_there(&self, time: Instant) -> bool {
+        self.made < time
+    }
+}
+
+impl Deref for Connection {
+    type Target = MySqlConnection;
+
+    fn deref(&self) -> &MySqlConnection {
+        &self.driver
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut MySqlConnection {
+        &mut self.driver
     }
 }
 

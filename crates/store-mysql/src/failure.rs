@@ -76,10 +76,10 @@ const KNOWN: &[(&[u16], Remedy, &str, &str)] = &[
         "check user, password, database and ssl-mode in the store's url",
     ),
     (
-        &[1142, 1143, 1370],
+        &[1142, 1143],
         Remedy::None,
         "this user may not do that",
-        "grant SELECT, INSERT, UPDATE, DELETE and CREATE on the database",
+        "grant SELECT, INSERT, UPDATE, DELETE, CREATE and ALTER on the database",
     ),
     (
         &[1290, 1792, 1836],
@@ -167,6 +167,11 @@ pub(crate) fn is_full(error: &sqlx::Error) -> bool {
 /// Another version of Osier made the tables, or nobody yet.
 pub(crate) fn is_missing_table(error: &sqlx::Error) -> bool {
     number(error) == Some(1146)
+}
+
+/// A column that another attempt has added.
+pub(crate) fn is_there_already(error: &sqlx::Error) -> bool {
+    number(error) == Some(1060)
 }
 
 pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {

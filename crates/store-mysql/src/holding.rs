@@ -1,9 +1,12 @@
 //! Who has a session open: a row for each process, which runs out by the server's clock unless it is renewed. So a process
 //! that was killed is in nobody's way for long. Refuses nothing itself; a deletion asks.
+//!
+//! The session's own row says that it is open, too, until somebody closes it who is the last one.
 
-use sqlx::{AssertSqlSafe, MySqlConnection};
+use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
-use crate::failure::{Failure, is_missing_table};
+use crate::failure::Failure;
+use crate::rows::{SessionRow, open};
 
 /// A process, as the rows call it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +29,11 @@ impl Holder {
         for id in padded(ids) {
             query = query.bind(id).bind(self.0).bind(seconds);
         }
-        query.bind(seconds).execute(connection).await?;
-        Ok(())
+        query.bind(seconds).execute(&mut *connection).await?;
+        mark(connection, ids).await
     }
 
-    /// Takes that back, and clears away what others left there that has run out.
+    /// Takes that back, and clears away what others left there that has run out. The sessions are still to be closed.
     pub(crate) async fn release(
         self,
         connection: &mut MySqlConnection,
@@ -57,21 +60,57 @@ impl Holder {
         let asked = sqlx::query(
             "SELECT 1 FROM osier_watches WHERE session = ? AND holder <> ? AND expires >= UNIX_TIMESTAMP() LIMIT 1",
         );
-        match asked.bind(id).bind(self.0).fetch_optional(connection).await {
-            // Nobody may or could make the table yet, so nobody can say that he has anything open.
-            Err(error) if is_missing_table(&error) => Ok(false),
-            found => Ok(found?.is_some()),
-        }
+        Ok(asked.bind(id).bind(self.0).fetch_optional(connection).await?.is_some())
     }
+}
+
+/// From here on lists look at the newest lines of the sessions.
+async fn mark(connection: &mut MySqlConnection, ids: &[String]) -> Result<(), Failure> {
+    let marks = padded(ids).map(|_| "?").collect::<Vec<_>>().join(",");
+    let open = open!();
+    let sql = format!(
+        "UPDATE osier_sessions SET minus_modified = {open} WHERE id IN ({marks}) AND minus_modified <> {open}"
+    );
+    let mut query = sqlx::query(AssertSqlSafe(sql));
+    for id in padded(ids) {
+        query = query.bind(id);
+    }
+    query.execute(connection).await?;
+    Ok(())
+}
+
+/// Brings the row of a session up to date that nobody has open any more. Whoever opens it says so first and marks the row
+/// then, so he either is seen here or comes after this.
+pub(crate) async fn close(connection: &mut MySqlConnection, id: &str, store: &str) -> Result<(), Failure> {
+    connection.execute("START TRANSACTION").await?;
+    let lock = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
+    lock.fetch_optional(&mut *connection).await?;
+    let asked = sqlx::query("SELECT 1 FROM osier_watches WHERE session = ? LIMIT 1").bind(id);
+    if asked.fetch_optional(&mut *connection).await?.is_none()
+        && let Some(row) = SessionRow::read(connection, id).await?
+    {
+        row.settle(connection, id, store).await?;
+    }
+    connection.execute("COMMIT").await?;
+    Ok(())
+}
+
+/// Some sessions that are said to be open by nobody who still lives.
+pub(crate) async fn abandoned(connection: &mut MySqlConnection) -> Result<Vec<String>, Failure> {
+    let asked = sqlx::query(concat!(
+        "SELECT s.id FROM osier_sessions s FORCE INDEX (used_last) WHERE s.minus_modified = ",
+        open!(),
+        " AND NOT EXISTS (SELECT 1 FROM osier_watches w WHERE w.session = s.id AND w.expires >= UNIX_TIMESTAMP())
+         LIMIT 10"
+    ));
+    let rows = asked.fetch_all(connection).await?;
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
 /// Clears away all that is said of a session that is gone.
 pub(crate) async fn forget(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
-    let query = sqlx::query("DELETE FROM osier_watches WHERE session = ?").bind(id);
-    match query.execute(connection).await {
-        Err(error) if is_missing_table(&error) => Ok(()),
-        done => Ok(done.map(drop)?),
-    }
+    sqlx::query("DELETE FROM osier_watches WHERE session = ?").bind(id).execute(connection).await?;
+    Ok(())
 }
 
 /// As many as a power of two, so that few statements are prepared.

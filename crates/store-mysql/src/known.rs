@@ -1,5 +1,7 @@
 //! What a process knows of a log it appends to: all heads and the card, so that the next append asks for neither.
 
+use std::time::Instant;
+
 use osier_store::{Batch, Version};
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::CardFold;
@@ -13,6 +15,8 @@ use crate::rows::{Folded, SessionRow};
 /// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
+    /// When the server last said that this is the state.
+    pub(crate) confirmed: Instant,
     pub(crate) header: Header,
     pub(crate) generation: u64,
     pub(crate) folded: Folded,
@@ -31,14 +35,14 @@ impl Known {
         before: Option<&Known>,
     ) -> Result<Known, Failure> {
         let header = row.header().unwrap_or_else(|| Header::new(log.session, 0, ""));
-        let generation = row.version.generation;
+        let (confirmed, generation) = (Instant::now(), row.version.generation);
         if row.regular
             && let Some(folded) = Known::restored(connection, log, row, before).await?
         {
-            return Ok(Known { header, generation, folded });
+            return Ok(Known { confirmed, header, generation, folded });
         }
         let folded = Known::from_lines(connection, log, row.version.entries, &header).await?;
-        Ok(Known { folded: Folded { odd: row.odd, ..folded }, header, generation })
+        Ok(Known { confirmed, header, generation, folded: Folded { odd: row.odd, ..folded } })
     }
 
     /// From heads. In a log without contradictions a head that is written once is never written again.

@@ -2,6 +2,9 @@
 //!
 //! Many processes on many machines may write to one session. An append is one short transaction that either finds the state
 //! it expects or tells the state there is; nothing is ever locked for longer than that.
+//!
+//! The log is what counts. The row of a session that somebody has open may be behind its log; the newest line then tells
+//! the rest of the card. Whoever closes the session brings its row up to date.
 
 mod append;
 mod connections;
@@ -11,7 +14,6 @@ mod known;
 mod listing;
 mod making;
 mod port;
-mod procedure;
 mod reading;
 mod record;
 mod removing;
@@ -22,6 +24,7 @@ pub mod server;
 mod settings;
 mod shown;
 mod store;
+mod tally;
 mod watching;
 
 pub use settings::{Credentials, Limits, Password};

@@ -1,39 +1,132 @@
-//! Lists of sessions, newest first straight from an index; and finding by the beginning of an id.
+//! Lists of sessions, newest first, straight from an index; and finding by the beginning of an id.
+//!
+//! Sessions that somebody has open come first in the index, because their rows may be behind: what their newest lines add is
+//! read with them, and then they go where they belong.
+
+use std::cmp::Reverse;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use osier_store::{Filter, Page};
+use osier_tree::projection::card::Card;
+use sqlx::mysql::MySqlRow;
 use sqlx::{MySqlConnection, Row};
 
 use crate::failure::Failure;
-use crate::rows::{cwd_hash, read_card};
+use crate::rows::{CardRow, added, cwd_hash, open};
 
-const ALL: &str = "SELECT id, card, cost FROM osier_sessions FORCE INDEX (used_last)
-     ORDER BY minus_modified, minus_created, id LIMIT ? OFFSET ?";
+macro_rules! listed {
+    ($index:literal, $condition:literal) => {
+        concat!(
+            "SELECT s.card, s.cost, IF(s.minus_modified = ",
+            open!(),
+            ", COALESCE(",
+            added!(),
+            ", ''), NULL), s.id FROM osier_sessions s FORCE INDEX (",
+            $index,
+            ") ",
+            $condition,
+            " ORDER BY s.minus_modified, s.minus_created, s.id LIMIT ?"
+        )
+    };
+}
 
-const HERE: &str = "SELECT id, card, cost FROM osier_sessions FORCE INDEX (used_last_here) WHERE cwd_hash = ?
-     ORDER BY minus_modified, minus_created, id LIMIT ? OFFSET ?";
+const ALL: &str = listed!("used_last", "");
+
+const HERE: &str = listed!("used_last_here", "WHERE s.cwd_hash = ?");
+
+/// How many open sessions were older than all others that were looked at, last time. As many rows are asked for in
+/// addition to those that are wanted.
+#[derive(Debug, Default)]
+pub(crate) struct Room(AtomicUsize);
+
+/// A session of a list, without a card if another version of Osier wrote that.
+#[derive(Debug)]
+struct Listed {
+    id: String,
+    card: Option<Card>,
+    is_open: bool,
+}
 
 pub(crate) async fn list(
     connection: &mut MySqlConnection,
     store: &str,
     filter: &Filter,
+    room: &Room,
 ) -> Result<Page, Failure> {
     // One more than wanted tells whether there are more.
-    let (limit, skip) = (filter.limit.map_or(u64::MAX >> 1, |limit| limit as u64 + 1), filter.skip as u64);
+    let most = filter.limit.map_or(usize::MAX, |limit| limit.saturating_add(filter.skip).saturating_add(1));
+    let all = loop {
+        let asked = most.saturating_add(room.0.load(Ordering::Relaxed));
+        let rows = rows(connection, store, filter, asked).await?;
+        let are_all = rows.len() < asked;
+        let (mut all, older) = in_order(rows);
+        if are_all {
+            all.extend(older);
+            break all;
+        }
+        // Other sessions may come before these.
+        room.0.store(older.len(), Ordering::Relaxed);
+        if all.len() >= most {
+            break all;
+        }
+    };
+    let wanted = filter.limit.unwrap_or(usize::MAX);
+    let mut page = Page { more: all.len().saturating_sub(filter.skip) > wanted, ..Page::default() };
+    for listed in all.into_iter().skip(filter.skip).take(wanted) {
+        match listed.card {
+            Some(card) => page.cards.push(card),
+            None => page.unreadable.push(listed.id),
+        }
+    }
+    Ok(page)
+}
+
+/// The first rows of the index.
+async fn rows(
+    connection: &mut MySqlConnection,
+    store: &str,
+    filter: &Filter,
+    most: usize,
+) -> Result<Vec<Listed>, Failure> {
     let asked = match &filter.cwd {
         Some(cwd) => sqlx::query(HERE).bind(cwd_hash(&cwd.to_string_lossy())),
         None => sqlx::query(ALL),
     };
-    let rows = asked.bind(limit).bind(skip).fetch_all(connection).await?;
-    let wanted = filter.limit.unwrap_or(usize::MAX);
-    let mut page = Page { more: rows.len() > wanted, ..Page::default() };
-    for row in rows.iter().take(wanted) {
-        let id: String = row.try_get(0)?;
-        match read_card(&id, row.try_get(1)?, row.try_get(2)?, store) {
-            Some(card) => page.cards.push(card),
-            None => page.unreadable.push(id),
-        }
+    let rows = asked.bind(i64::try_from(most).unwrap_or(i64::MAX)).fetch_all(connection).await?;
+    Ok(rows.iter().map(|row| Listed::read(row, store)).collect::<Result<_, _>>()?)
+}
+
+/// The open ones go where they belong among the others, those without a card stay where they are. Beside these, the open
+/// ones that are older than all others.
+fn in_order(rows: Vec<Listed>) -> (Vec<Listed>, Vec<Listed>) {
+    let mut open = Vec::new();
+    let mut all = Vec::with_capacity(rows.len());
+    let mut rows = rows.into_iter().peekable();
+    while let Some(listed) = rows.next_if(|listed| listed.is_open) {
+        let list = if listed.card.is_some() { &mut open } else { &mut all };
+        list.push(listed);
     }
-    Ok(page)
+    open.sort_unstable_by(|a, b| b.place().cmp(&a.place()));
+    for listed in rows {
+        while let Some(first) = open.pop_if(|open| listed.card.is_some() && open.place() < listed.place()) {
+            all.push(first);
+        }
+        all.push(listed);
+    }
+    open.reverse();
+    (all, open)
+}
+
+impl Listed {
+    fn read(row: &MySqlRow, store: &str) -> Result<Listed, sqlx::Error> {
+        let (id, card): (String, _) = (row.try_get(3)?, CardRow::read(row)?);
+        Ok(Listed { card: card.card(&id, store), id, is_open: card.added.is_some() })
+    }
+
+    /// Newest first, as in the index.
+    fn place(&self) -> Option<(Reverse<i64>, Reverse<i64>, &str)> {
+        self.card.as_ref().map(|card| (Reverse(card.modified), Reverse(card.created), &*self.id))
+    }
 }
 
 pub(crate) async fn find(connection: &mut MySqlConnection, prefix: &str) -> Result<Vec<String>, Failure> {

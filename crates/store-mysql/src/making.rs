@@ -8,7 +8,7 @@ use sqlx::{Executor, MySqlConnection};
 use crate::failure::{Failure, is_duplicate};
 use crate::reading::Log;
 use crate::removing;
-use crate::rows::{self, CardColumns, Folded, Place, SessionRow};
+use crate::rows::{self, CardColumns, Folded, Place, SessionRow, modified};
 use crate::store::Inner;
 
 /// More lines than this are not written in one transaction.
@@ -105,14 +105,17 @@ impl Making<'_> {
                 done => Ok(done?.rows_affected() == 1),
             };
         };
-        let query = sqlx::query(
+        let query = sqlx::query(concat!(
             "UPDATE osier_sessions SET generation = ?, entries = ?, odd = ?, regular = ?, card = ?, cost = ?,
-             minus_modified = ? WHERE id = ? AND generation = ? AND entries = ?",
-        );
+             minus_modified = ",
+            modified!(),
+            " WHERE id = ? AND generation = ?"
+        ));
         let query = query.bind(generation).bind(entries).bind(odd).bind(regular).bind(card.json);
         let query = query.bind(card.cost).bind(card.minus_modified).bind(&self.header.id);
-        let query = query.bind(expected.generation).bind(expected.entries as u32);
-        Ok(query.execute(connection).await?.rows_affected() == 1)
+        let named = query.bind(expected.generation).execute(&mut *connection).await?.rows_affected() == 1;
+        Ok(named
+            && rows::write_end(connection, &self.header.id, expected.generation, expected.entries).await?)
     }
 }
 

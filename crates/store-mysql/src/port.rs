@@ -1,5 +1,7 @@
 //! The port, as a database keeps it.
 
+use std::time::Instant;
+
 use async_trait::async_trait;
 use osier_store::{Batch, Deleted, Filter, Opened, Page, Store, StoreError, Version, Watch};
 use osier_tree::projection::card::Card;
@@ -111,7 +113,12 @@ impl Store for MySqlStore {
             Making { store: &self.inner, header, folded: &folded, entries: &entries, instead_of: None };
         let version = self.inner.make(&making).await?;
         let odd_lines = folded.odd;
-        let known = Known { header: header.clone(), generation: version.generation, folded };
+        let known = Known {
+            confirmed: Instant::now(),
+            header: header.clone(),
+            generation: version.generation,
+            folded,
+        };
         *self.inner.slot(&header.id).lock().await = Some(known);
         Ok(Opened { header: header.clone(), version, odd_lines, file: None })
     }
@@ -185,7 +192,8 @@ impl Store for MySqlStore {
         Ok(attempt!(self.inner, 0, self.inner.brief_tries(), |connection| listing::list(
             connection,
             self.name(),
-            filter
+            filter,
+            &self.inner.room
         )))
     }
 

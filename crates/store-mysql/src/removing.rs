@@ -1,5 +1,6 @@
 //! Deleting. The session's row goes first, and with it everything that others can see; its lines follow in short
-//! transactions, and a note says which are left should this process die in between.
+//! transactions, and a note says which are left should this process die in between. The end of the log stays for a day, so
+//! that no late writer stores what nobody would find.
 //!
 //! On a full disk there is no room for a note, and deleting is what helps: it goes on without. What should be
 //! left then goes when the session is deleted again.
@@ -9,6 +10,7 @@ use sqlx::{Executor, MySqlConnection, Row};
 
 use crate::failure::{Failure, is_full};
 use crate::holding::{self, Holder};
+use crate::rows;
 
 /// Rows that are deleted at once.
 const MOST_ROWS: u32 = 500;
@@ -32,7 +34,13 @@ pub(crate) async fn delete(
         deleted => deleted?,
     }
     for generation in unseen(connection, id).await? {
-        sweep(connection, id, generation).await?;
+        let end = newest(connection, id, generation).await?;
+        sweep_lines(connection, id, generation).await?;
+        match close(connection, id, generation, end).await {
+            // It was swept by somebody who had no room for its end, and there still is none.
+            Err(Failure::Sql(error)) if is_full(&error) => {}
+            closed => closed?,
+        }
     }
     holding::forget(connection, id).await?;
     let asked = sqlx::query("SELECT session, generation FROM osier_leftovers WHERE since < ? LIMIT 10");
@@ -52,18 +60,22 @@ async fn delete_row(
     note: bool,
 ) -> Result<(), Failure> {
     connection.execute("START TRANSACTION").await?;
-    let asked = sqlx::query("SELECT entries FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
+    let asked = sqlx::query("SELECT generation FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
     if let Some(row) = asked.fetch_optional(&mut *connection).await? {
-        let entries = row.try_get::<u32, _>(0)? as usize;
+        let generation = row.try_get(0)?;
         if let Some(holder) = besides
             && holder.is_open_elsewhere(connection, id).await?
         {
             connection.execute("ROLLBACK").await?;
             return Err(StoreError::Busy { id: id.to_owned() }.into());
         }
+        let mut entries = newest(connection, id, generation).await?;
         if note {
             for generation in generations(connection, id).await? {
                 announce(connection, id, generation, 0).await?;
+            }
+            while !rows::write_end(connection, id, generation, entries).await? {
+                entries = newest(connection, id, generation).await?;
             }
         }
         sqlx::query("DELETE FROM osier_sessions WHERE id = ?").bind(id).execute(&mut *connection).await?;
@@ -120,15 +132,36 @@ pub(crate) async fn forget(
     Ok(())
 }
 
-/// Deletes the lines of a generation that no session names.
+/// How many lines a log has, its end among them if it was ended.
+async fn newest(connection: &mut MySqlConnection, session: &str, generation: u64) -> Result<usize, Failure> {
+    let asked = sqlx::query(
+        "SELECT seq FROM osier_entries WHERE session = ? AND generation = ? ORDER BY seq DESC LIMIT 1",
+    );
+    let row = asked.bind(session).bind(generation).fetch_optional(connection).await?;
+    Ok(row.map(|row| row.try_get::<u32, _>(0)).transpose()?.map_or(0, |newest| newest as usize + 1))
+}
+
+/// Deletes the lines of a generation that no session names, and all that is said of it.
 pub(crate) async fn sweep(
+    connection: &mut MySqlConnection,
+    session: &str,
+    generation: u64,
+) -> Result<(), Failure> {
+    sweep_lines(connection, session, generation).await?;
+    let query = sqlx::query("DELETE FROM osier_entries WHERE session = ? AND generation = ?");
+    query.bind(session).bind(generation).execute(&mut *connection).await?;
+    forget(connection, session, generation).await
+}
+
+/// Deletes the lines, but not the end of the log.
+async fn sweep_lines(
     connection: &mut MySqlConnection,
     session: &str,
     generation: u64,
 ) -> Result<(), Failure> {
     for statement in [
         "DELETE FROM osier_parts WHERE session = ? AND generation = ? LIMIT ?",
-        "DELETE FROM osier_entries WHERE session = ? AND generation = ? LIMIT ?",
+        "DELETE FROM osier_entries WHERE session = ? AND generation = ? AND head <> '' LIMIT ?",
     ] {
         loop {
             let query = sqlx::query(statement).bind(session).bind(generation).bind(MOST_ROWS);
@@ -137,5 +170,18 @@ pub(crate) async fn sweep(
             }
         }
     }
-    forget(connection, session, generation).await
+    Ok(())
+}
+
+/// Sees to it that a log without lines has an end, which goes with the first deletion after a day.
+async fn close(
+    connection: &mut MySqlConnection,
+    session: &str,
+    generation: u64,
+    end: usize,
+) -> Result<(), Failure> {
+    if newest(connection, session, generation).await? == 0 {
+        rows::write_end(connection, session, generation, end).await?;
+    }
+    announce(connection, session, generation, crate::making::now()).await
 }

@@ -5,10 +5,11 @@ use osier_tree::entry::{Read, read};
 use osier_tree::projection::card::{Card, CardFold, short_id};
 use osier_tree::scan::Raw;
 use osier_tree::{Entry, Header, Heads, Seq};
+use sqlx::mysql::MySqlRow;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 
-use crate::failure::Failure;
-use crate::record;
+use crate::failure::{Failure, is_duplicate};
+use crate::{record, tally};
 
 /// Rows that are written at once.
 const MOST_ROWS: usize = 64;
@@ -16,15 +17,67 @@ const MOST_ROWS: usize = 64;
 /// What a text may have to stand in a column of its own; the line has it whole.
 const MOST_TEXT: usize = 255;
 
-/// A session's row.
+/// The place of the newest line of the session `s`. (For `MAX(seq)` a server looks at all lines.)
+macro_rules! newest {
+    () => {
+        "(SELECT n.seq FROM osier_entries n WHERE n.session = s.id AND n.generation = s.generation
+          ORDER BY n.seq DESC LIMIT 1)"
+    };
+}
+pub(crate) use newest;
+
+/// What the newest line of the session `s` adds to the card, if the session's row does not know of that line.
+macro_rules! added {
+    () => {
+        "(SELECT CONCAT(COALESCE(n.tally, ''), n.id) FROM osier_entries n
+          WHERE n.session = s.id AND n.generation = s.generation AND n.seq >= s.entries ORDER BY n.seq DESC LIMIT 1)"
+    };
+}
+pub(crate) use added;
+
+/// Stands for a time in the row of a session that somebody has open. So these rows come before all others in lists, and
+/// lists ask for the newest lines of these and no others.
+macro_rules! open {
+    () => {
+        "-9000000000000000000"
+    };
+}
+pub(crate) use open;
+
+/// The time of a row that is changed. Who changes it does not close the session.
+macro_rules! modified {
+    () => {
+        concat!("IF(minus_modified = ", $crate::rows::open!(), ", minus_modified, ?)")
+    };
+}
+pub(crate) use modified;
+
+const ROW: &str = concat!(
+    "SELECT s.card, s.cost, ",
+    added!(),
+    ", s.generation, s.odd, s.regular, s.header, ",
+    newest!(),
+    " FROM osier_sessions s WHERE s.id = ?"
+);
+
+/// A session's row, and what its newest line adds.
 #[derive(Debug)]
 pub(crate) struct SessionRow {
     pub(crate) version: Version,
     pub(crate) odd: usize,
     pub(crate) regular: bool,
     pub(crate) header: Vec<u8>,
-    card: Vec<u8>,
+    card: CardRow,
+}
+
+/// A card as it is read.
+#[derive(Debug)]
+pub(crate) struct CardRow {
+    json: Vec<u8>,
     cost: f64,
+    /// By the newest line, if the session's row does not know of that. In a list: none if the session is not open, and
+    /// empty if nothing was.
+    pub(crate) added: Option<Vec<u8>>,
 }
 
 impl SessionRow {
@@ -32,18 +85,14 @@ impl SessionRow {
         connection: &mut MySqlConnection,
         id: &str,
     ) -> Result<Option<SessionRow>, sqlx::Error> {
-        let asked = sqlx::query(
-            "SELECT generation, entries, odd, regular, header, card, cost FROM osier_sessions WHERE id = ?",
-        );
-        let row = asked.bind(id).fetch_optional(connection).await?;
+        let row = sqlx::query(ROW).bind(id).fetch_optional(connection).await?;
         row.map(|row| {
             Ok(SessionRow {
-                version: Version { generation: row.try_get(0)?, entries: row.try_get::<u32, _>(1)? as usize },
-                odd: row.try_get::<u32, _>(2)? as usize,
-                regular: row.try_get(3)?,
-                header: row.try_get(4)?,
-                card: row.try_get(5)?,
-                cost: row.try_get(6)?,
+                version: version(&row, 3, 7)?,
+                odd: row.try_get::<u32, _>(4)? as usize,
+                regular: row.try_get(5)?,
+                header: row.try_get(6)?,
+                card: CardRow::read(&row)?,
             })
         })
         .transpose()
@@ -56,16 +105,51 @@ impl SessionRow {
     /// The card of the session `id`, which this row is of. `None` if another version of Osier keeps cards that this one
     /// cannot read.
     pub(crate) fn card(&self, id: &str, store: &str) -> Option<Card> {
-        read_card(id, &self.card, self.cost, store)
+        self.card.card(id, store)
+    }
+
+    /// Writes down what the newest line added, and that the session is not open. The row must be locked.
+    pub(crate) async fn settle(
+        &self,
+        connection: &mut MySqlConnection,
+        id: &str,
+        store: &str,
+    ) -> Result<(), Failure> {
+        let Some(card) = self.card(id, store).as_ref().map(CardColumns::of) else { return Ok(()) };
+        let query = sqlx::query(
+            "UPDATE osier_sessions SET entries = ?, card = ?, cost = ?, minus_modified = ? WHERE id = ?",
+        );
+        let query = query.bind(self.version.entries as u32).bind(card.json).bind(card.cost);
+        query.bind(card.minus_modified).bind(id).execute(connection).await?;
+        Ok(())
     }
 }
 
-pub(crate) fn read_card(id: &str, json: &[u8], cost: f64, store: &str) -> Option<Card> {
-    let card: Card = serde_json::from_slice(json).ok()?;
-    // Decimal digits would bring the cost back a little different, and others may call this store otherwise. Which session
-    // it is and where it lies is not for the card to say: anybody who may write could name another one there.
-    let (id, short_id, store) = (id.to_owned(), short_id(id).to_owned(), store.to_owned());
-    Some(Card { id, short_id, store, file: None, cost, ..card })
+impl CardRow {
+    /// From a row that begins with card, cost, and what was added.
+    pub(crate) fn read(row: &MySqlRow) -> Result<CardRow, sqlx::Error> {
+        Ok(CardRow { json: row.try_get(0)?, cost: row.try_get(1)?, added: row.try_get(2)? })
+    }
+
+    /// See [`SessionRow::card`].
+    pub(crate) fn card(&self, id: &str, store: &str) -> Option<Card> {
+        let card: Card = serde_json::from_slice(&self.json).ok()?;
+        // Decimal digits would bring the cost back a little different, and others may call this store otherwise. Which
+        // session it is and where it lies is not for the card to say: anybody who may write could name another one there.
+        let (id, short_id, store) = (id.to_owned(), short_id(id).to_owned(), store.to_owned());
+        let card = Card { id, short_id, store, file: None, cost: self.cost, ..card };
+        match self.added.as_deref() {
+            None | Some([]) => Some(card),
+            Some(added) => tally::with_added(card, added),
+        }
+    }
+}
+
+/// The state of a log, from the columns of its generation and of the place of its newest line.
+pub(crate) fn version(row: &MySqlRow, generation: usize, newest: usize) -> Result<Version, sqlx::Error> {
+    let newest: Option<u32> = row.try_get(newest)?;
+    let entries = newest.map_or(0, |newest| newest as usize + 1);
+    Ok(Version { generation: row.try_get(generation)?, entries })
 }
 
 /// A card as it is written.
@@ -193,6 +277,47 @@ async fn write_group(
     }
     query.execute(connection).await?;
     Ok(())
+}
+
+/// Writes the one row of an entry whose numbers the card needs. `false` if its place is taken.
+pub(crate) async fn write_told(
+    connection: &mut MySqlConnection,
+    place: Place<'_>,
+    seq: Seq,
+    entry: &Entry<'_>,
+    heads: &Heads,
+    tally: &[u8],
+) -> Result<bool, Failure> {
+    let kind = entry.get("type").and_then(Raw::text);
+    let head = record::encode(heads.get(seq));
+    let query = sqlx::query(
+        "INSERT INTO osier_entries (session, generation, seq, id, parent_id, type, timestamp, head, tally, line)
+         VALUES (?,?,?,?,?,?,?,?,?,?)",
+    );
+    let query = query.bind(place.session).bind(place.generation).bind(seq.index() as u32);
+    let query = query.bind(short(Some(&entry.id))).bind(short(entry.parent.as_deref()));
+    let query = query.bind(short(kind.as_deref())).bind(entry.time).bind(&head[..]);
+    match query.bind(tally).bind(entry.line).execute(connection).await {
+        Err(error) if is_duplicate(&error) => Ok(false),
+        done => Ok(done.map(|_| true)?),
+    }
+}
+
+/// Ends a log: the place of its next line is taken for good, so whoever still appends to it is refused. `false` if the
+/// place is taken already.
+pub(crate) async fn write_end(
+    connection: &mut MySqlConnection,
+    session: &str,
+    generation: u64,
+    seq: usize,
+) -> Result<bool, Failure> {
+    let query = sqlx::query(
+        "INSERT INTO osier_entries (session, generation, seq, head, line) VALUES (?, ?, ?, '', '')",
+    );
+    match query.bind(session).bind(generation).bind(seq as u32).execute(connection).await {
+        Err(error) if is_duplicate(&error) => Ok(false),
+        done => Ok(done.map(|_| true)?),
+    }
 }
 
 pub(crate) fn short(text: Option<&str>) -> Option<&[u8]> {

@@ -5,8 +5,7 @@
 
 use sqlx::{Executor, MySqlConnection, Row};
 
-use crate::failure::{Failure, Remedy, is_missing_table};
-use crate::procedure;
+use crate::failure::{Failure, is_missing_table, is_there_already};
 
 /// Seconds to wait for another process that makes the tables.
 const WAIT: u32 = 15;
@@ -64,22 +63,16 @@ const STEPS: &[&[&str]] = &[
         expires BIGINT NOT NULL,
         PRIMARY KEY (session, holder)
     ) ENGINE=InnoDB"],
+    &["ALTER TABLE osier_entries ADD COLUMN tally VARBINARY(64) NULL"],
 ];
-
-/// So many steps are needed to keep sessions at all. Who may not do the others goes without.
-const NEEDED: usize = 1;
 
 /// Makes the tables that are not there yet.
 pub(crate) async fn prepare(connection: &mut MySqlConnection) -> Result<(), Failure> {
-    let before = version(connection).await?;
-    if before >= STEPS.len() {
+    if version(connection).await? >= STEPS.len() {
         return Ok(());
     }
     lock(connection).await?;
-    let made = match steps(connection).await {
-        Err(failure) if before >= NEEDED && failure.remedy() == Remedy::None => Ok(()),
-        made => made,
-    };
+    let made = steps(connection).await;
     // If that fails the connection is given up, and the lock with it.
     connection.execute("DO RELEASE_LOCK(CONCAT('osier.', SHA1(DATABASE())))").await?;
     made
@@ -89,10 +82,12 @@ async fn steps(connection: &mut MySqlConnection) -> Result<(), Failure> {
     connection
         .execute("CREATE TABLE IF NOT EXISTS osier_schema (version INT UNSIGNED NOT NULL PRIMARY KEY) ENGINE=InnoDB")
         .await?;
-    procedure::make(connection).await?;
     for (at, step) in STEPS.iter().enumerate().skip(version(connection).await?) {
         for statement in *step {
-            connection.execute(*statement).await?;
+            match connection.execute(*statement).await {
+                Err(error) if is_there_already(&error) => {}
+                done => done.map(|_| ())?,
+            }
         }
         let done = sqlx::query("INSERT IGNORE INTO osier_schema (version) VALUES (?)").bind(at as u32 + 1);
         done.execute(&mut *connection).await?;

@@ -13,6 +13,7 @@ use crate::connections::{Connections, Lent};
 use crate::failure::{Failure, Remedy};
 use crate::holding::Holder;
 use crate::known::Known;
+use crate::listing::Room;
 use crate::reading::{Log, not_found};
 use crate::settings::{Address, Credentials, Limits};
 use crate::watching::Watching;
@@ -32,10 +33,7 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) connections: Connections,
     pub(crate) watching: Watching,
-    /// The database has the procedure of an append, as far as is known.
-    pub(crate) calls: AtomicBool,
-    /// It was missing once, and was or could not be made. That is not tried again.
-    pub(crate) made: AtomicBool,
+    pub(crate) room: Room,
     prepared: AtomicBool,
     known: Mutex<FxHashMap<String, Slot>>,
 }
@@ -52,8 +50,7 @@ impl MySqlStore {
             limits,
             connections: Connections::new(Address::read(name, credentials)?, &limits),
             watching: Watching::new(Holder(making::random())),
-            calls: AtomicBool::new(true),
-            made: AtomicBool::new(false),
+            room: Room::default(),
             prepared: AtomicBool::new(false),
             known: Mutex::default(),
         };

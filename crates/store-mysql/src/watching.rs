@@ -10,7 +10,8 @@ use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 use tokio::sync::{Mutex as Turn, Notify, watch};
 
 use crate::failure::Failure;
-use crate::holding::{Holder, padded};
+use crate::holding::{self, Holder, padded};
+use crate::rows::{self, newest};
 use crate::store::{Inner, attempt};
 
 /// How often is asked while something happens, and when nothing does: both within the second that others may wait.
@@ -50,6 +51,8 @@ struct Watched {
 #[derive(Debug)]
 struct Seen {
     version: Option<Version>,
+    /// Other processes were told that it is open here.
+    held: bool,
     changed: watch::Sender<u64>,
 }
 
@@ -71,7 +74,7 @@ impl Inner {
         // Who may only read cannot tell it, and watches all the same.
         let held = self.hold(&ids).await.is_ok();
         match attempt!(self, 0, |connection| version(connection, id, held)) {
-            Some(version) => Ok(Watching::add(self, id, version)),
+            Some(version) => Ok(Watching::add(self, id, version, held)),
             None => {
                 let _ = self.release(&ids).await;
                 Err(self.not_found(id))
@@ -88,11 +91,22 @@ impl Inner {
         self.watching.watched().sessions.get(id).is_some_and(Seen::is_watched)
     }
 
+    /// Others are told that somebody in this process has the session open, in this generation.
+    pub(crate) fn holds(&self, id: &str, generation: u64) -> bool {
+        let watched = self.watching.watched();
+        let is_there = |seen: &Seen| seen.version.is_some_and(|version| version.generation == generation);
+        watched.sessions.get(id).is_some_and(|seen| seen.held && seen.is_watched() && is_there(seen))
+    }
+
     /// See [`osier_store::Store::leave`].
     pub(crate) async fn leave(&self) -> Result<(), StoreError> {
         let _turn = self.watching.turn.lock().await;
         let all: Vec<String> = self.watching.watched().sessions.drain().map(|(id, _)| id).collect();
-        self.release(&all).await
+        if all.is_empty() {
+            return Ok(());
+        }
+        self.release(&all).await?;
+        self.close_abandoned().await
     }
 
     async fn hold(&self, ids: &[String]) -> Result<(), StoreError> {
@@ -107,7 +121,24 @@ impl Inner {
         for ids in ids.chunks(MOST) {
             attempt!(self, 0, self.brief_tries(), |connection| self.holder().release(connection, ids));
         }
+        for id in ids {
+            self.close(id).await?;
+        }
         Ok(())
+    }
+
+    async fn close(&self, id: &str) -> Result<(), StoreError> {
+        let slot = self.slot(id);
+        // Whoever appends in this moment may have begun when the session was still open.
+        let _nobody = slot.lock().await;
+        attempt!(self, 0, self.brief_tries(), |connection| holding::close(connection, id, &self.name));
+        Ok(())
+    }
+
+    /// Closes what killed processes had open.
+    async fn close_abandoned(&self) -> Result<(), StoreError> {
+        let left = attempt!(self, 0, self.brief_tries(), |connection| holding::abandoned(connection));
+        self.release(&left).await
     }
 
     async fn renew(&self) {
@@ -138,10 +169,12 @@ impl Watching {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(inner: &Arc<Inner>, id: &str, version: Version) -> Watch {
+    fn add(inner: &Arc<Inner>, id: &str, version: Version, held: bool) -> Watch {
         let mut watched = inner.watching.watched();
-        let new = || Seen { version: Some(version), changed: watch::Sender::new(0) };
-        let changed = watched.sessions.entry(id.to_owned()).or_insert_with(new).changed.subscribe();
+        let new = || Seen { version: Some(version), held, changed: watch::Sender::new(0) };
+        let seen = watched.sessions.entry(id.to_owned()).or_insert_with(new);
+        seen.held |= held;
+        let changed = seen.changed.subscribe();
         if !std::mem::replace(&mut watched.asking, true) {
             tokio::spawn(ask(inner.clone()));
         }
@@ -226,25 +259,24 @@ async fn versions(
     ids: &[String],
 ) -> Result<FxHashMap<String, Version>, Failure> {
     let marks = padded(ids).map(|_| "?").collect::<Vec<_>>().join(",");
-    let sql = format!("SELECT id, generation, entries FROM osier_sessions WHERE id IN ({marks})");
+    let newest = newest!();
+    let sql = format!("SELECT s.id, s.generation, {newest} FROM osier_sessions s WHERE s.id IN ({marks})");
     let mut query = sqlx::query(AssertSqlSafe(sql));
     for id in padded(ids) {
         query = query.bind(id);
     }
     let mut versions = FxHashMap::default();
     for row in query.fetch_all(connection).await? {
-        let entries = row.try_get::<u32, _>(2)? as usize;
-        versions.insert(row.try_get(0)?, Version { generation: row.try_get(1)?, entries });
+        versions.insert(row.try_get(0)?, rows::version(&row, 1, 2)?);
     }
     Ok(versions)
 }
 
 /// The state of one session. Whoever holds it waits for a deletion that did not know yet, and then finds nothing.
 async fn version(connection: &mut MySqlConnection, id: &str, held: bool) -> Result<Option<Version>, Failure> {
-    let row = match held {
-        true => sqlx::query("SELECT generation, entries FROM osier_sessions WHERE id = ? FOR UPDATE"),
-        false => sqlx::query("SELECT generation, entries FROM osier_sessions WHERE id = ?"),
-    };
-    let Some(row) = row.bind(id).fetch_optional(connection).await? else { return Ok(None) };
-    Ok(Some(Version { generation: row.try_get(0)?, entries: row.try_get::<u32, _>(1)? as usize }))
+    const ASKED: &str = concat!("SELECT s.generation, ", newest!(), " FROM osier_sessions s WHERE s.id = ?");
+    const WAITING: &str =
+        concat!("SELECT s.generation, ", newest!(), " FROM osier_sessions s WHERE s.id = ? FOR UPDATE");
+    let asked = sqlx::query(if held { WAITING } else { ASKED }).bind(id);
+    Ok(asked.fetch_optional(connection).await?.map(|row| rows::version(&row, 0, 1)).transpose()?)
 }

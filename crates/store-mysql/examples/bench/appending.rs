@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use osier_store::{Store, StoreError, Version};
+use osier_store::{Store, StoreError, Version, Watch};
 use osier_store_mysql::MySqlStore;
 use sqlx::MySqlConnection;
 use tokio::task::JoinSet;
@@ -112,6 +112,8 @@ struct Ours {
     store: MySqlStore,
     session: String,
     version: Version,
+    /// The session is open, as it is for whoever works in it.
+    _open: Watch,
 }
 
 async fn store_writers(bench: &Bench, writers: usize, sessions: usize) -> Result<Vec<Ours>> {
@@ -122,7 +124,8 @@ async fn store_writers(bench: &Bench, writers: usize, sessions: usize) -> Result
             true => store.create(&header(&session), &[]).await?.version,
             false => store.open(&session).await?.version,
         };
-        ours.push(Ours { number: writer, store, session, version });
+        let _open = store.watch(&session).await?;
+        ours.push(Ours { number: writer, store, session, version, _open });
     }
     Ok(ours)
 }

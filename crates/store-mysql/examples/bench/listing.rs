@@ -10,12 +10,20 @@ use crate::table::{median, row};
 use crate::{Bench, Result, floor, header, line};
 
 const PAGE: usize = 50;
+
+/// How many of the newest sessions people have open meanwhile.
+const OPEN: usize = 8;
+
 const TARGET: Option<f64> = Some(3.0);
 
 pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
     let count = if quick { 1_000 } else { 10_000 };
     make(bench, count).await?;
-    let store = bench.store();
+    let (store, people) = (bench.store(), bench.store());
+    let mut open = Vec::new();
+    for at in (0..count).rev().step_by(PAGE / OPEN).take(OPEN) {
+        open.push(people.watch(&format!("list-{at}")).await?);
+    }
     let mut reader = floor::Reader::new(bench).await?;
     for (what, cwd) in [("", None), (" of a directory", Some("/here".into()))] {
         let filter = Filter { limit: Some(PAGE), cwd, ..Filter::default() };
@@ -30,6 +38,7 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
         }
         row(&format!("first {PAGE} of {count} sessions{what}"), median(times), median(floor), TARGET);
     }
+    people.leave().await;
     Ok(())
 }
 

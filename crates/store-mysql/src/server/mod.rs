@@ -133,8 +133,8 @@ impl Drop for Server {
     }
 }
 
-/// `osier` may do what a store does, `admin` may do all, `private` is let in only over TLS and may make no procedures, and
-/// `reader` may only read.
+/// `osier` may do what a store does, `admin` may do all, `private` is let in only over TLS and may do no more than is
+/// needed, and `reader` may only read.
 fn users() -> String {
     format!(
         "CREATE USER IF NOT EXISTS 'osier'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';
@@ -142,7 +142,7 @@ GRANT ALL ON `osier\\_%`.* TO 'osier'@'127.0.0.1';
 CREATE USER IF NOT EXISTS 'admin'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';
 GRANT ALL ON *.* TO 'admin'@'127.0.0.1' WITH GRANT OPTION;
 CREATE USER IF NOT EXISTS 'private'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}' REQUIRE SSL;
-GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON `osier\\_%`.* TO 'private'@'127.0.0.1';
+GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER ON `osier\\_%`.* TO 'private'@'127.0.0.1';
 CREATE USER IF NOT EXISTS 'reader'@'127.0.0.1' IDENTIFIED BY '{PASSWORD}';
 GRANT SELECT ON `osier\\_%`.* TO 'reader'@'127.0.0.1';
 "

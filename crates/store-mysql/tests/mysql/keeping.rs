@@ -102,7 +102,7 @@ async fn rows(server: &Server, database: &str) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_what_was_deleted() {
+async fn nothing_is_left_of_what_was_deleted_after_a_day() {
     let server = Server::shared();
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
@@ -112,9 +112,12 @@ async fn nothing_is_left_of_what_was_deleted() {
     let version = store.append("one", made, &[huge]).await.unwrap();
     assert_eq!(rows(server, &database).await, [1, 701, 2, 0]);
     store.rewrite("one", version, &many[..600]).await.unwrap();
-    assert_eq!(rows(server, &database).await, [1, 1301, 2, 0], "the old log is kept aside");
+    assert_eq!(rows(server, &database).await, [1, 1302, 2, 0], "the old log and its end are kept aside");
     let counts = store.delete("one").await.unwrap().counts;
     assert_eq!((counts.sessions, counts.entries), (1, 600));
+    assert_eq!(rows(server, &database).await, [0, 2, 0, 2], "the ends of two logs keep late writers out");
+    sql(server, format!("UPDATE {database}.osier_leftovers SET since = 1")).await;
+    store.delete("other").await.unwrap();
     assert_eq!(rows(server, &database).await, [0, 0, 0, 0]);
 }
 
@@ -131,7 +134,7 @@ async fn what_is_to_be_deleted_goes_even_if_there_is_no_room_to_note_it() {
     );
     sql(server, full).await;
     assert_eq!(store.delete("one").await.unwrap().counts.entries, 600);
-    assert_eq!(rows(server, &database).await, [0, 0, 0, 0]);
+    assert_eq!(rows(server, &database).await, [0, 1, 0, 0], "the end of the log");
 }
 
 #[tokio::test]
@@ -149,7 +152,11 @@ async fn lines_of_a_deleted_session_that_nobody_noted_go_when_it_is_deleted_agai
     sql(server, line.replace("INTO ", &format!("INTO {database}."))).await;
     assert_eq!(rows(server, &database).await, [0, 4, 0, 1]);
     assert!(!store.delete("one").await.unwrap().deleted);
-    assert_eq!(rows(server, &database).await, [0, 1, 0, 1], "what somebody is writing stays");
+    assert_eq!(
+        rows(server, &database).await,
+        [0, 2, 0, 2],
+        "what somebody is writing stays, and the end of a log"
+    );
 }
 
 #[tokio::test]

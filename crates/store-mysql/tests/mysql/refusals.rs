@@ -68,14 +68,14 @@ async fn who_may_only_read_reads_and_is_told_what_is_missing_for_more() {
     check(
         &add(&reader, version, "later").await.unwrap_err(),
         expect![[r#"
-            store team refuses: this user may not do that; grant SELECT, INSERT, UPDATE, DELETE and CREATE on the database
+            store team refuses: this user may not do that; grant SELECT, INSERT, UPDATE, DELETE, CREATE and ALTER on the database
             caused by: 1142 (42000): UPDATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_sessions`"#]],
     );
     let empty = server.url(&database(server).await).replace("osier:", "reader:");
     check(
         &store_at(&empty, hasty()).find("").await.unwrap_err(),
         expect![[r#"
-            store team refuses: this user may not do that; grant SELECT, INSERT, UPDATE, DELETE and CREATE on the database
+            store team refuses: this user may not do that; grant SELECT, INSERT, UPDATE, DELETE, CREATE and ALTER on the database
             caused by: 1142 (42000): CREATE command denied to user 'reader'@'127.0.0.1' for table `osier_N`.`osier_schema`"#]],
     );
 }

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-use osier_store::{Store, StoreError};
+use osier_store::{Filter, Store, StoreError};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 
@@ -29,6 +29,7 @@ fn job() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let store = store_at(&url, Limits::default());
+        let _open = patiently(async || store.watch("one").await).await.unwrap();
         let mut version = patiently(async || store.open("one").await).await.unwrap().version;
         for at in 0.. {
             let id = format!("{tag}{at:05}");
@@ -138,4 +139,6 @@ async fn nothing_acknowledged_is_lost_when_writers_are_killed() {
     // At most the one entry that each life had under way is there without having been acknowledged.
     assert!(stored.len() <= acked.len() + WRITERS * 3, "{} of {}", stored.len(), acked.len());
     assert_eq!(counted, stored.len(), "the card counts what is there");
+    let listed = store.list(&Filter::default()).await.unwrap().cards;
+    assert_eq!(listed[0].entry_count as usize, stored.len(), "the list counts what is there");
 }

@@ -1,0 +1,108 @@
+//! The part of a card that every message changes: numbers, and where the conversation stands. A line that changes nothing
+//! else of the card brings them along in its own row, so that the session's row can stay as it is.
+
+use osier_tree::projection::card::Card;
+
+/// Raised whenever the numbers or their order change. What another version wrote is not read.
+const FORMAT: u8 = 1;
+
+const NUMBERS: usize = 6;
+
+pub(crate) const RECORD: usize = 1 + 8 * NUMBERS;
+
+/// What an entry adds to a card, if all else stays as it was and the conversation now stands at that entry.
+pub(crate) fn of(before: &Card, after: &Card, entry: &str) -> Option<[u8; RECORD]> {
+    let mut record = [0; RECORD];
+    record[0] = FORMAT;
+    let numbers = [
+        after.entry_count,
+        after.message_count,
+        after.branches,
+        after.tokens,
+        after.modified.cast_unsigned(),
+        after.cost.to_bits(),
+    ];
+    for (number, bytes) in numbers.iter().zip(record[1..].as_chunks_mut::<8>().0) {
+        *bytes = number.to_le_bytes();
+    }
+    let told = with(before.clone(), &record, entry.as_bytes())?;
+    (told == *after).then_some(record)
+}
+
+/// A card and what an entry added to it: its record and then its id. `None` if another version wrote that.
+pub(crate) fn with_added(card: Card, added: &[u8]) -> Option<Card> {
+    let (record, entry) = added.split_first_chunk()?;
+    with(card, record, entry)
+}
+
+fn with(card: Card, record: &[u8; RECORD], entry: &[u8]) -> Option<Card> {
+    let entry = std::str::from_utf8(entry).ok()?;
+    let numbers = record[1..].as_chunks::<8>().0;
+    let number = |at: usize| u64::from_le_bytes(numbers[at]);
+    (record[0] == FORMAT).then(|| Card {
+        entry_count: number(0),
+        message_count: number(1),
+        branches: number(2),
+        tokens: number(3),
+        modified: number(4).cast_signed(),
+        cost: f64::from_bits(number(5)),
+        leaf_id: Some(entry.to_owned()),
+        ..card
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use osier_tree::Header;
+    use osier_tree::projection::card::Card;
+
+    use super::{RECORD, of, with_added};
+
+    fn card() -> Card {
+        Card::new(&Header::new("one", 1_767_225_600_000, "/here"), "team")
+    }
+
+    fn added(record: [u8; RECORD]) -> Vec<u8> {
+        [&record[..], b"c"].concat()
+    }
+
+    #[test]
+    fn numbers_and_place_come_back_as_they_were() {
+        let after = Card {
+            entry_count: 3,
+            message_count: 2,
+            branches: 1,
+            tokens: u64::MAX,
+            modified: -5,
+            cost: 0.1 + 0.2,
+            leaf_id: Some("c".to_owned()),
+            ..card()
+        };
+        let record = of(&card(), &after, "c").unwrap();
+        assert_eq!(with_added(card(), &added(record)), Some(after));
+    }
+
+    #[test]
+    fn what_changes_words_or_leads_elsewhere_is_no_matter_of_numbers() {
+        let after = Card { leaf_id: Some("c".to_owned()), ..card() };
+        assert!(of(&card(), &after, "c").is_some());
+        assert!(of(&card(), &after, "d").is_none());
+        for changed in [
+            Card { name: Some("a name".to_owned()), ..after.clone() },
+            Card { first_message: "said".to_owned(), ..after.clone() },
+            Card { agent_id: "other".to_owned(), ..after.clone() },
+            Card { leaf_id: None, ..after },
+        ] {
+            assert!(of(&card(), &changed, "c").is_none(), "{changed:?}");
+        }
+    }
+
+    #[test]
+    fn what_another_version_wrote_is_not_read() {
+        let after = Card { leaf_id: Some("c".to_owned()), ..card() };
+        let mut record = of(&card(), &after, "c").unwrap();
+        assert_eq!(with_added(card(), &record[1..]), None);
+        record[0] += 1;
+        assert_eq!(with_added(card(), &added(record)), None);
+    }
+}

@@ -1,0 +1,240 @@
+//! A session that somebody has open: its row may be behind its log, and nobody notices.
+
+use std::time::Duration;
+
+use osier_store::{Filter, MemoryStore, Store, StoreError, Version, Watch};
+use osier_store_mysql::server::Server;
+use osier_store_mysql::{Limits, MySqlStore};
+use osier_tree::projection::card::Card;
+use sqlx::{AssertSqlSafe, Executor, Row};
+
+use crate::support::{add, admin, database, header, lines, message, session, sql, store_at};
+
+/// How many entries the session's row knows of, and whether it says that the session is open.
+async fn row(server: &Server, database: &str) -> (u32, bool) {
+    let asked = format!(
+        "SELECT entries, minus_modified = -9000000000000000000 FROM {database}.osier_sessions WHERE id = 'one'"
+    );
+    let row = admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap();
+    (row.get(0), row.get(1))
+}
+
+/// The cards of all sessions, newest first.
+async fn listed(store: &dyn Store) -> Vec<Card> {
+    let page = store.list(&Filter::default()).await.unwrap();
+    assert!(page.unreadable.is_empty() && !page.more);
+    page.cards
+}
+
+fn at(id: &str, second: usize, role: &str) -> Vec<u8> {
+    format!(
+        r#"{{"type":"message","id":"{id}","parentId":null,"timestamp":"2026-01-01T00:{:02}:{:02}.000Z","message":{{"role":"{role}","content":"said"}}}}"#,
+        second / 60,
+        second % 60
+    )
+    .into_bytes()
+}
+
+#[tokio::test]
+async fn a_line_of_an_open_session_changes_no_row_but_its_own_until_the_session_is_closed() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    let version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
+    let version = store.append("one", version, &[at("later", 60, "user")]).await.unwrap();
+    assert_eq!(row(server, &database).await, (2, true));
+    let card = store.card("one").await.unwrap();
+    assert_eq!((card.entry_count, card.leaf_id.as_deref()), (3, Some("later")));
+    for seen in [listed(&other).await.remove(0), other.card("one").await.unwrap()] {
+        assert_eq!(seen, card);
+    }
+    assert_eq!(other.open("one").await.unwrap().version, version);
+    store.leave().await;
+    assert_eq!(row(server, &database).await, (3, false));
+    assert_eq!(listed(&other).await, [card]);
+}
+
+#[tokio::test]
+async fn what_changes_the_words_of_a_card_changes_the_row_and_leaves_it_open() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
+    let version = add(&store, version, "said").await.unwrap();
+    let named = br#"{"type":"session_info","id":"named","parentId":"said","timestamp":"2026-01-01T00:00:01.000Z","name":"willow"}"#;
+    let version = store.append("one", version, &[named.to_vec()]).await.unwrap();
+    assert_eq!(row(server, &database).await, (4, true));
+    add(&store, version, "on").await.unwrap();
+    assert_eq!(row(server, &database).await, (4, true));
+    let card = listed(&store).await.remove(0);
+    assert_eq!((card.name.as_deref(), card.entry_count), (Some("willow"), 5));
+}
+
+#[tokio::test]
+async fn who_leaves_does_not_close_what_another_one_has_open() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    let version = session(&store, 2).await;
+    let _both = (store.watch("one").await.unwrap(), other.watch("one").await.unwrap());
+    store.leave().await;
+    assert_eq!(row(server, &database).await, (2, true));
+    add(&other, version, "on").await.unwrap();
+    assert_eq!(row(server, &database).await, (2, true));
+    assert_eq!(listed(&store).await[0].entry_count, 3);
+    other.leave().await;
+    assert_eq!(row(server, &database).await, (3, false));
+}
+
+#[tokio::test]
+async fn what_a_killed_process_appended_is_listed_and_whoever_leaves_closes_its_session() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let store = store_at(&url, Limits::default());
+    let version = session(&store, 2).await;
+    store.create(&header("another"), &[message("a", "said")]).await.unwrap();
+    let killed = url.clone();
+    let killed = tokio::task::spawn_blocking(move || {
+        let process =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let store = store_at(&killed, Limits::default());
+        let open = process.block_on(store.watch("one")).unwrap();
+        process.block_on(store.append("one", version, &[at("last", 90, "user")])).unwrap();
+        process.shutdown_timeout(Duration::from_secs(60));
+        drop(open);
+    });
+    killed.await.unwrap();
+    sql(server, format!("UPDATE {database}.osier_watches SET expires = UNIX_TIMESTAMP() - 1")).await;
+    assert_eq!(row(server, &database).await, (2, true));
+    assert_eq!((&*listed(&store).await[0].id, listed(&store).await[0].entry_count), ("one", 3));
+    let _open = store.watch("another").await.unwrap();
+    store.leave().await;
+    assert_eq!(row(server, &database).await, (3, false));
+}
+
+#[tokio::test]
+async fn a_log_that_another_one_took_the_place_of_takes_no_more_lines() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await);
+    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    let version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
+    let version = add(&store, version, "third").await.unwrap();
+    let early = Version { entries: 2, ..version };
+    let refused = other.rewrite("one", early, &[message("a", "said")]).await;
+    assert!(matches!(refused, Err(StoreError::Conflict { now }) if now == version), "{refused:?}");
+    let anew = other.rewrite("one", version, &[message("a", "said")]).await.unwrap();
+    let late = add(&store, version, "late").await;
+    assert!(matches!(late, Err(StoreError::Replaced)), "{late:?}");
+    assert_eq!(lines(&other).await, [message("a", "said")]);
+    assert_eq!(add(&other, anew, "b").await.unwrap().entries, 2);
+    assert_eq!(listed(&other).await[0].entry_count, 2);
+}
+
+/// As a replica does that took over before it had the last line.
+#[tokio::test]
+async fn a_server_that_lost_the_newest_line_is_noticed_over_a_new_connection() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let brief = Limits { idle: Duration::ZERO, ..Limits::default() };
+    let store = store_at(&server.url(&database), brief);
+    let version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
+    let version = add(&store, version, "lost").await.unwrap();
+    sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
+    let next = add(&store, version, "next").await;
+    assert!(matches!(next, Err(StoreError::Conflict { now }) if now.entries == 2), "{next:?}");
+    assert_eq!(lines(&store).await.len(), 2, "there is no gap");
+}
+
+#[tokio::test]
+async fn a_page_has_its_sessions_in_order_whoever_has_them_open() {
+    let server = Server::shared();
+    let store = store_at(&server.url(&database(server).await), Limits::default());
+    for number in 0..12 {
+        let name = format!("s{number:02}");
+        store.create(&header(&name), &[at("a", number, "user")]).await.unwrap();
+    }
+    let mut open = Vec::new();
+    for name in ["s01", "s00", "s11", "s05"] {
+        open.push(store.watch(name).await.unwrap());
+    }
+    for skip in 0..13 {
+        for limit in [1, 3, 20] {
+            let filter = Filter { skip, limit: Some(limit), ..Filter::default() };
+            let page = store.list(&filter).await.unwrap();
+            let ids: Vec<String> = page.cards.into_iter().map(|card| card.id).collect();
+            let expected: Vec<String> =
+                (0..12).rev().skip(skip).take(limit).map(|n| format!("s{n:02}")).collect();
+            assert_eq!((ids, page.more), (expected, skip + limit < 12), "{skip} {limit}");
+        }
+    }
+    let version = store.open("s00").await.unwrap().version;
+    store.append("s00", version, &[at("b", 50, "assistant")]).await.unwrap();
+    let first = store.list(&Filter { limit: Some(2), ..Filter::default() }).await.unwrap().cards;
+    assert_eq!(first.iter().map(|card| &*card.id).collect::<Vec<_>>(), ["s00", "s11"]);
+}
+
+/// What happens to a session, by a process that may have it open.
+struct Process {
+    store: MySqlStore,
+    open: Option<Watch>,
+}
+
+/// Whatever processes do, lists and cards tell what a store tells that makes cards from the lines.
+#[tokio::test]
+async fn lists_and_cards_tell_what_the_log_says_whoever_comes_and_goes() {
+    let server = Server::shared();
+    let mut seed = 0x5eed_u64;
+    let mut random = move |below: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % below
+    };
+    let url = server.url(&database(server).await);
+    let (watcher, plain) = (store_at(&url, Limits::default()), MemoryStore::default());
+    let processes = || Process { store: store_at(&url, Limits::default()), open: None };
+    let mut processes: Vec<Process> = std::iter::repeat_with(processes).take(3).collect();
+    let names = ["one", "two"];
+    for name in names {
+        watcher.create(&header(name), &[]).await.unwrap();
+        plain.create(&header(name), &[]).await.unwrap();
+    }
+    for step in 0..300 {
+        let (name, process) = (names[random(2)], random(3));
+        let process = &mut processes[process];
+        let (id, second) = (format!("{step:08}"), random(3600));
+        match random(8) {
+            0 if process.open.is_none() => process.open = Some(process.store.watch(name).await.unwrap()),
+            0 => {
+                process.store.leave().await;
+                process.open = None;
+            }
+            kind => {
+                let more = match kind {
+                    1 => vec![at(&id, second, "user"), at(&format!("{id}b"), second, "assistant")],
+                    2 => vec![
+                        format!(r#"{{"type":"session_info","id":"{id}","parentId":null,"name":"n{step}"}}"#)
+                            .into_bytes(),
+                    ],
+                    3 => vec![at(&id, second, "user")],
+                    _ => vec![at(&id, second, "assistant")],
+                };
+                let version = process.store.open(name).await.unwrap().version;
+                process.store.append(name, version, &more).await.unwrap();
+                let version = plain.open(name).await.unwrap().version;
+                plain.append(name, version, &more).await.unwrap();
+            }
+        }
+        let expected: Vec<Card> =
+            listed(&plain).await.into_iter().map(|card| Card { store: "team".into(), ..card }).collect();
+        assert_eq!(listed(&watcher).await, expected, "after step {step}");
+        for card in expected {
+            assert_eq!(watcher.card(&card.id).await.unwrap(), card, "after step {step}");
+        }
+    }
+}
