@@ -238,3 +238,32 @@ async fn lists_and_cards_tell_what_the_log_says_whoever_comes_and_goes() {
         }
     }
 }
+
+/// Each line was either there to be deleted, or its writer was refused.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_line_is_acknowledged_after_its_session_was_deleted() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await);
+    let (writer, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    for round in 0..30 {
+        let mut version = session(&writer, 2).await;
+        let _open = writer.watch("one").await.unwrap();
+        let (writer, begun) = (writer.clone(), std::sync::Arc::new(tokio::sync::Notify::new()));
+        let told = begun.clone();
+        let writing = tokio::spawn(async move {
+            for at in 0.. {
+                match add(&writer, version, &format!("{at}")).await {
+                    Ok(now) => version = now,
+                    Err(StoreError::NotFound { .. }) => return at,
+                    Err(error) => panic!("{error:?}"),
+                }
+                told.notify_one();
+            }
+            unreachable!("there are numbers enough")
+        });
+        begun.notified().await;
+        let counts = other.delete_in_use("one").await.unwrap().counts;
+        let acknowledged = writing.await.unwrap();
+        assert_eq!(counts.entries, 2 + acknowledged, "round {round}");
+    }
+}
