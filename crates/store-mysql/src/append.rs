@@ -40,6 +40,9 @@ impl Append<'_> {
             match row {
                 Some(row) if row.version == self.expected => {
                     let log = self.store.log(self.id, row.version.generation);
+                    if let Some(known) = known.as_ref().filter(|known| known.version() == self.expected) {
+                        known.check(connection, log).await?;
+                    }
                     *known = Some(Known::load(connection, log, &row, known.as_ref()).await?);
                 }
                 row => return self.too_late(connection, row).await,
@@ -88,7 +91,7 @@ impl Append<'_> {
             && let Some(tally) = self.tally(before, after, entry)
         {
             let seq = Seq::new(self.expected.entries);
-            return rows::write_told(connection, place, seq, entry, &after.heads, &tally).await;
+            return rows::write_with_tally(connection, place, seq, entry, &after.heads, &tally).await;
         }
         let changed = changed(&before.heads, &after.heads);
         connection.execute("START TRANSACTION").await?;
@@ -118,6 +121,10 @@ impl Append<'_> {
     ) -> Result<bool, Failure> {
         if !self.take_the_row(connection, after).await? {
             return Ok(false);
+        }
+        if entries.is_empty() {
+            let now = SessionRow::read(connection, self.id).await?.map(|row| row.version);
+            return Ok(now == Some(self.expected));
         }
         match rows::write(connection, place, self.expected.entries, entries, &after.heads).await {
             Err(Failure::Sql(error)) if is_duplicate(&error) => return Ok(false),

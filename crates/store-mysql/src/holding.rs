@@ -3,10 +3,13 @@
 //!
 //! The session's own row says that it is open, too, until somebody closes it who is the last one.
 
+use osier_tree::Header;
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
 use crate::failure::Failure;
-use crate::rows::{SessionRow, open};
+use crate::known::Known;
+use crate::reading::Log;
+use crate::rows::{SessionRow, open_mark};
 
 /// A process, as the rows call it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +70,7 @@ impl Holder {
 /// From here on lists look at the newest lines of the sessions.
 async fn mark(connection: &mut MySqlConnection, ids: &[String]) -> Result<(), Failure> {
     let marks = padded(ids).map(|_| "?").collect::<Vec<_>>().join(",");
-    let open = open!();
+    let open = open_mark!();
     let sql = format!(
         "UPDATE osier_sessions SET minus_modified = {open} WHERE id IN ({marks}) AND minus_modified <> {open}"
     );
@@ -81,7 +84,7 @@ async fn mark(connection: &mut MySqlConnection, ids: &[String]) -> Result<(), Fa
 
 /// Brings the row of a session up to date that nobody has open any more. Whoever opens it says so first and marks the row
 /// then, so he either is seen here or comes after this.
-pub(crate) async fn close(connection: &mut MySqlConnection, id: &str, store: &str) -> Result<(), Failure> {
+pub(crate) async fn settle(connection: &mut MySqlConnection, id: &str, store: &str) -> Result<(), Failure> {
     connection.execute("START TRANSACTION").await?;
     let lock = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
     lock.fetch_optional(&mut *connection).await?;
@@ -89,7 +92,16 @@ pub(crate) async fn close(connection: &mut MySqlConnection, id: &str, store: &st
     if asked.fetch_optional(&mut *connection).await?.is_none()
         && let Some(row) = SessionRow::read(connection, id).await?
     {
-        row.settle(connection, id, store).await?;
+        let card = match row.card(id, store) {
+            Some(card) => card,
+            None => {
+                let log = Log { store, session: id, generation: row.version.generation };
+                let header = row.header().unwrap_or_else(|| Header::new(id, 0, ""));
+                let all = Known::from_lines(connection, log, row.version.entries, &header).await?;
+                all.card.card().clone()
+            }
+        };
+        row.settle(connection, id, &card).await?;
     }
     connection.execute("COMMIT").await?;
     Ok(())
@@ -99,7 +111,7 @@ pub(crate) async fn close(connection: &mut MySqlConnection, id: &str, store: &st
 pub(crate) async fn abandoned(connection: &mut MySqlConnection) -> Result<Vec<String>, Failure> {
     let asked = sqlx::query(concat!(
         "SELECT s.id FROM osier_sessions s FORCE INDEX (used_last) WHERE s.minus_modified = ",
-        open!(),
+        open_mark!(),
         " AND NOT EXISTS (SELECT 1 FROM osier_watches w WHERE w.session = s.id AND w.expires >= UNIX_TIMESTAMP())
          LIMIT 10"
     ));

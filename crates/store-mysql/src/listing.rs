@@ -12,16 +12,18 @@ use sqlx::mysql::MySqlRow;
 use sqlx::{MySqlConnection, Row};
 
 use crate::failure::Failure;
-use crate::rows::{CardRow, added, cwd_hash, open};
+use crate::rows::{CardRow, added, cwd_hash, open_mark};
 
 macro_rules! listed {
     ($index:literal, $condition:literal) => {
         concat!(
             "SELECT s.card, s.cost, IF(s.minus_modified = ",
-            open!(),
-            ", COALESCE(",
+            open_mark!(),
+            ", ",
             added!(),
-            ", ''), NULL), s.id FROM osier_sessions s FORCE INDEX (",
+            ", NULL), s.id, s.minus_modified = ",
+            open_mark!(),
+            " FROM osier_sessions s FORCE INDEX (",
             $index,
             ") ",
             $condition,
@@ -35,9 +37,12 @@ const ALL: &str = listed!("used_last", "");
 const HERE: &str = listed!("used_last_here", "WHERE s.cwd_hash = ?");
 
 /// How many open sessions were older than all others that were looked at, last time. As many rows are asked for in
-/// addition to those that are wanted.
+/// addition to those that are wanted. A wrong guess costs another question.
 #[derive(Debug, Default)]
-pub(crate) struct Room(AtomicUsize);
+pub(crate) struct Older(AtomicUsize);
+
+/// The fewest rows that are asked for in addition if there were not enough.
+const MORE: usize = 64;
 
 /// A session of a list, without a card if another version of Osier wrote that.
 #[derive(Debug)]
@@ -51,12 +56,13 @@ pub(crate) async fn list(
     connection: &mut MySqlConnection,
     store: &str,
     filter: &Filter,
-    room: &Room,
+    guess: &Older,
 ) -> Result<Page, Failure> {
     // One more than wanted tells whether there are more.
     let most = filter.limit.map_or(usize::MAX, |limit| limit.saturating_add(filter.skip).saturating_add(1));
+    let mut addition = guess.0.load(Ordering::Relaxed);
     let all = loop {
-        let asked = most.saturating_add(room.0.load(Ordering::Relaxed));
+        let asked = most.saturating_add(addition);
         let rows = rows(connection, store, filter, asked).await?;
         let are_all = rows.len() < asked;
         let (mut all, older) = in_order(rows);
@@ -64,11 +70,12 @@ pub(crate) async fn list(
             all.extend(older);
             break all;
         }
-        // Other sessions may come before these.
-        room.0.store(older.len(), Ordering::Relaxed);
+        // Sessions that were not asked for may come before the older ones.
         if all.len() >= most {
+            guess.0.store(older.len(), Ordering::Relaxed);
             break all;
         }
+        addition = MORE.max(2 * older.len());
     };
     let wanted = filter.limit.unwrap_or(usize::MAX);
     let mut page = Page { more: all.len().saturating_sub(filter.skip) > wanted, ..Page::default() };
@@ -119,8 +126,8 @@ fn in_order(rows: Vec<Listed>) -> (Vec<Listed>, Vec<Listed>) {
 
 impl Listed {
     fn read(row: &MySqlRow, store: &str) -> Result<Listed, sqlx::Error> {
-        let (id, card): (String, _) = (row.try_get(3)?, CardRow::read(row)?);
-        Ok(Listed { card: card.card(&id, store), id, is_open: card.added.is_some() })
+        let id: String = row.try_get(3)?;
+        Ok(Listed { card: CardRow::read(row)?.card(&id, store), id, is_open: row.try_get(4)? })
     }
 
     /// Newest first, as in the index.

@@ -77,7 +77,7 @@ impl Inner {
     async fn delete(&self, id: &str, besides: Option<Holder>) -> Result<Deleted, StoreError> {
         let mut found = None;
         if header::is_valid_id(id) {
-            attempt!(self, 0, |connection| removing::delete(connection, id, besides, &mut found));
+            attempt!(self, 0, |connection| removing::remove(connection, id, besides, &mut found));
             self.forget(id);
         }
         let counts = found.unwrap_or_default();
@@ -168,7 +168,9 @@ impl Store for MySqlStore {
         let mut known = slot.lock().await;
         let append = Append { store: &self.inner, id, expected, lines };
         let bytes: usize = lines.iter().map(Vec::len).sum();
-        Ok(attempt!(self.inner, bytes, |connection| append.make(connection, &mut known)))
+        let version = attempt!(self.inner, bytes, |connection| append.make(connection, &mut known));
+        self.inner.appended(id, version);
+        Ok(version)
     }
 
     /// A commit is on the server's disk when it is acknowledged, as servers are set up by default.
@@ -193,7 +195,7 @@ impl Store for MySqlStore {
             connection,
             self.name(),
             filter,
-            &self.inner.room
+            &self.inner.older
         )))
     }
 

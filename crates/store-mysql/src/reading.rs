@@ -31,7 +31,7 @@ impl Log<'_> {
         limit: usize,
     ) -> Result<Option<Vec<Head>>, Failure> {
         let asked = sqlx::query(
-            "SELECT e.head FROM osier_sessions s JOIN osier_entries e FORCE INDEX (heads)
+            "SELECT e.head, e.seq FROM osier_sessions s JOIN osier_entries e FORCE INDEX (heads)
              ON e.session = s.id AND e.generation = s.generation
              WHERE s.id = ? AND s.generation = ? AND e.seq >= ? AND e.seq < ? ORDER BY e.seq",
         );
@@ -40,8 +40,11 @@ impl Log<'_> {
         if rows.is_empty() {
             self.check(connection).await?;
         }
-        let heads = rows.iter().map(|row| Ok(record::decode(row.try_get(0)?)));
-        Ok(heads.collect::<Result<Option<Vec<Head>>, sqlx::Error>>()?)
+        let heads = rows.iter().enumerate().map(|(at, row)| match row.try_get::<u32, _>(1)? {
+            seq if seq == narrow(after + at) => Ok(record::decode(row.try_get(0)?)),
+            _ => Err(StoreError::NoSuchEntry { seq: after + at }.into()),
+        });
+        heads.collect::<Result<Option<Vec<Head>>, Failure>>()
     }
 
     /// Fails unless the session has a log of this generation.

@@ -1,12 +1,12 @@
 //! Deleting. The session's row goes first, and with it everything that others can see; its lines follow in short
-//! transactions, and a note says which are left should this process die in between. The end of the log stays for a day, so
-//! that no late writer stores what nobody would find.
+//! transactions, and a note says which are left should this process die in between. The places of the lines stay taken for
+//! a day, and the one behind the last: so no late writer stores what nobody would find, however far behind it is.
 //!
 //! On a full disk there is no room for a note, and deleting is what helps: it goes on without. What should be
 //! left then goes when the session is deleted again.
 
 use osier_store::{Counts, StoreError};
-use sqlx::{Executor, MySqlConnection, Row};
+use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
 use crate::failure::{Failure, is_full};
 use crate::holding::{self, Holder};
@@ -20,7 +20,7 @@ const DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// Takes a session away, unless others `besides` this one have it open, or in any case. `found` keeps what it had,
 /// should an attempt be repeated that had worked.
-pub(crate) async fn delete(
+pub(crate) async fn remove(
     connection: &mut MySqlConnection,
     id: &str,
     besides: Option<Holder>,
@@ -34,19 +34,23 @@ pub(crate) async fn delete(
         deleted => deleted?,
     }
     for generation in unseen(connection, id).await? {
-        let end = newest(connection, id, generation).await?;
-        sweep_lines(connection, id, generation).await?;
-        match close(connection, id, generation, end).await {
-            // It was swept by somebody who had no room for its end, and there still is none.
-            Err(Failure::Sql(error)) if is_full(&error) => {}
-            closed => closed?,
-        }
+        end(connection, id, generation).await?;
     }
     holding::forget(connection, id).await?;
-    let asked = sqlx::query("SELECT session, generation FROM osier_leftovers WHERE since < ? LIMIT 10");
+    tidy(connection).await
+}
+
+/// Finishes some deletions that others began.
+async fn tidy(connection: &mut MySqlConnection) -> Result<(), Failure> {
+    let asked =
+        sqlx::query("SELECT session, generation, since FROM osier_leftovers WHERE since < ? LIMIT 10");
     for row in asked.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await? {
-        let session: String = row.try_get(0)?;
-        sweep(connection, &session, row.try_get(1)?).await?;
+        let (session, generation, since): (String, u64, i64) =
+            (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        match since {
+            0 => end(connection, &session, generation).await?,
+            _ => sweep(connection, &session, generation).await?,
+        }
     }
     Ok(())
 }
@@ -69,13 +73,13 @@ async fn delete_row(
             connection.execute("ROLLBACK").await?;
             return Err(StoreError::Busy { id: id.to_owned() }.into());
         }
-        let mut entries = newest(connection, id, generation).await?;
+        let (mut entries, _) = length(connection, id, generation).await?;
         if note {
+            while !rows::write_end(connection, id, generation, entries).await? {
+                (entries, _) = length(connection, id, generation).await?;
+            }
             for generation in generations(connection, id).await? {
                 announce(connection, id, generation, 0).await?;
-            }
-            while !rows::write_end(connection, id, generation, entries).await? {
-                entries = newest(connection, id, generation).await?;
             }
         }
         sqlx::query("DELETE FROM osier_sessions WHERE id = ?").bind(id).execute(&mut *connection).await?;
@@ -132,13 +136,45 @@ pub(crate) async fn forget(
     Ok(())
 }
 
-/// How many lines a log has, its end among them if it was ended.
-async fn newest(connection: &mut MySqlConnection, session: &str, generation: u64) -> Result<usize, Failure> {
+/// How many lines a log has, and whether the last of them is its end.
+async fn length(
+    connection: &mut MySqlConnection,
+    session: &str,
+    generation: u64,
+) -> Result<(usize, bool), Failure> {
     let asked = sqlx::query(
-        "SELECT seq FROM osier_entries WHERE session = ? AND generation = ? ORDER BY seq DESC LIMIT 1",
+        "SELECT seq, head = '' FROM osier_entries WHERE session = ? AND generation = ? ORDER BY seq DESC LIMIT 1",
     );
-    let row = asked.bind(session).bind(generation).fetch_optional(connection).await?;
-    Ok(row.map(|row| row.try_get::<u32, _>(0)).transpose()?.map_or(0, |newest| newest as usize + 1))
+    match asked.bind(session).bind(generation).fetch_optional(connection).await? {
+        Some(row) => Ok((row.try_get::<u32, _>(0)? as usize + 1, row.try_get(1)?)),
+        None => Ok((0, false)),
+    }
+}
+
+/// Deletes what the lines of a generation say that no session names, and lets their places be taken for a day.
+async fn end(connection: &mut MySqlConnection, session: &str, generation: u64) -> Result<(), Failure> {
+    match blank(connection, session, generation).await {
+        // There is no room for empty lines either.
+        Err(Failure::Sql(error)) if is_full(&error) => sweep(connection, session, generation).await,
+        blanked => blanked,
+    }
+}
+
+async fn blank(connection: &mut MySqlConnection, session: &str, generation: u64) -> Result<(), Failure> {
+    delete(connection, "osier_parts", session, generation).await?;
+    let (length, is_ended) = length(connection, session, generation).await?;
+    for first in (0..length as u32).step_by(MOST_ROWS as usize) {
+        let query = sqlx::query(
+            "UPDATE osier_entries SET id = NULL, parent_id = NULL, type = NULL, timestamp = NULL, tally = NULL,
+             head = '', line = '' WHERE session = ? AND generation = ? AND seq >= ? AND seq < ?",
+        );
+        let query = query.bind(session).bind(generation).bind(first).bind(first + MOST_ROWS);
+        query.execute(&mut *connection).await?;
+    }
+    if !is_ended {
+        rows::write_end(connection, session, generation, length).await?;
+    }
+    announce(connection, session, generation, crate::making::now()).await
 }
 
 /// Deletes the lines of a generation that no session names, and all that is said of it.
@@ -147,41 +183,22 @@ pub(crate) async fn sweep(
     session: &str,
     generation: u64,
 ) -> Result<(), Failure> {
-    sweep_lines(connection, session, generation).await?;
-    let query = sqlx::query("DELETE FROM osier_entries WHERE session = ? AND generation = ?");
-    query.bind(session).bind(generation).execute(&mut *connection).await?;
+    delete(connection, "osier_parts", session, generation).await?;
+    delete(connection, "osier_entries", session, generation).await?;
     forget(connection, session, generation).await
 }
 
-/// Deletes the lines, but not the end of the log.
-async fn sweep_lines(
+async fn delete(
     connection: &mut MySqlConnection,
+    table: &str,
     session: &str,
     generation: u64,
 ) -> Result<(), Failure> {
-    for statement in [
-        "DELETE FROM osier_parts WHERE session = ? AND generation = ? LIMIT ?",
-        "DELETE FROM osier_entries WHERE session = ? AND generation = ? AND head <> '' LIMIT ?",
-    ] {
-        loop {
-            let query = sqlx::query(statement).bind(session).bind(generation).bind(MOST_ROWS);
-            if query.execute(&mut *connection).await?.rows_affected() < u64::from(MOST_ROWS) {
-                break;
-            }
+    let sql = format!("DELETE FROM {table} WHERE session = ? AND generation = ? LIMIT ?");
+    loop {
+        let query = sqlx::query(AssertSqlSafe(sql.as_str())).bind(session).bind(generation).bind(MOST_ROWS);
+        if query.execute(&mut *connection).await?.rows_affected() < u64::from(MOST_ROWS) {
+            return Ok(());
         }
     }
-    Ok(())
-}
-
-/// Sees to it that a log without lines has an end, which goes with the first deletion after a day.
-async fn close(
-    connection: &mut MySqlConnection,
-    session: &str,
-    generation: u64,
-    end: usize,
-) -> Result<(), Failure> {
-    if newest(connection, session, generation).await? == 0 {
-        rows::write_end(connection, session, generation, end).await?;
-    }
-    announce(connection, session, generation, crate::making::now()).await
 }

@@ -26,28 +26,29 @@ macro_rules! newest {
 }
 pub(crate) use newest;
 
-/// What the newest line of the session `s` adds to the card, if the session's row does not know of that line.
+/// What the newest line of the session `s` adds to the card, if the session's row does not know of that line. (With the
+/// comparison as a condition, a server would look for such a line from the end to the beginning.)
 macro_rules! added {
     () => {
-        "(SELECT CONCAT(COALESCE(n.tally, ''), n.id) FROM osier_entries n
-          WHERE n.session = s.id AND n.generation = s.generation AND n.seq >= s.entries ORDER BY n.seq DESC LIMIT 1)"
+        "(SELECT IF(n.seq >= s.entries, CONCAT(COALESCE(n.tally, ''), n.id), NULL) FROM osier_entries n
+          WHERE n.session = s.id AND n.generation = s.generation ORDER BY n.seq DESC LIMIT 1)"
     };
 }
 pub(crate) use added;
 
 /// Stands for a time in the row of a session that somebody has open. So these rows come before all others in lists, and
 /// lists ask for the newest lines of these and no others.
-macro_rules! open {
+macro_rules! open_mark {
     () => {
         "-9000000000000000000"
     };
 }
-pub(crate) use open;
+pub(crate) use open_mark;
 
 /// The time of a row that is changed. Who changes it does not close the session.
 macro_rules! modified {
     () => {
-        concat!("IF(minus_modified = ", $crate::rows::open!(), ", minus_modified, ?)")
+        concat!("IF(minus_modified = ", $crate::rows::open_mark!(), ", minus_modified, ?)")
     };
 }
 pub(crate) use modified;
@@ -75,9 +76,8 @@ pub(crate) struct SessionRow {
 pub(crate) struct CardRow {
     json: Vec<u8>,
     cost: f64,
-    /// By the newest line, if the session's row does not know of that. In a list: none if the session is not open, and
-    /// empty if nothing was.
-    pub(crate) added: Option<Vec<u8>>,
+    /// By the newest line, if the session's row does not know of that.
+    added: Option<Vec<u8>>,
 }
 
 impl SessionRow {
@@ -108,14 +108,14 @@ impl SessionRow {
         self.card.card(id, store)
     }
 
-    /// Writes down what the newest line added, and that the session is not open. The row must be locked.
+    /// Writes down the card, and that the session is not open. The row must be locked.
     pub(crate) async fn settle(
         &self,
         connection: &mut MySqlConnection,
         id: &str,
-        store: &str,
+        card: &Card,
     ) -> Result<(), Failure> {
-        let Some(card) = self.card(id, store).as_ref().map(CardColumns::of) else { return Ok(()) };
+        let card = CardColumns::of(card);
         let query = sqlx::query(
             "UPDATE osier_sessions SET entries = ?, card = ?, cost = ?, minus_modified = ? WHERE id = ?",
         );
@@ -138,8 +138,8 @@ impl CardRow {
         // session it is and where it lies is not for the card to say: anybody who may write could name another one there.
         let (id, short_id, store) = (id.to_owned(), short_id(id).to_owned(), store.to_owned());
         let card = Card { id, short_id, store, file: None, cost: self.cost, ..card };
-        match self.added.as_deref() {
-            None | Some([]) => Some(card),
+        match &self.added {
+            None => Some(card),
             Some(added) => tally::with_added(card, added),
         }
     }
@@ -280,7 +280,7 @@ async fn write_group(
 }
 
 /// Writes the one row of an entry whose numbers the card needs. `false` if its place is taken.
-pub(crate) async fn write_told(
+pub(crate) async fn write_with_tally(
     connection: &mut MySqlConnection,
     place: Place<'_>,
     seq: Seq,

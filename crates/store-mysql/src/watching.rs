@@ -2,7 +2,7 @@
 //! second; and the word to other processes that they are open here. Nobody watches: nothing is asked, nothing is said.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use osier_store::{StoreError, Version, Watch};
 use rustc_hash::FxHashMap;
@@ -14,7 +14,7 @@ use crate::holding::{self, Holder, padded};
 use crate::rows::{self, newest};
 use crate::store::{Inner, attempt};
 
-/// How often is asked while something happens, and when nothing does: both within the second that others may wait.
+/// How often is asked while others do something, and when they do not: both within the second that one may wait.
 const LIVELY: Duration = Duration::from_millis(350);
 const QUIET: Duration = Duration::from_millis(800);
 
@@ -51,9 +51,30 @@ struct Watched {
 #[derive(Debug)]
 struct Seen {
     version: Option<Version>,
-    /// Other processes were told that it is open here.
-    held: bool,
+    /// The state that this process led to when it last appended.
+    own: Option<Version>,
+    held: Option<Lease>,
     changed: watch::Sender<u64>,
+}
+
+/// For how long others know that a session is open here.
+#[derive(Debug, Clone, Copy)]
+struct Lease {
+    since: Instant,
+    /// That clock stands still while the machine sleeps; this one may be set.
+    by_the_wall: SystemTime,
+    length: Duration,
+}
+
+impl Lease {
+    fn of(hold: Duration) -> Lease {
+        // What is on its way when it runs out must not come too late.
+        Lease { since: Instant::now(), by_the_wall: SystemTime::now(), length: hold * 2 / RENEWALS }
+    }
+
+    fn is_valid(&self) -> bool {
+        self.since.elapsed() < self.length && self.by_the_wall.elapsed().is_ok_and(|past| past < self.length)
+    }
 }
 
 /// Tells that a watch ended.
@@ -72,11 +93,11 @@ impl Inner {
         let _turn = self.watching.turn.lock().await;
         let ids = [id.to_owned()];
         // Who may only read cannot tell it, and watches all the same.
-        let held = self.hold(&ids).await.is_ok();
-        match attempt!(self, 0, |connection| version(connection, id, held)) {
+        let held = self.hold(&ids).await.ok();
+        match attempt!(self, 0, |connection| version(connection, id, held.is_some())) {
             Some(version) => Ok(Watching::add(self, id, version, held)),
             None => {
-                let _ = self.release(&ids).await;
+                self.release(&ids).await;
                 Err(self.not_found(id))
             }
         }
@@ -95,66 +116,100 @@ impl Inner {
     pub(crate) fn holds(&self, id: &str, generation: u64) -> bool {
         let watched = self.watching.watched();
         let is_there = |seen: &Seen| seen.version.is_some_and(|version| version.generation == generation);
-        watched.sessions.get(id).is_some_and(|seen| seen.held && seen.is_watched() && is_there(seen))
+        watched.sessions.get(id).is_some_and(|seen| seen.is_held() && seen.is_watched() && is_there(seen))
+    }
+
+    /// Notes an append of this process: it is no reason to expect more of others.
+    pub(crate) fn appended(&self, id: &str, version: Version) {
+        if let Some(seen) = self.watching.watched().sessions.get_mut(id) {
+            seen.own = Some(version);
+        }
     }
 
     /// See [`osier_store::Store::leave`].
-    pub(crate) async fn leave(&self) -> Result<(), StoreError> {
-        let _turn = self.watching.turn.lock().await;
+    pub(crate) async fn leave(&self) {
+        let turn = self.watching.turn.lock().await;
         let all: Vec<String> = self.watching.watched().sessions.drain().map(|(id, _)| id).collect();
-        if all.is_empty() {
-            return Ok(());
-        }
-        self.release(&all).await?;
-        self.close_abandoned().await
+        self.release(&all).await;
+        drop(turn);
+        self.settle(all).await;
     }
 
-    async fn hold(&self, ids: &[String]) -> Result<(), StoreError> {
-        let seconds = self.limits.hold.as_secs().max(1);
+    async fn hold(&self, ids: &[String]) -> Result<Lease, StoreError> {
+        let (lease, seconds) = (Lease::of(self.limits.hold), self.limits.hold.as_secs().max(1));
         for ids in ids.chunks(MOST) {
             attempt!(self, 0, |connection| self.holder().hold(connection, ids, seconds));
         }
-        Ok(())
-    }
-
-    async fn release(&self, ids: &[String]) -> Result<(), StoreError> {
-        for ids in ids.chunks(MOST) {
-            attempt!(self, 0, self.brief_tries(), |connection| self.holder().release(connection, ids));
-        }
-        for id in ids {
-            self.close(id).await?;
-        }
-        Ok(())
-    }
-
-    async fn close(&self, id: &str) -> Result<(), StoreError> {
-        let slot = self.slot(id);
-        // Whoever appends in this moment may have begun when the session was still open.
-        let _nobody = slot.lock().await;
-        attempt!(self, 0, self.brief_tries(), |connection| holding::close(connection, id, &self.name));
-        Ok(())
-    }
-
-    /// Closes what killed processes had open.
-    async fn close_abandoned(&self) -> Result<(), StoreError> {
-        let left = attempt!(self, 0, self.brief_tries(), |connection| holding::abandoned(connection));
-        self.release(&left).await
+        Ok(lease)
     }
 
     async fn renew(&self) {
         let _turn = self.watching.turn.lock().await;
-        let _ = self.hold(&self.watching.present()).await;
+        let present = self.watching.present();
+        let held = self.hold(&present).await.ok();
+        let mut watched = self.watching.watched();
+        for id in present {
+            if let Some(seen) = watched.sessions.get_mut(&id) {
+                seen.held = held.or(seen.held);
+            }
+        }
     }
 
-    /// Lets go of the sessions that nobody watches any more. Should that fail, they run out.
+    /// Lets go of the sessions that nobody watches any more.
     async fn release_left(&self) {
-        let _turn = self.watching.turn.lock().await;
+        let turn = self.watching.turn.lock().await;
         let left = self.watching.take_left();
-        let _ = self.release(&left).await;
+        self.release(&left).await;
+        drop(turn);
+        self.settle(left).await;
+    }
+
+    /// Should it fail, what was said runs out.
+    async fn release(&self, ids: &[String]) {
+        for ids in ids.chunks(MOST) {
+            let _ = self.try_release(ids).await;
+        }
+    }
+
+    async fn try_release(&self, ids: &[String]) -> Result<(), StoreError> {
+        attempt!(self, 0, self.brief_tries(), |connection| self.holder().release(connection, ids));
+        Ok(())
+    }
+
+    /// Brings the rows of sessions up to date that this process does not hold any more, and of some that killed processes
+    /// held. Should it fail, somebody who comes later does it.
+    async fn settle(&self, mut ids: Vec<String>) {
+        if ids.is_empty() {
+            return;
+        }
+        if let Ok(abandoned) = self.abandoned().await {
+            self.release(&abandoned).await;
+            ids.extend(abandoned);
+        }
+        for id in ids {
+            let slot = self.slot(&id);
+            // Whoever appends in this moment may have begun when the session was still held.
+            let _nobody = slot.lock().await;
+            let _ = self.settle_one(&id).await;
+        }
+    }
+
+    async fn abandoned(&self) -> Result<Vec<String>, StoreError> {
+        Ok(attempt!(self, 0, self.brief_tries(), |connection| holding::abandoned(connection)))
+    }
+
+    async fn settle_one(&self, id: &str) -> Result<(), StoreError> {
+        attempt!(self, 0, self.brief_tries(), |connection| holding::settle(connection, id, &self.name));
+        Ok(())
     }
 }
 
 impl Seen {
+    /// Other processes know that it is open here.
+    fn is_held(&self) -> bool {
+        self.held.as_ref().is_some_and(Lease::is_valid)
+    }
+
     fn is_watched(&self) -> bool {
         self.changed.receiver_count() > 0
     }
@@ -169,11 +224,11 @@ impl Watching {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(inner: &Arc<Inner>, id: &str, version: Version, held: bool) -> Watch {
+    fn add(inner: &Arc<Inner>, id: &str, version: Version, held: Option<Lease>) -> Watch {
         let mut watched = inner.watching.watched();
-        let new = || Seen { version: Some(version), held, changed: watch::Sender::new(0) };
+        let new = || Seen { version: Some(version), own: None, held, changed: watch::Sender::new(0) };
         let seen = watched.sessions.entry(id.to_owned()).or_insert_with(new);
-        seen.held |= held;
+        seen.held = held.or(seen.held);
         let changed = seen.changed.subscribe();
         if !std::mem::replace(&mut watched.asking, true) {
             tokio::spawn(ask(inner.clone()));
@@ -200,7 +255,7 @@ impl Watching {
         present.map(|(id, _)| id.clone()).collect()
     }
 
-    /// Tells whoever watches a session that is not as it was.
+    /// Tells whoever watches a session that is not as it was. Comes back with whether others changed any.
     fn compare(&self, ids: &[String], now: &FxHashMap<String, Version>) -> bool {
         let mut watched = self.watched();
         let mut any = false;
@@ -208,9 +263,14 @@ impl Watching {
             let Some(seen) = watched.sessions.get_mut(id) else { continue };
             let version = now.get(id).copied();
             if seen.version != version {
+                let generation = |version: Option<Version>| version.map(|version| version.generation);
+                if generation(seen.version) != generation(version) {
+                    // Another session of this name, which nobody knows to be open here.
+                    seen.held = None;
+                }
                 seen.version = version;
                 seen.changed.send_modify(|count| *count += 1);
-                any = true;
+                any |= version != seen.own;
             }
         }
         any

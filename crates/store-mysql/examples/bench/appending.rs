@@ -17,10 +17,12 @@ const TARGET: Option<f64> = Some(1.5);
 
 pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
     let (rounds, appends) = if quick { (3, 256) } else { (9, 1024) };
-    for (writers, sessions) in [(1, 1), (8, 8), (64, 64), (8, 1), (64, 1)] {
+    for (writers, sessions, open) in
+        [(1, 1, true), (8, 8, true), (64, 64, true), (8, 1, true), (64, 1, true), (1, 1, false)]
+    {
         let each = (appends / writers).max(16);
-        let mut bare = bare_writers(bench, writers, sessions).await?;
-        let mut ours = store_writers(bench, writers, sessions).await?;
+        let mut bare = bare_writers(bench, writers, sessions, open).await?;
+        let mut ours = store_writers(bench, writers, sessions, open).await?;
         let (mut floor, mut measured) = (Round::default(), Round::default());
         for round in 0..=rounds {
             let (a, b);
@@ -32,9 +34,13 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
                 measured.add(b);
             }
         }
-        if writers > sessions {
-            // Bare inserts need not see each other, and an append must, so no target is fair here.
-            let what = format!("append, {writers} to one session: all / count");
+        // Bare inserts need not see each other, and an append must; and who has not opened a session changes its row as well.
+        let without_target = match open {
+            false => Some("append by one who has it not open".to_owned()),
+            true if writers > sessions => Some(format!("append, {writers} to one session: all / count")),
+            true => None,
+        };
+        if let Some(what) = without_target {
             row(&what, measured.share(), floor.share(), None);
             continue;
         }
@@ -74,18 +80,18 @@ struct Bare {
     next: Arc<AtomicUsize>,
 }
 
-async fn bare_writers(bench: &Bench, writers: usize, sessions: usize) -> Result<Vec<Bare>> {
+async fn bare_writers(bench: &Bench, writers: usize, sessions: usize, open: bool) -> Result<Vec<Bare>> {
     let places: Vec<Arc<AtomicUsize>> = (0..sessions).map(|_| Arc::default()).collect();
     let mut bare = Vec::new();
     for writer in 0..writers {
-        let (session, next) = (name(writers, sessions, writer), places[writer % sessions].clone());
+        let (session, next) = (name(writers, sessions, writer, open), places[writer % sessions].clone());
         bare.push(Bare { connection: bench.connect().await?, session, next });
     }
     Ok(bare)
 }
 
-fn name(writers: usize, sessions: usize, writer: usize) -> String {
-    format!("append-{writers}-{sessions}-{}", writer % sessions)
+fn name(writers: usize, sessions: usize, writer: usize, open: bool) -> String {
+    format!("append-{writers}-{sessions}-{}-{open}", writer % sessions)
 }
 
 async fn insert(writers: Vec<Bare>, each: usize) -> (Vec<Bare>, Round) {
@@ -112,19 +118,19 @@ struct Ours {
     store: MySqlStore,
     session: String,
     version: Version,
-    /// The session is open, as it is for whoever works in it.
-    _open: Watch,
+    /// Whoever works in a session has it open.
+    _open: Option<Watch>,
 }
 
-async fn store_writers(bench: &Bench, writers: usize, sessions: usize) -> Result<Vec<Ours>> {
+async fn store_writers(bench: &Bench, writers: usize, sessions: usize, open: bool) -> Result<Vec<Ours>> {
     let mut ours = Vec::new();
     for writer in 0..writers {
-        let (store, session) = (bench.store(), name(writers, sessions, writer));
+        let (store, session) = (bench.store(), name(writers, sessions, writer, open));
         let version = match writer < sessions {
             true => store.create(&header(&session), &[]).await?.version,
             false => store.open(&session).await?.version,
         };
-        let _open = store.watch(&session).await?;
+        let _open = if open { Some(store.watch(&session).await?) } else { None };
         ours.push(Ours { number: writer, store, session, version, _open });
     }
     Ok(ours)

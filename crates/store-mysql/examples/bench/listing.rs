@@ -11,8 +11,9 @@ use crate::{Bench, Result, floor, header, line};
 
 const PAGE: usize = 50;
 
-/// How many of the newest sessions people have open meanwhile.
+/// How many of the newest sessions people have open meanwhile, beside one of many lines.
 const OPEN: usize = 8;
+const LONG: usize = 10_000;
 
 const TARGET: Option<f64> = Some(3.0);
 
@@ -20,7 +21,9 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
     let count = if quick { 1_000 } else { 10_000 };
     make(bench, count).await?;
     let (store, people) = (bench.store(), bench.store());
-    let mut open = Vec::new();
+    let lines: Vec<Vec<u8>> = (0..LONG).map(line).collect();
+    people.create(&header("list-long"), &lines).await?;
+    let mut open = vec![people.watch("list-long").await?];
     for at in (0..count).rev().step_by(PAGE / OPEN).take(OPEN) {
         open.push(people.watch(&format!("list-{at}")).await?);
     }

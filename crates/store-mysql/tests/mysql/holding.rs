@@ -95,6 +95,7 @@ async fn a_session_in_use_goes_if_that_is_wanted_and_whoever_has_it_open_finds_i
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
     let version = session(&store, 2).await;
     let _watch = other.watch("one").await.unwrap();
+    let version = add(&other, version, "early").await.unwrap();
     assert!(is_busy(&store.delete("one").await));
     assert!(store.delete_in_use("one").await.unwrap().deleted);
     let error = add(&other, version, "late").await.unwrap_err();

@@ -267,3 +267,103 @@ async fn no_line_is_acknowledged_after_its_session_was_deleted() {
         assert_eq!(counts.entries, 2 + acknowledged, "round {round}");
     }
 }
+
+#[tokio::test]
+async fn who_is_behind_cannot_write_into_a_deleted_session_either() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await);
+    let (writer, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    let version = session(&other, 2).await;
+    let _both = (writer.watch("one").await.unwrap(), other.watch("one").await.unwrap());
+    let known = add(&writer, version, "own").await.unwrap();
+    let mut version = known;
+    for id in ["a", "b", "c"] {
+        version = add(&other, version, id).await.unwrap();
+    }
+    assert_eq!(other.delete_in_use("one").await.unwrap().counts.entries, 6);
+    let late = add(&writer, known, "late").await;
+    assert!(matches!(late, Err(StoreError::NotFound { .. })), "{late:?}");
+}
+
+/// As after a replica took over that lacked a line, when somebody wrote another one in its place.
+#[tokio::test]
+async fn another_line_in_the_place_of_the_newest_is_noticed_over_a_new_connection() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let brief = Limits { idle: Duration::ZERO, ..Limits::default() };
+    let (store, other) = (store_at(&url, brief), store_at(&url, Limits::default()));
+    let version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
+    let after = add(&store, version, "lost").await.unwrap();
+    sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
+    assert_eq!(add(&other, version, "instead").await.unwrap(), after);
+    let next = add(&store, after, "next").await;
+    assert!(matches!(next, Err(StoreError::Replaced)), "{next:?}");
+}
+
+#[tokio::test]
+async fn a_line_that_is_missing_in_between_is_told() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let version = session(&store, 5).await;
+    sql(server, format!("DELETE FROM {database}.osier_entries WHERE seq = 2")).await;
+    let heads = store.heads("one", version.generation, 1, 3).await;
+    assert!(matches!(heads, Err(StoreError::NoSuchEntry { seq: 2 })), "{heads:?}");
+}
+
+#[tokio::test]
+async fn what_is_no_entry_is_counted_only_where_it_was_meant_to_go() {
+    let server = Server::shared();
+    let url = server.url(&database(server).await);
+    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    let version = session(&store, 2).await;
+    other.shared_heads("one", version.generation).await.unwrap();
+    let _open = store.watch("one").await.unwrap();
+    let now = add(&store, version, "told").await.unwrap();
+    let odd = other.append("one", version, &[b"no entry".to_vec()]).await;
+    assert!(matches!(odd, Err(StoreError::Conflict { now: told }) if told == now), "{odd:?}");
+    assert_eq!(other.open("one").await.unwrap().odd_lines, 0);
+}
+
+#[tokio::test]
+async fn many_old_sessions_may_be_open() {
+    const MANY: usize = 150;
+    let server = Server::shared();
+    let store = store_at(&server.url(&database(server).await), Limits::default());
+    let mut open = Vec::new();
+    for number in 0..MANY {
+        let name = format!("s{number:03}");
+        store.create(&header(&name), &[at("a", number, "user")]).await.unwrap();
+        if number < MANY - 2 {
+            open.push(store.watch(&name).await.unwrap());
+        }
+    }
+    for limit in [1, 3] {
+        let page = store.list(&Filter { limit: Some(limit), ..Filter::default() }).await.unwrap();
+        assert_eq!((page.cards.len(), &*page.cards[0].id, page.more), (limit, "s149", true));
+    }
+    let ids = listed(&store).await.into_iter().map(|card| card.id);
+    assert!(ids.eq((0..MANY).rev().map(|number| format!("s{number:03}"))));
+}
+
+#[tokio::test]
+async fn who_cannot_say_any_more_that_a_session_is_open_changes_its_row_again() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let brief = Limits { hold: Duration::from_secs(1), ..Limits::default() };
+    let store = store_at(&server.url(&database), brief);
+    let mut version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
+    sql(server, format!("RENAME TABLE {database}.osier_watches TO {database}.elsewhere")).await;
+    let changed = async {
+        for at in 0.. {
+            version = add(&store, version, &format!("{at}")).await.unwrap();
+            if row(server, &database).await.0 as usize == version.entries {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), changed).await.expect("the row stays behind for a minute");
+}

@@ -55,6 +55,7 @@ async fn a_session_goes_on_when_the_server_is_back() {
     let server = Server::start(&[]).unwrap();
     let store = store_at(&server.url(&database(&server).await), hasty());
     let version = session(&store, 3).await;
+    let _open = store.watch("one").await.unwrap();
     let version = add(&store, version, "before").await.unwrap();
     server.kill().unwrap();
     let error = add(&store, version, "meanwhile").await.unwrap_err();
@@ -96,7 +97,11 @@ async fn writers_that_go_on_through_crashes_of_the_server_lose_and_repeat_nothin
     let mut writers = tokio::task::JoinSet::new();
     for writer in 0..4 {
         let store = store_at(&url, hasty());
-        writers.spawn(async move { write(&store, version, writer, EACH).await });
+        let open = store.watch("one").await.unwrap();
+        writers.spawn(async move {
+            write(&store, version, writer, EACH).await;
+            drop(open);
+        });
     }
     let watcher = store_at(&url, hasty());
     for crash in 1..=3 {
@@ -154,6 +159,7 @@ async fn a_connection_that_is_cut_inside_a_transaction_costs_nothing() {
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits::default());
     let version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
     let mut other = in_the_way(server, &database, version).await;
     let writer = store.clone();
     let append = tokio::spawn(async move { add(&writer, version, "cut").await });
@@ -197,6 +203,7 @@ async fn a_transaction_that_never_ends_is_told() {
     let database = database(server).await;
     let store = store_at(&server.url(&database), Limits { answer: Duration::from_secs(30), ..hasty() });
     let version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
     let mut other = in_the_way(server, &database, version).await;
     check(
         &add(&store, version, "stuck").await.unwrap_err(),
@@ -216,6 +223,7 @@ async fn what_passes_by_itself_is_tried_again() {
         let database = database(server).await;
         let store = store_at(&server.url(&database), Limits::default());
         let version = session(&store, 1).await;
+        let _open = store.watch("one").await.unwrap();
         // What is in this table stays there when a transaction fails.
         sql(server, format!("CREATE TABLE {database}.tries (number INT) ENGINE=Aria")).await;
         let trigger = format!(

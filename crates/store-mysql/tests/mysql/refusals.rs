@@ -85,6 +85,7 @@ async fn a_read_only_server_is_read_and_written_to_when_it_can_be() {
     let server = Server::start(&[]).unwrap();
     let store = store_at(&server.url(&database(&server).await), hasty());
     let version = session(&store, 3).await;
+    let _open = store.watch("one").await.unwrap();
     sql(&server, "SET GLOBAL read_only = 1").await;
     check(
         &add(&store, version, "later").await.unwrap_err(),
@@ -142,6 +143,7 @@ async fn a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
     let other = store.create(&crate::support::header("other"), &[large]).await.unwrap().version;
     assert_eq!(other.entries, 1);
     let (mut version, mut acked) = (session(&store, 1).await, 1);
+    let _open = store.watch("one").await.unwrap();
     let error = loop {
         let line = message(&format!("{acked:08}"), &"y".repeat(500_000));
         match store.append("one", version, &[line]).await {
@@ -153,7 +155,7 @@ async fn a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
         &error,
         expect![[r#"
             store team refuses: its disk is full; delete sessions or make room on the server; nothing was written
-            caused by: 1114 (HY000): The table 'osier_sessions' is full"#]],
+            caused by: 1114 (HY000): The table 'osier_entries' is full"#]],
     );
     assert_eq!(lines(&store).await.len(), acked);
     // Whether the server has room for what it must note to delete is its own business, but it is told.
