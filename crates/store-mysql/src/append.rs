@@ -16,6 +16,7 @@ use crate::known::Known;
 use crate::rows::{self, CardColumns, Folded, Place, SessionRow, modified, short};
 use crate::store::Inner;
 use crate::tally;
+use crate::watching::Standing;
 
 /// An append to one session.
 #[derive(Debug, Clone, Copy)]
@@ -87,7 +88,9 @@ impl Append<'_> {
     ) -> Result<bool, Failure> {
         let part = self.store.connections.part();
         let place = Place { session: self.id, generation: self.expected.generation, part };
-        if let [entry] = entries
+        let standing = self.store.standing(self.id, self.expected.generation);
+        if standing == Standing::Marked
+            && let [entry] = entries
             && let Some(tally) = self.tally(before, after, entry)
         {
             let seq = Seq::new(self.expected.entries);
@@ -95,20 +98,21 @@ impl Append<'_> {
         }
         let changed = changed(&before.heads, &after.heads);
         connection.execute("START TRANSACTION").await?;
-        let written = self.write_all(connection, place, after, entries, &changed).await?;
+        let mark = standing == Standing::Held;
+        let written = self.write_all(connection, place, after, entries, &changed, mark).await?;
         connection.execute(if written { "COMMIT" } else { "ROLLBACK" }).await?;
+        if written && mark {
+            self.store.marked(self.id, self.expected.generation);
+        }
         Ok(written)
     }
 
     /// What the row of the only line tells of the card, if that says all: then the session's row need not be changed.
-    /// Lists look for such a line only in sessions that somebody has open.
     fn tally(&self, before: &Folded, after: &Folded, entry: &Entry<'_>) -> Option<[u8; tally::RECORD]> {
         let same_log = before.odd == after.odd && before.heads.is_regular() && after.heads.is_regular();
         let is_short = entry.line.len() <= self.store.connections.part() && short(Some(&entry.id)).is_some();
-        if !same_log || !is_short || !self.store.holds(self.id, self.expected.generation) {
-            return None;
-        }
-        tally::of(before.card.card(), after.card.card(), &entry.id)
+        let fits = same_log && is_short;
+        if fits { tally::of(before.card.card(), after.card.card(), &entry.id) } else { None }
     }
 
     async fn write_all(
@@ -118,8 +122,9 @@ impl Append<'_> {
         after: &Folded,
         entries: &[Entry<'_>],
         changed: &[Seq],
+        mark: bool,
     ) -> Result<bool, Failure> {
-        if !self.take_the_row(connection, after).await? {
+        if !self.take_the_row(connection, after, mark).await? {
             return Ok(false);
         }
         if entries.is_empty() {
@@ -135,7 +140,12 @@ impl Append<'_> {
     }
 
     /// Moves the session's row on. Others wait for it until the transaction ends.
-    async fn take_the_row(&self, connection: &mut MySqlConnection, after: &Folded) -> Result<bool, Failure> {
+    async fn take_the_row(
+        &self,
+        connection: &mut MySqlConnection,
+        after: &Folded,
+        mark: bool,
+    ) -> Result<bool, Failure> {
         let card = CardColumns::of(after.card.card());
         let query = sqlx::query(concat!(
             "UPDATE osier_sessions SET entries = ?, odd = ?, regular = ?, card = ?, cost = ?, minus_modified = ",
@@ -144,7 +154,7 @@ impl Append<'_> {
         ));
         let query = query.bind(after.heads.len() as u32).bind(after.odd as u32);
         let query = query.bind(after.heads.is_regular()).bind(card.json).bind(card.cost);
-        let query = query.bind(card.minus_modified).bind(self.id);
+        let query = query.bind(mark).bind(card.minus_modified).bind(self.id);
         let query = query.bind(self.expected.generation).bind(self.expected.entries as u32);
         Ok(query.execute(connection).await?.rows_affected() == 1)
     }

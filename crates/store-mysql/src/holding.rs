@@ -1,7 +1,8 @@
 //! Who has a session open: a row for each process, which runs out by the server's clock unless it is renewed. So a process
 //! that was killed is in nobody's way for long. Refuses nothing itself; a deletion asks.
 //!
-//! The session's own row says that it is open, too, until somebody closes it who is the last one.
+//! Whoever appends to a session that it has open marks the session's own row, which may be behind from then on, until the
+//! last one who has it open brings the row up to date.
 
 use osier_tree::Header;
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
@@ -32,8 +33,8 @@ impl Holder {
         for id in padded(ids) {
             query = query.bind(id).bind(self.0).bind(seconds);
         }
-        query.bind(seconds).execute(&mut *connection).await?;
-        mark(connection, ids).await
+        query.bind(seconds).execute(connection).await?;
+        Ok(())
     }
 
     /// Takes that back, and clears away what others left there that has run out. The sessions are still to be closed.
@@ -67,23 +68,8 @@ impl Holder {
     }
 }
 
-/// From here on lists look at the newest lines of the sessions.
-async fn mark(connection: &mut MySqlConnection, ids: &[String]) -> Result<(), Failure> {
-    let marks = padded(ids).map(|_| "?").collect::<Vec<_>>().join(",");
-    let open = open_mark!();
-    let sql = format!(
-        "UPDATE osier_sessions SET minus_modified = {open} WHERE id IN ({marks}) AND minus_modified <> {open}"
-    );
-    let mut query = sqlx::query(AssertSqlSafe(sql));
-    for id in padded(ids) {
-        query = query.bind(id);
-    }
-    query.execute(connection).await?;
-    Ok(())
-}
-
-/// Brings the row of a session up to date that nobody has open any more. Whoever opens it says so first and marks the row
-/// then, so he either is seen here or comes after this.
+/// Brings the row of a session up to date that nobody has open any more. Whoever marks the row has said before that he has
+/// the session open, so he either is seen here or comes after this.
 pub(crate) async fn settle(connection: &mut MySqlConnection, id: &str, store: &str) -> Result<(), Failure> {
     connection.execute("START TRANSACTION").await?;
     let lock = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
@@ -107,7 +93,7 @@ pub(crate) async fn settle(connection: &mut MySqlConnection, id: &str, store: &s
     Ok(())
 }
 
-/// Some sessions that are said to be open by nobody who still lives.
+/// Some sessions that are marked, and open by nobody who still lives.
 pub(crate) async fn abandoned(connection: &mut MySqlConnection) -> Result<Vec<String>, Failure> {
     let asked = sqlx::query(concat!(
         "SELECT s.id FROM osier_sessions s FORCE INDEX (used_last) WHERE s.minus_modified = ",

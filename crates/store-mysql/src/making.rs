@@ -112,7 +112,7 @@ impl Making<'_> {
             " WHERE id = ? AND generation = ?"
         ));
         let query = query.bind(generation).bind(entries).bind(odd).bind(regular).bind(card.json);
-        let query = query.bind(card.cost).bind(card.minus_modified).bind(&self.header.id);
+        let query = query.bind(card.cost).bind(false).bind(card.minus_modified).bind(&self.header.id);
         let named = query.bind(expected.generation).execute(&mut *connection).await?.rows_affected() == 1;
         Ok(named
             && rows::write_end(connection, &self.header.id, expected.generation, expected.entries).await?)

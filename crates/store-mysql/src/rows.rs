@@ -36,8 +36,8 @@ macro_rules! added {
 }
 pub(crate) use added;
 
-/// Stands for a time in the row of a session that somebody has open. So these rows come before all others in lists, and
-/// lists ask for the newest lines of these and no others.
+/// Stands for a time in the row of a session that somebody has open and writes to. So these rows come before all others in
+/// lists, and lists ask for the newest lines of these and no others.
 macro_rules! open_mark {
     () => {
         "-9000000000000000000"
@@ -45,10 +45,16 @@ macro_rules! open_mark {
 }
 pub(crate) use open_mark;
 
-/// The time of a row that is changed. Who changes it does not close the session.
+/// The time of a row that is changed, by one who marks it or not. Nobody takes a mark away that way.
 macro_rules! modified {
     () => {
-        concat!("IF(minus_modified = ", $crate::rows::open_mark!(), ", minus_modified, ?)")
+        concat!(
+            "IF(? OR minus_modified = ",
+            $crate::rows::open_mark!(),
+            ", ",
+            $crate::rows::open_mark!(),
+            ", ?)"
+        )
     };
 }
 pub(crate) use modified;

@@ -41,6 +41,17 @@ pub(crate) struct Watching {
     turn: Turn<()>,
 }
 
+/// How a process stands to a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Others do not know that this process has it open.
+    Unknown,
+    /// They do.
+    Held,
+    /// And its row is marked, so it may be behind.
+    Marked,
+}
+
 #[derive(Debug, Default)]
 struct Watched {
     sessions: FxHashMap<String, Seen>,
@@ -53,7 +64,10 @@ struct Seen {
     version: Option<Version>,
     /// The state that this process led to when it last appended.
     own: Option<Version>,
+    /// Others know that it is open here.
     held: Option<Lease>,
+    /// This process has marked its row, which stays so while it is held.
+    marked: bool,
     changed: watch::Sender<u64>,
 }
 
@@ -112,11 +126,23 @@ impl Inner {
         self.watching.watched().sessions.get(id).is_some_and(Seen::is_watched)
     }
 
-    /// Others are told that somebody in this process has the session open, in this generation.
-    pub(crate) fn holds(&self, id: &str, generation: u64) -> bool {
+    /// How this process stands to a session of this generation.
+    pub(crate) fn standing(&self, id: &str, generation: u64) -> Standing {
         let watched = self.watching.watched();
-        let is_there = |seen: &Seen| seen.version.is_some_and(|version| version.generation == generation);
-        watched.sessions.get(id).is_some_and(|seen| seen.is_held() && seen.is_watched() && is_there(seen))
+        let is_same = |seen: &&Seen| seen.version.is_some_and(|version| version.generation == generation);
+        match watched.sessions.get(id).filter(is_same) {
+            Some(seen) if seen.is_watched() && seen.is_held() && seen.marked => Standing::Marked,
+            Some(seen) if seen.is_watched() && seen.is_held() => Standing::Held,
+            _ => Standing::Unknown,
+        }
+    }
+
+    /// Notes that this process has marked the session's row.
+    pub(crate) fn marked(&self, id: &str, generation: u64) {
+        let is_held = self.standing(id, generation) == Standing::Held;
+        if let Some(seen) = self.watching.watched().sessions.get_mut(id) {
+            seen.marked |= is_held;
+        }
     }
 
     /// Notes an append of this process: it is no reason to expect more of others.
@@ -150,7 +176,7 @@ impl Inner {
         let mut watched = self.watching.watched();
         for id in present {
             if let Some(seen) = watched.sessions.get_mut(&id) {
-                seen.held = held.or(seen.held);
+                seen.hold(held);
             }
         }
     }
@@ -210,6 +236,12 @@ impl Seen {
         self.held.as_ref().is_some_and(Lease::is_valid)
     }
 
+    /// Whoever held it no longer for a while knows nothing of its row any more.
+    fn hold(&mut self, lease: Option<Lease>) {
+        self.marked &= self.is_held();
+        self.held = lease.or(self.held);
+    }
+
     fn is_watched(&self) -> bool {
         self.changed.receiver_count() > 0
     }
@@ -226,9 +258,15 @@ impl Watching {
 
     fn add(inner: &Arc<Inner>, id: &str, version: Version, held: Option<Lease>) -> Watch {
         let mut watched = inner.watching.watched();
-        let new = || Seen { version: Some(version), own: None, held, changed: watch::Sender::new(0) };
+        let new = || Seen {
+            version: Some(version),
+            own: None,
+            held,
+            marked: false,
+            changed: watch::Sender::new(0),
+        };
         let seen = watched.sessions.entry(id.to_owned()).or_insert_with(new);
-        seen.held = held.or(seen.held);
+        seen.hold(held);
         let changed = seen.changed.subscribe();
         if !std::mem::replace(&mut watched.asking, true) {
             tokio::spawn(ask(inner.clone()));
@@ -266,7 +304,7 @@ impl Watching {
                 let generation = |version: Option<Version>| version.map(|version| version.generation);
                 if generation(seen.version) != generation(version) {
                     // Another session of this name, which nobody knows to be open here.
-                    seen.held = None;
+                    (seen.held, seen.marked) = (None, false);
                 }
                 seen.version = version;
                 seen.changed.send_modify(|count| *count += 1);

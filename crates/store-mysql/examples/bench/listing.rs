@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use osier_store::{Filter, Store};
+use osier_store_mysql::MySqlStore;
 use sqlx::{AssertSqlSafe, Executor};
 use tokio::task::JoinSet;
 
@@ -11,7 +12,7 @@ use crate::{Bench, Result, floor, header, line};
 
 const PAGE: usize = 50;
 
-/// How many of the newest sessions people have open meanwhile, beside one of many lines.
+/// How many of the newest sessions people work in meanwhile, beside one of many lines.
 const OPEN: usize = 8;
 const LONG: usize = 10_000;
 
@@ -23,12 +24,25 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
     let (store, people) = (bench.store(), bench.store());
     let lines: Vec<Vec<u8>> = (0..LONG).map(line).collect();
     people.create(&header("list-long"), &lines).await?;
-    let mut open = vec![people.watch("list-long").await?];
-    for at in (0..count).rev().step_by(PAGE / OPEN).take(OPEN) {
-        open.push(people.watch(&format!("list-{at}")).await?);
+    first_page(&store, bench, &format!("first {PAGE} of {count} sessions")).await?;
+    let newest = (0..count).rev().step_by(PAGE / OPEN).take(OPEN).map(|at| format!("list-{at}"));
+    let mut open = Vec::new();
+    for name in newest.chain(["list-long".to_owned()]) {
+        open.push(people.watch(&name).await?);
+        for said in 0..2 {
+            let version = people.open(&name).await?.version;
+            people.append(&name, version, &[line(2 * LONG + said)]).await?;
+        }
     }
+    first_page(&store, bench, &format!("first {PAGE} of {count}, {} being written to", open.len())).await?;
+    people.leave().await;
+    Ok(())
+}
+
+/// Of all sessions, and of those of a directory.
+async fn first_page(store: &MySqlStore, bench: &Bench, what: &str) -> Result<()> {
     let mut reader = floor::Reader::new(bench).await?;
-    for (what, cwd) in [("", None), (" of a directory", Some("/here".into()))] {
+    for (where_, cwd) in [("", None), (", of a directory", Some("/here".into()))] {
         let filter = Filter { limit: Some(PAGE), cwd, ..Filter::default() };
         store.list(&filter).await?;
         let (mut floor, mut times) = (Vec::new(), Vec::new());
@@ -39,9 +53,8 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
             store.list(&filter).await?;
             times.push(begin.elapsed());
         }
-        row(&format!("first {PAGE} of {count} sessions{what}"), median(times), median(floor), TARGET);
+        row(&format!("{what}{where_}"), median(times), median(floor), TARGET);
     }
-    people.leave().await;
     Ok(())
 }
 

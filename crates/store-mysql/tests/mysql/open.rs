@@ -1,4 +1,4 @@
-//! A session that somebody has open: its row may be behind its log, and nobody notices.
+//! A session that somebody has open and writes to: its row may be behind its log, and nobody notices.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use sqlx::{AssertSqlSafe, Executor, Row};
 
 use crate::support::{add, admin, database, header, lines, message, session, sql, store_at};
 
-/// How many entries the session's row knows of, and whether it says that the session is open.
+/// How many entries the session's row knows of, and whether it is marked as one that may be behind.
 async fn row(server: &Server, database: &str) -> (u32, bool) {
     let asked = format!(
         "SELECT entries, minus_modified = -9000000000000000000 FROM {database}.osier_sessions WHERE id = 'one'"
@@ -36,23 +36,26 @@ fn at(id: &str, second: usize, role: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn a_line_of_an_open_session_changes_no_row_but_its_own_until_the_session_is_closed() {
+async fn lines_of_an_open_session_but_the_first_change_no_row_but_their_own_until_it_is_closed() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
+    assert_eq!(row(server, &database).await, (2, false), "who only reads changes nothing");
+    let version = add(&store, version, "first").await.unwrap();
+    assert_eq!(row(server, &database).await, (3, true));
     let version = store.append("one", version, &[at("later", 60, "user")]).await.unwrap();
-    assert_eq!(row(server, &database).await, (2, true));
+    assert_eq!(row(server, &database).await, (3, true));
     let card = store.card("one").await.unwrap();
-    assert_eq!((card.entry_count, card.leaf_id.as_deref()), (3, Some("later")));
+    assert_eq!((card.entry_count, card.leaf_id.as_deref()), (4, Some("later")));
     for seen in [listed(&other).await.remove(0), other.card("one").await.unwrap()] {
         assert_eq!(seen, card);
     }
     assert_eq!(other.open("one").await.unwrap().version, version);
     store.leave().await;
-    assert_eq!(row(server, &database).await, (3, false));
+    assert_eq!(row(server, &database).await, (4, false));
     assert_eq!(listed(&other).await, [card]);
 }
 
@@ -63,14 +66,16 @@ async fn what_changes_the_words_of_a_card_changes_the_row_and_leaves_it_open() {
     let store = store_at(&server.url(&database), Limits::default());
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
+    let version = add(&store, version, "first").await.unwrap();
     let version = add(&store, version, "said").await.unwrap();
+    assert_eq!(row(server, &database).await, (3, true));
     let named = br#"{"type":"session_info","id":"named","parentId":"said","timestamp":"2026-01-01T00:00:01.000Z","name":"willow"}"#;
     let version = store.append("one", version, &[named.to_vec()]).await.unwrap();
-    assert_eq!(row(server, &database).await, (4, true));
+    assert_eq!(row(server, &database).await, (5, true));
     add(&store, version, "on").await.unwrap();
-    assert_eq!(row(server, &database).await, (4, true));
+    assert_eq!(row(server, &database).await, (5, true));
     let card = listed(&store).await.remove(0);
-    assert_eq!((card.name.as_deref(), card.entry_count), (Some("willow"), 5));
+    assert_eq!((card.name.as_deref(), card.entry_count), (Some("willow"), 6));
 }
 
 #[tokio::test]
@@ -81,13 +86,14 @@ async fn who_leaves_does_not_close_what_another_one_has_open() {
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
     let version = session(&store, 2).await;
     let _both = (store.watch("one").await.unwrap(), other.watch("one").await.unwrap());
+    let version = add(&other, version, "first").await.unwrap();
     store.leave().await;
-    assert_eq!(row(server, &database).await, (2, true));
+    assert_eq!(row(server, &database).await, (3, true));
     add(&other, version, "on").await.unwrap();
-    assert_eq!(row(server, &database).await, (2, true));
-    assert_eq!(listed(&store).await[0].entry_count, 3);
+    assert_eq!(row(server, &database).await, (3, true));
+    assert_eq!(listed(&store).await[0].entry_count, 4);
     other.leave().await;
-    assert_eq!(row(server, &database).await, (3, false));
+    assert_eq!(row(server, &database).await, (4, false));
 }
 
 #[tokio::test]
@@ -104,17 +110,18 @@ async fn what_a_killed_process_appended_is_listed_and_whoever_leaves_closes_its_
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let store = store_at(&killed, Limits::default());
         let open = process.block_on(store.watch("one")).unwrap();
+        let version = process.block_on(add(&store, version, "first")).unwrap();
         process.block_on(store.append("one", version, &[at("last", 90, "user")])).unwrap();
         process.shutdown_timeout(Duration::from_secs(60));
         drop(open);
     });
     killed.await.unwrap();
     sql(server, format!("UPDATE {database}.osier_watches SET expires = UNIX_TIMESTAMP() - 1")).await;
-    assert_eq!(row(server, &database).await, (2, true));
-    assert_eq!((&*listed(&store).await[0].id, listed(&store).await[0].entry_count), ("one", 3));
+    assert_eq!(row(server, &database).await, (3, true));
+    assert_eq!((&*listed(&store).await[0].id, listed(&store).await[0].entry_count), ("one", 4));
     let _open = store.watch("another").await.unwrap();
     store.leave().await;
-    assert_eq!(row(server, &database).await, (3, false));
+    assert_eq!(row(server, &database).await, (4, false));
 }
 
 #[tokio::test]
@@ -125,7 +132,8 @@ async fn a_log_that_another_one_took_the_place_of_takes_no_more_lines() {
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
     let version = add(&store, version, "third").await.unwrap();
-    let early = Version { entries: 2, ..version };
+    let version = add(&store, version, "fourth").await.unwrap();
+    let early = Version { entries: 3, ..version };
     let refused = other.rewrite("one", early, &[message("a", "said")]).await;
     assert!(matches!(refused, Err(StoreError::Conflict { now }) if now == version), "{refused:?}");
     let anew = other.rewrite("one", version, &[message("a", "said")]).await.unwrap();
@@ -145,11 +153,12 @@ async fn a_server_that_lost_the_newest_line_is_noticed_over_a_new_connection() {
     let store = store_at(&server.url(&database), brief);
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
+    let version = add(&store, version, "first").await.unwrap();
     let version = add(&store, version, "lost").await.unwrap();
     sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
     let next = add(&store, version, "next").await;
-    assert!(matches!(next, Err(StoreError::Conflict { now }) if now.entries == 2), "{next:?}");
-    assert_eq!(lines(&store).await.len(), 2, "there is no gap");
+    assert!(matches!(next, Err(StoreError::Conflict { now }) if now.entries == 3), "{next:?}");
+    assert_eq!(lines(&store).await.len(), 3, "there is no gap");
 }
 
 #[tokio::test]
@@ -163,6 +172,9 @@ async fn a_page_has_its_sessions_in_order_whoever_has_them_open() {
     let mut open = Vec::new();
     for name in ["s01", "s00", "s11", "s05"] {
         open.push(store.watch(name).await.unwrap());
+        let version = store.open(name).await.unwrap().version;
+        let label = br#"{"type":"label","id":"l","parentId":"a","targetId":"a","label":"here"}"#.to_vec();
+        store.append(name, version, &[label]).await.unwrap();
     }
     for skip in 0..13 {
         for limit in [1, 3, 20] {
@@ -275,12 +287,13 @@ async fn who_is_behind_cannot_write_into_a_deleted_session_either() {
     let (writer, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
     let version = session(&other, 2).await;
     let _both = (writer.watch("one").await.unwrap(), other.watch("one").await.unwrap());
-    let known = add(&writer, version, "own").await.unwrap();
+    let first = add(&writer, version, "first").await.unwrap();
+    let known = add(&writer, first, "own").await.unwrap();
     let mut version = known;
     for id in ["a", "b", "c"] {
         version = add(&other, version, id).await.unwrap();
     }
-    assert_eq!(other.delete_in_use("one").await.unwrap().counts.entries, 6);
+    assert_eq!(other.delete_in_use("one").await.unwrap().counts.entries, 7);
     let late = add(&writer, known, "late").await;
     assert!(matches!(late, Err(StoreError::NotFound { .. })), "{late:?}");
 }
@@ -295,6 +308,7 @@ async fn another_line_in_the_place_of_the_newest_is_noticed_over_a_new_connectio
     let (store, other) = (store_at(&url, brief), store_at(&url, Limits::default()));
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
+    let version = add(&store, version, "first").await.unwrap();
     let after = add(&store, version, "lost").await.unwrap();
     sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
     assert_eq!(add(&other, version, "instead").await.unwrap(), after);
@@ -319,8 +333,9 @@ async fn what_is_no_entry_is_counted_only_where_it_was_meant_to_go() {
     let url = server.url(&database(server).await);
     let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
     let version = session(&store, 2).await;
-    other.shared_heads("one", version.generation).await.unwrap();
     let _open = store.watch("one").await.unwrap();
+    let version = add(&store, version, "first").await.unwrap();
+    other.shared_heads("one", version.generation).await.unwrap();
     let now = add(&store, version, "told").await.unwrap();
     let odd = other.append("one", version, &[b"no entry".to_vec()]).await;
     assert!(matches!(odd, Err(StoreError::Conflict { now: told }) if told == now), "{odd:?}");
@@ -335,9 +350,11 @@ async fn many_old_sessions_may_be_open() {
     let mut open = Vec::new();
     for number in 0..MANY {
         let name = format!("s{number:03}");
-        store.create(&header(&name), &[at("a", number, "user")]).await.unwrap();
+        let version = store.create(&header(&name), &[at("a", number, "user")]).await.unwrap().version;
         if number < MANY - 2 {
             open.push(store.watch(&name).await.unwrap());
+            let version = store.append(&name, version, &[at("b", number, "user")]).await.unwrap();
+            store.append(&name, version, &[at("c", number, "user")]).await.unwrap();
         }
     }
     for limit in [1, 3] {
@@ -354,8 +371,9 @@ async fn who_cannot_say_any_more_that_a_session_is_open_changes_its_row_again() 
     let database = database(server).await;
     let brief = Limits { hold: Duration::from_secs(1), ..Limits::default() };
     let store = store_at(&server.url(&database), brief);
-    let mut version = session(&store, 2).await;
+    let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
+    let mut version = add(&store, version, "first").await.unwrap();
     sql(server, format!("RENAME TABLE {database}.osier_watches TO {database}.elsewhere")).await;
     let changed = async {
         for at in 0.. {
