@@ -170,8 +170,17 @@ pub(crate) struct CardColumns {
 
 impl CardColumns {
     pub(crate) fn of(card: &Card) -> CardColumns {
+        // What the reader knows better is left out.
+        let told = Card {
+            id: String::new(),
+            short_id: String::new(),
+            store: String::new(),
+            file: None,
+            cost: 0.0,
+            ..card.clone()
+        };
         CardColumns {
-            json: serde_json::to_vec(&Card { cost: 0.0, ..card.clone() }).unwrap_or_default(),
+            json: serde_json::to_vec(&told).unwrap_or_default(),
             cost: card.cost,
             cwd_hash: cwd_hash(&card.cwd),
             // An index goes upwards on every server, so what is newest has the smallest number.

@@ -1,4 +1,4 @@
-//! The tables, and how they come to be. Steps only ever add, so an older Osier works with a newer database.
+//! The tables, and how they come to be. Steps only ever add.
 //!
 //! No foreign keys, no counters of the server's own, and every key begins with the session: so the rows of a session can lie
 //! on one shard, and writers of different sessions never meet.

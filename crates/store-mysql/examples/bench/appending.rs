@@ -20,7 +20,8 @@ pub(crate) async fn measure(bench: &Bench, quick: bool) -> Result<()> {
     for (writers, sessions, open) in
         [(1, 1, true), (8, 8, true), (64, 64, true), (8, 1, true), (64, 1, true), (1, 1, false)]
     {
-        let each = (appends / writers).max(16);
+        let least = if writers == sessions { 64 } else { 16 };
+        let each = (appends / writers).max(least);
         let mut bare = bare_writers(bench, writers, sessions, open).await?;
         let mut ours = store_writers(bench, writers, sessions, open).await?;
         let (mut floor, mut measured) = (Round::default(), Round::default());

@@ -1,5 +1,5 @@
-//! The contract over TLS, for a user whom the server lets in no other way, with the server's certificate checked. He may
-//! make no procedures, so all appends are single statements.
+//! The contract over TLS, for a user whom the server lets in no other way and who may do no more than is needed, with the
+//! server's certificate checked.
 
 use expect_test::expect;
 use osier_store::Store;
