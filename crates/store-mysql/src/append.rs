@@ -38,12 +38,15 @@ impl Append<'_> {
             |known: &Known| known.version() == self.expected && connection.was_there(known.confirmed);
         if !known.as_ref().is_some_and(is_sure) {
             let row = SessionRow::read(connection, self.id).await?;
+            if let (Some(row), Some(before)) = (&row, &*known)
+                && !self.is_continued(connection, before, row).await?
+            {
+                *known = None;
+                return Err(StoreError::Replaced.into());
+            }
             match row {
                 Some(row) if row.version == self.expected => {
                     let log = self.store.log(self.id, row.version.generation);
-                    if let Some(known) = known.as_ref().filter(|known| known.version() == self.expected) {
-                        known.check(connection, log).await?;
-                    }
                     *known = Some(Known::load(connection, log, &row, known.as_ref()).await?);
                 }
                 row => return self.too_late(connection, row).await,
@@ -63,6 +66,25 @@ impl Append<'_> {
         let version = after.version();
         *known = Some(after);
         Ok(version)
+    }
+
+    /// Whether what is known is the beginning of the log, as far as that is in doubt: a server that took over may lack what
+    /// came last, and have other lines instead.
+    async fn is_continued(
+        &self,
+        connection: &mut Connection,
+        known: &Known,
+        row: &SessionRow,
+    ) -> Result<bool, Failure> {
+        if !row.is_marked {
+            self.store.unmarked(self.id);
+        }
+        let (before, now) = (known.version(), row.version);
+        let in_doubt = !connection.was_there(known.confirmed)
+            && before.generation == now.generation
+            && before.entries <= now.entries;
+        let log = self.store.log(self.id, now.generation);
+        Ok(!in_doubt || known.begins(connection, log).await?)
     }
 
     /// The card, made from the first line on.
@@ -94,7 +116,12 @@ impl Append<'_> {
             && let Some(tally) = self.tally(before, after, entry)
         {
             let seq = Seq::new(self.expected.entries);
-            return rows::write_with_tally(connection, place, seq, entry, &after.heads, &tally).await;
+            let written = rows::write_with_tally(connection, place, seq, entry, &after.heads, &tally).await?;
+            // If it took so long that others could think nobody has the session open, its row may have lost its mark.
+            if written && self.store.standing(self.id, self.expected.generation) != Standing::Marked {
+                rows::mark(connection, self.id).await?;
+            }
+            return Ok(written);
         }
         let changed = changed(&before.heads, &after.heads);
         connection.execute("START TRANSACTION").await?;

@@ -14,10 +14,11 @@ use tokio::sync::{Mutex as Turn, Semaphore, SemaphorePermit};
 use crate::failure::{Failure, is_denied};
 use crate::settings::{Address, Limits};
 
-/// What the store expects of a session with the server. Strict, so that nothing is cut off silently; and without locks on
+/// What the store expects of a session with the server. Each statement counts by itself unless a transaction is begun. Strict, so that nothing is cut off silently; and without locks on
 /// gaps, so that writers of one session do not get into each other's way.
 const SETUP: [&str; 2] = [
-    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 5
+    "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 5,
+     autocommit = 1
      /*M!100600 , optimizer_switch = 'subquery_cache=off' */",
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
 ];

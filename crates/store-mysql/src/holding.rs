@@ -37,7 +37,7 @@ impl Holder {
         Ok(())
     }
 
-    /// Takes that back, and clears away what others left there that has run out. The sessions are still to be closed.
+    /// Takes that back, and clears away what others left there that has run out. The sessions' rows are still to be settled.
     pub(crate) async fn release(
         self,
         connection: &mut MySqlConnection,
@@ -83,13 +83,25 @@ pub(crate) async fn settle(connection: &mut MySqlConnection, id: &str, store: &s
             None => {
                 let log = Log { store, session: id, generation: row.version.generation };
                 let header = row.header().unwrap_or_else(|| Header::new(id, 0, ""));
-                let all = Known::from_lines(connection, log, row.version.entries, &header).await?;
-                all.card.card().clone()
+                match Known::from_lines(connection, log, row.version.entries, &header).await {
+                    Ok(all) => all.card.card().clone(),
+                    Err(failure) => {
+                        connection.execute("ROLLBACK").await?;
+                        return Err(failure);
+                    }
+                }
             }
         };
         row.settle(connection, id, &card).await?;
     }
     connection.execute("COMMIT").await?;
+    Ok(())
+}
+
+/// Clears away what killed processes left there, and has run out.
+pub(crate) async fn release_dead(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
+    let query = sqlx::query("DELETE FROM osier_watches WHERE session = ? AND expires < UNIX_TIMESTAMP()");
+    query.bind(id).execute(connection).await?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use osier_store::{Batch, StoreError, Version};
+use osier_store::{Batch, Version};
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::CardFold;
 use osier_tree::{Header, Heads, Seq};
@@ -45,16 +45,17 @@ impl Known {
         Ok(Known { confirmed, header, generation, folded: Folded { odd: row.odd, ..folded } })
     }
 
-    /// Fails if the newest line is another one: the server lost it, and somebody wrote in its place.
-    pub(crate) async fn check(&self, connection: &mut MySqlConnection, log: Log<'_>) -> Result<(), Failure> {
-        let Some(last) = self.folded.heads.len().checked_sub(1) else { return Ok(()) };
+    /// Whether the log has the newest line that is known in its place.
+    pub(crate) async fn begins(
+        &self,
+        connection: &mut MySqlConnection,
+        log: Log<'_>,
+    ) -> Result<bool, Failure> {
+        let Some(last) = self.folded.heads.len().checked_sub(1) else { return Ok(true) };
         let stored = log.heads(connection, last, 1).await?.unwrap_or_default();
-        match stored.first() {
-            Some(head) if head.id != self.folded.heads.get(Seq::new(last)).id => {
-                Err(StoreError::Replaced.into())
-            }
-            _ => Ok(()),
-        }
+        let known = self.folded.heads.get(Seq::new(last)).id;
+        // Heads of another version tell nothing.
+        Ok(stored.first().is_none_or(|head| head.id == known))
     }
 
     /// From heads. In a log without contradictions a head that is written once is never written again.

@@ -79,9 +79,16 @@ impl Inner {
         if header::is_valid_id(id) {
             attempt!(self, 0, |connection| removing::remove(connection, id, besides, &mut found));
             self.forget(id);
+            // The session is gone; whoever deletes next goes on with what is left of it.
+            let _ = self.tidy(id).await;
         }
         let counts = found.unwrap_or_default();
         Ok(Deleted { deleted: found.is_some(), store: self.name.clone(), counts })
+    }
+
+    async fn tidy(&self, id: &str) -> Result<(), StoreError> {
+        attempt!(self, 0, |connection| removing::tidy(connection, id));
+        Ok(())
     }
 
     async fn header(&self, id: &str, generation: u64) -> Result<Header, StoreError> {

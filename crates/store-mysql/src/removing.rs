@@ -33,15 +33,14 @@ pub(crate) async fn remove(
         }
         deleted => deleted?,
     }
+    Ok(())
+}
+
+/// Finishes the deletion of a session, and some that others began.
+pub(crate) async fn tidy(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
     for generation in unseen(connection, id).await? {
         end(connection, id, generation).await?;
     }
-    holding::forget(connection, id).await?;
-    tidy(connection).await
-}
-
-/// Finishes some deletions that others began.
-async fn tidy(connection: &mut MySqlConnection) -> Result<(), Failure> {
     let asked =
         sqlx::query("SELECT session, generation, since FROM osier_leftovers WHERE since < ? LIMIT 10");
     for row in asked.bind(crate::making::now() - DAY).fetch_all(&mut *connection).await? {
@@ -79,10 +78,15 @@ async fn delete_row(
                 (entries, _) = length(connection, id, generation).await?;
             }
             for generation in generations(connection, id).await? {
-                announce(connection, id, generation, 0).await?;
+                // What somebody is making has its note already.
+                let query = sqlx::query(
+                    "INSERT IGNORE INTO osier_leftovers (session, generation, since) VALUES (?, ?, 0)",
+                );
+                query.bind(id).bind(generation).execute(&mut *connection).await?;
             }
         }
         sqlx::query("DELETE FROM osier_sessions WHERE id = ?").bind(id).execute(&mut *connection).await?;
+        holding::forget(connection, id).await?;
         *found = Some(Counts { sessions: 1, entries });
     }
     connection.execute("COMMIT").await?;
@@ -162,17 +166,23 @@ async fn end(connection: &mut MySqlConnection, session: &str, generation: u64) -
 
 async fn blank(connection: &mut MySqlConnection, session: &str, generation: u64) -> Result<(), Failure> {
     delete(connection, "osier_parts", session, generation).await?;
-    let (length, is_ended) = length(connection, session, generation).await?;
-    for first in (0..length as u32).step_by(MOST_ROWS as usize) {
-        let query = sqlx::query(
-            "UPDATE osier_entries SET id = NULL, parent_id = NULL, type = NULL, timestamp = NULL, tally = NULL,
-             head = '', line = '' WHERE session = ? AND generation = ? AND seq >= ? AND seq < ?",
-        );
-        let query = query.bind(session).bind(generation).bind(first).bind(first + MOST_ROWS);
-        query.execute(&mut *connection).await?;
-    }
-    if !is_ended {
-        rows::write_end(connection, session, generation, length).await?;
+    let mut from = 0;
+    loop {
+        let (length, is_ended) = length(connection, session, generation).await?;
+        for first in (from..length as u32).step_by(MOST_ROWS as usize) {
+            let query = sqlx::query(
+                "UPDATE osier_entries SET id = NULL, parent_id = NULL, type = NULL, timestamp = NULL, tally = NULL,
+                 head = '', line = '' WHERE session = ? AND generation = ? AND seq >= ? AND seq < ?",
+            );
+            let query =
+                query.bind(session).bind(generation).bind(first).bind(first.saturating_add(MOST_ROWS));
+            query.execute(&mut *connection).await?;
+        }
+        // Nobody saw the end of it, so somebody may have gone on.
+        if is_ended || rows::write_end(connection, session, generation, length).await? {
+            break;
+        }
+        from = length as u32;
     }
     announce(connection, session, generation, crate::making::now()).await
 }

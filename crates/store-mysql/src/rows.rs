@@ -64,6 +64,8 @@ const ROW: &str = concat!(
     added!(),
     ", s.generation, s.odd, s.regular, s.header, ",
     newest!(),
+    ", s.minus_modified = ",
+    open_mark!(),
     " FROM osier_sessions s WHERE s.id = ?"
 );
 
@@ -74,6 +76,8 @@ pub(crate) struct SessionRow {
     pub(crate) odd: usize,
     pub(crate) regular: bool,
     pub(crate) header: Vec<u8>,
+    /// Lists look at the newest line.
+    pub(crate) is_marked: bool,
     card: CardRow,
 }
 
@@ -98,6 +102,7 @@ impl SessionRow {
                 odd: row.try_get::<u32, _>(4)? as usize,
                 regular: row.try_get(5)?,
                 header: row.try_get(6)?,
+                is_marked: row.try_get(8)?,
                 card: CardRow::read(&row)?,
             })
         })
@@ -316,6 +321,13 @@ pub(crate) async fn write_with_tally(
         Err(error) if is_duplicate(&error) => Ok(false),
         done => Ok(done.map(|_| true)?),
     }
+}
+
+/// From here on lists look at the newest line of the session.
+pub(crate) async fn mark(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
+    const MARK: &str = concat!("UPDATE osier_sessions SET minus_modified = ", open_mark!(), " WHERE id = ?");
+    sqlx::query(MARK).bind(id).execute(connection).await?;
+    Ok(())
 }
 
 /// Ends a log: the place of its next line is taken for good, so whoever still appends to it is refused. `false` if the

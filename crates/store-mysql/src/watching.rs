@@ -11,7 +11,7 @@ use tokio::sync::{Mutex as Turn, Notify, watch};
 
 use crate::failure::Failure;
 use crate::holding::{self, Holder, padded};
-use crate::rows::{self, newest};
+use crate::rows::{self, newest, open_mark};
 use crate::store::{Inner, attempt};
 
 /// How often is asked while others do something, and when they do not: both within the second that one may wait.
@@ -145,6 +145,13 @@ impl Inner {
         }
     }
 
+    /// Notes that the session's row has no mark.
+    pub(crate) fn unmarked(&self, id: &str) {
+        if let Some(seen) = self.watching.watched().sessions.get_mut(id) {
+            seen.marked = false;
+        }
+    }
+
     /// Notes an append of this process: it is no reason to expect more of others.
     pub(crate) fn appended(&self, id: &str, version: Version) {
         if let Some(seen) = self.watching.watched().sessions.get_mut(id) {
@@ -182,12 +189,14 @@ impl Inner {
     }
 
     /// Lets go of the sessions that nobody watches any more.
-    async fn release_left(&self) {
+    async fn release_left(self: &Arc<Self>) {
         let turn = self.watching.turn.lock().await;
         let left = self.watching.take_left();
         self.release(&left).await;
         drop(turn);
-        self.settle(left).await;
+        // Nobody waits for that, least of all those who watch other sessions.
+        let inner = self.clone();
+        tokio::spawn(async move { inner.settle(left).await });
     }
 
     /// Should it fail, what was said runs out.
@@ -208,10 +217,7 @@ impl Inner {
         if ids.is_empty() {
             return;
         }
-        if let Ok(abandoned) = self.abandoned().await {
-            self.release(&abandoned).await;
-            ids.extend(abandoned);
-        }
+        ids.extend(self.abandoned().await.unwrap_or_default());
         for id in ids {
             let slot = self.slot(&id);
             // Whoever appends in this moment may have begun when the session was still held.
@@ -225,6 +231,7 @@ impl Inner {
     }
 
     async fn settle_one(&self, id: &str) -> Result<(), StoreError> {
+        attempt!(self, 0, self.brief_tries(), |connection| holding::release_dead(connection, id));
         attempt!(self, 0, self.brief_tries(), |connection| holding::settle(connection, id, &self.name));
         Ok(())
     }
@@ -294,12 +301,13 @@ impl Watching {
     }
 
     /// Tells whoever watches a session that is not as it was. Comes back with whether others changed any.
-    fn compare(&self, ids: &[String], now: &FxHashMap<String, Version>) -> bool {
+    fn compare(&self, ids: &[String], now: &FxHashMap<String, (Version, bool)>) -> bool {
         let mut watched = self.watched();
         let mut any = false;
         for id in ids {
             let Some(seen) = watched.sessions.get_mut(id) else { continue };
-            let version = now.get(id).copied();
+            let (version, is_marked) = now.get(id).copied().unzip();
+            seen.marked &= is_marked.unwrap_or_default();
             if seen.version != version {
                 let generation = |version: Option<Version>| version.map(|version| version.generation);
                 if generation(seen.version) != generation(version) {
@@ -348,24 +356,30 @@ async fn ask(inner: Arc<Inner>) {
     }
 }
 
-async fn versions_of(inner: &Inner, ids: &[String]) -> Result<FxHashMap<String, Version>, StoreError> {
+async fn versions_of(
+    inner: &Inner,
+    ids: &[String],
+) -> Result<FxHashMap<String, (Version, bool)>, StoreError> {
     Ok(attempt!(inner, 0, |connection| versions(connection, ids)))
 }
 
+/// The states of sessions, and whether their rows are marked.
 async fn versions(
     connection: &mut MySqlConnection,
     ids: &[String],
-) -> Result<FxHashMap<String, Version>, Failure> {
+) -> Result<FxHashMap<String, (Version, bool)>, Failure> {
     let marks = padded(ids).map(|_| "?").collect::<Vec<_>>().join(",");
-    let newest = newest!();
-    let sql = format!("SELECT s.id, s.generation, {newest} FROM osier_sessions s WHERE s.id IN ({marks})");
+    let (newest, mark) = (newest!(), open_mark!());
+    let sql = format!(
+        "SELECT s.id, s.generation, {newest}, s.minus_modified = {mark} FROM osier_sessions s WHERE s.id IN ({marks})"
+    );
     let mut query = sqlx::query(AssertSqlSafe(sql));
     for id in padded(ids) {
         query = query.bind(id);
     }
     let mut versions = FxHashMap::default();
     for row in query.fetch_all(connection).await? {
-        versions.insert(row.try_get(0)?, rows::version(&row, 1, 2)?);
+        versions.insert(row.try_get(0)?, (rows::version(&row, 1, 2)?, row.try_get(3)?));
     }
     Ok(versions)
 }

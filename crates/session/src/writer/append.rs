@@ -45,7 +45,8 @@ impl Writer {
                     // A program that takes no lock slipped in, and its lines may lie before this one.
                     return self.find_again(&job).await;
                 }
-                Err(StoreError::Conflict { .. } | StoreError::Replaced) => self.read_on().await?,
+                Err(StoreError::Conflict { .. }) => self.read_on().await?,
+                Err(StoreError::Replaced) => self.read_anew().await?,
                 Err(error) => return self.after_failure(&job, error).await,
             }
             empty = if self.version == before { empty + 1 } else { 0 };

@@ -25,6 +25,13 @@ impl Writer {
         Ok(read?)
     }
 
+    /// Takes in the log from its beginning: it is another one.
+    pub(super) async fn read_anew(&mut self) -> Result<(), Error> {
+        let read = self.start_over().await;
+        self.settle_cursors();
+        Ok(read?)
+    }
+
     async fn read_pages(&mut self) -> Result<(), StoreError> {
         let now = self.store.open(&self.key).await?.version;
         if now.generation != self.version.generation || now.entries < self.tree.len() {

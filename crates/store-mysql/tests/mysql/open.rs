@@ -312,8 +312,11 @@ async fn another_line_in_the_place_of_the_newest_is_noticed_over_a_new_connectio
     let after = add(&store, version, "lost").await.unwrap();
     sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
     assert_eq!(add(&other, version, "instead").await.unwrap(), after);
+    add(&other, after, "more").await.unwrap();
     let next = add(&store, after, "next").await;
     assert!(matches!(next, Err(StoreError::Replaced)), "{next:?}");
+    let heads = store.shared_heads("one", after.generation).await.unwrap().unwrap();
+    assert_eq!(heads.len(), 5, "what it knew is forgotten");
 }
 
 #[tokio::test]
@@ -384,4 +387,37 @@ async fn who_cannot_say_any_more_that_a_session_is_open_changes_its_row_again() 
         }
     };
     tokio::time::timeout(Duration::from_secs(60), changed).await.expect("the row stays behind for a minute");
+}
+
+#[tokio::test]
+async fn a_line_is_stored_at_once_whatever_the_server_takes_for_a_transaction() {
+    let server = Server::start(&["--autocommit=0"]).unwrap();
+    let url = server.url(&database(&server).await);
+    let store = store_at(&url, Limits::default());
+    let version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
+    let version = add(&store, version, "first").await.unwrap();
+    add(&store, version, "second").await.unwrap();
+    assert_eq!(lines(&store_at(&url, Limits::default())).await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_row_whose_mark_is_gone_is_marked_again() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let version = session(&store, 2).await;
+    let _open = store.watch("one").await.unwrap();
+    let mut version = add(&store, version, "first").await.unwrap();
+    // As somebody does who believes that nobody has the session open.
+    sql(server, format!("UPDATE {database}.osier_sessions SET minus_modified = 0")).await;
+    let marked = async {
+        for at in 0.. {
+            version = add(&store, version, &format!("{at}")).await.unwrap();
+            if row(server, &database).await == (version.entries as u32, true) {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), marked).await.expect("the row stays unmarked for a minute");
 }
