@@ -212,6 +212,10 @@ fn unknown(error: &sqlx::Error) -> (String, &'static str) {
             "the encrypted connection failed".to_owned(),
             "check ssl-mode and ssl-ca in the store's url and the server's certificate",
         ),
+        // The system has no kind for this one.
+        sqlx::Error::Io(error) if error.to_string().starts_with("failed to lookup address") => {
+            ("its host is not found".to_owned(), "check the host in the store's url, and the network")
+        }
         sqlx::Error::Io(error) => (error.kind().to_string(), LATER),
         sqlx::Error::Configuration(_) => {
             ("its url cannot be used".to_owned(), "write it as mysql://USER@HOST:PORT/DATABASE")
@@ -224,5 +228,17 @@ fn unknown(error: &sqlx::Error) -> (String, &'static str) {
             Some(number) => (format!("error {number}"), "see the server's log"),
             None => ("the driver failed".to_owned(), "see the cause"),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Failure;
+
+    #[test]
+    fn a_host_that_is_not_found_is_told_as_such() {
+        let error = std::io::Error::other("failed to lookup address information: Name or service not known");
+        let told = Failure::Sql(sqlx::Error::Io(error)).told("team").to_string();
+        assert!(told.contains("its host is not found; check the host in the store's url"), "{told}");
     }
 }

@@ -47,6 +47,19 @@ impl Choice {
         }
     }
 
+    /// Does something with the choice. Whoever fails before work begins has nothing open afterwards.
+    pub(super) async fn used<T>(self, work: impl AsyncFnOnce(Choice) -> Result<T>) -> Result<T> {
+        let store = match &self {
+            Choice::There(session) => Some(session.store().clone()),
+            Choice::New { .. } => None,
+        };
+        let done = work(self).await;
+        if let (Err(_), Some(store)) = (&done, store) {
+            store.leave().await;
+        }
+        done
+    }
+
     /// The session itself, made now if it is new.
     pub(super) async fn open(self, home: &Home) -> Result<Session> {
         match self {

@@ -76,6 +76,10 @@ fn keep_to_itself() {
 async fn print(args: Args, home: Home, mode: Mode) -> Result<ExitCode> {
     trust::tell(&home);
     let choice = Choice::make(&args, &home).await?;
+    choice.used(async move |choice| print_in(choice, args, home, mode).await).await
+}
+
+async fn print_in(choice: Choice, args: Args, home: Home, mode: Mode) -> Result<ExitCode> {
     let desk = Desk::new(args, home, &choice, false).await?;
     desk.tell();
     let said = desk.first().await?;

@@ -30,6 +30,10 @@ pub(super) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         ));
     }
     let choice = Choice::make(&args, &home).await?;
+    choice.used(async move |choice| run_in(choice, args, home).await).await
+}
+
+async fn run_in(choice: Choice, args: Args, home: Home) -> Result<ExitCode> {
     let choose_session = args.resume == Some(None);
     let desk = Arc::new(Desk::new(args, home, &choice, true).await?);
     desk.tell();

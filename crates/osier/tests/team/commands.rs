@@ -136,6 +136,8 @@ async fn whoever_has_ended_has_nothing_open_in_the_team() {
     let ran = world.args(&["--store", "team", "--model", "offline", "-p", "hello"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
+    let ran = world.args(&["--resume", &id, "--model", "nosuch", "-p", "hello"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
     assert_eq!(world.json(&format!("delete {id} --yes"))[0]["deleted"], true);
 }
 
