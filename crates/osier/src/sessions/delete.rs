@@ -182,7 +182,7 @@ async fn delete(chosen: &Chosen, force: bool, home: &Home) -> Result<(Vec<Gone>,
             Ok(deleted) => gone.push(Gone::of(card, deleted)),
             Err(error @ StoreError::Busy { .. }) => {
                 spared.push(card);
-                remark(&format!("osier: {}", plain(&error.to_string())));
+                remark(&format!("osier: {}; --force deletes it all the same", plain(&error.to_string())));
             }
             Err(error) => return Err(error.into()),
         }

@@ -118,15 +118,15 @@ async fn a_session_of_the_team_that_somebody_has_open_is_spared() {
     world.check(
         &[&format!("delete {id} --yes"), &format!("delete {id} --yes --force")],
         expect![[r#"
-        $ delete <1> --yes
-        ! <1>  team   now  hello
-        ! osier: session <1> is open in another process; close it there first
-        ! 0 sessions with 0 entries deleted
-        exit 1
-        $ delete <1> --yes --force
-        ! <1>  team   now  hello
-        ! 1 session with 1 entry deleted from team
-    "#]],
+            $ delete <1> --yes
+            ! <1>  team   now  hello
+            ! osier: session <1> is open in another process; close it there first; --force deletes it all the same
+            ! 0 sessions with 0 entries deleted
+            exit 1
+            $ delete <1> --yes --force
+            ! <1>  team   now  hello
+            ! 1 session with 1 entry deleted from team
+        "#]],
     );
 }
 
