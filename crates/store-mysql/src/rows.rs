@@ -2,9 +2,10 @@
 
 use osier_store::Version;
 use osier_tree::entry::{Read, read};
-use osier_tree::projection::card::{Card, CardFold, short_id};
+use osier_tree::projection::card::{CARD_VERSION, Card, CardFold, short_id};
 use osier_tree::scan::Raw;
 use osier_tree::{Entry, Header, Heads, Seq};
+use serde::{Deserialize, Serialize};
 use sqlx::mysql::MySqlRow;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 
@@ -81,10 +82,20 @@ pub(crate) struct SessionRow {
     card: CardRow,
 }
 
+/// The JSON of a card in its column.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredCard {
+    /// [`CARD_VERSION`] of the program that wrote it; 0 in rows from before there were versions.
+    #[serde(default)]
+    version: u32,
+    #[serde(flatten)]
+    card: Card,
+}
+
 /// A card as it is read.
 #[derive(Debug)]
 pub(crate) struct CardRow {
-    json: Vec<u8>,
+    stored: Option<StoredCard>,
     cost: f64,
     /// By the newest line, if the session's row does not know of that.
     added: Option<Vec<u8>>,
@@ -113,10 +124,10 @@ impl SessionRow {
         Raw::parse(&self.header).ok().and_then(Header::read)
     }
 
-    /// The card of the session `id`, which this row is of. `None` if another version of Osier keeps cards that this one
-    /// cannot read.
+    /// The card of the session `id`, which this row is of. `None` if another version of Osier wrote it.
     pub(crate) fn card(&self, id: &str, store: &str) -> Option<Card> {
-        self.card.card(id, store)
+        let version = self.card.stored.as_ref()?.version;
+        self.card.card(id, store).filter(|_| version == CARD_VERSION)
     }
 
     /// Writes down the card, and that the session is not open. The row must be locked.
@@ -139,12 +150,14 @@ impl SessionRow {
 impl CardRow {
     /// From a row that begins with card, cost, and what was added.
     pub(crate) fn read(row: &MySqlRow) -> Result<CardRow, sqlx::Error> {
-        Ok(CardRow { json: row.try_get(0)?, cost: row.try_get(1)?, added: row.try_get(2)? })
+        let stored = serde_json::from_slice(row.try_get(0)?).ok();
+        Ok(CardRow { stored, cost: row.try_get(1)?, added: row.try_get(2)? })
     }
 
-    /// See [`SessionRow::card`].
+    /// For lists: also a card of another version, whose numbers may differ until the session is written to or shown. `None` if
+    /// it cannot be read.
     pub(crate) fn card(&self, id: &str, store: &str) -> Option<Card> {
-        let card: Card = serde_json::from_slice(&self.json).ok()?;
+        let card = self.stored.as_ref()?.card.clone();
         // Decimal digits would bring the cost back a little different, and others may call this store otherwise. Which
         // session it is and where it lies is not for the card to say: anybody who may write could name another one there.
         let (id, short_id, store) = (id.to_owned(), short_id(id).to_owned(), store.to_owned());
@@ -185,7 +198,7 @@ impl CardColumns {
             ..card.clone()
         };
         CardColumns {
-            json: serde_json::to_vec(&told).unwrap_or_default(),
+            json: serde_json::to_vec(&StoredCard { version: CARD_VERSION, card: told }).unwrap_or_default(),
             cost: card.cost,
             cwd_hash: cwd_hash(&card.cwd),
             // An index goes upwards on every server, so what is newest has the smallest number.

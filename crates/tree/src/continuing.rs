@@ -132,7 +132,7 @@ impl SessionTree {
     /// Where one lands, standing `at` some place; see the module.
     ///
     /// Nothing chosen, or what one stands on, is going on there. A user's or a custom message is said differently: below its
-    /// parent, with its text in the editor. Calls go with all their results. Everything else is gone on from as it is,
+    /// parent, with its text in the editor; so is a user's message that one stands on, as nobody answered it yet. Calls go with all their results. Everything else is gone on from as it is,
     /// marks as what they hang below.
     pub fn land(&self, at: Place, choice: &Choice<'_>) -> Result<Landing, PlanError> {
         if choice.busy && choice.chosen != Chosen::Nothing {
@@ -146,7 +146,8 @@ impl SessionTree {
             Chosen::Root => None,
             Chosen::Entry(id) => self.heads().anchor(Some(self.require_shown(id)?)),
         };
-        if self.same_place(at, chosen) {
+        let unanswered = chosen.is_some_and(|seq| self.head(seq).is_user());
+        if self.same_place(at, chosen) && !unanswered {
             return Ok(Landing { place: at, moves: false, text_of: None });
         }
         let Some(chosen) = chosen else {

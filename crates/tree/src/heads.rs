@@ -104,6 +104,11 @@ impl Head {
         self.role == Role::User
     }
 
+    /// Whether it counts as a message. The stored system prompt does not.
+    pub fn is_message(&self) -> bool {
+        self.kind == Kind::Message && self.role != Role::System
+    }
+
     /// Works out what follows from the parent: nearest entries above, depth, place.
     pub fn derive(&mut self, own: Seq, above: Option<&Head>) {
         let nearest =

@@ -310,7 +310,7 @@ impl SessionTree {
         original: &str,
     ) -> Draft {
         let discarded = self.heads().up(from).take_while(|seq| *seq != to.entry);
-        let discarded = discarded.filter(|seq| self.head(*seq).kind == Kind::Message).count();
+        let discarded = discarded.filter(|seq| self.head(*seq).is_message()).count();
         let told =
             [note, addendum].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
         // Nothing inside may end the frame or pass for a checkpoint.

@@ -52,7 +52,11 @@ fn k2_nothing_selected_or_the_leaf_goes_on_at_the_leaf() {
     let script = Script::run("say a; reply b; label x; name n");
     assert_eq!(told(&script, &Choice::default()), "stays at [title: n]");
     assert_eq!(told(&script, &Choice::entry(script.id("b"))), "stays at [title: n]", "the same place");
-    check("say a", "a", expect![[r#"stays at user: "a""#]]);
+    check(
+        "note t said by an extension",
+        "said by an extension",
+        expect![["stays at [t]: said by an extension"]],
+    );
     check("say a; reply b calls read x", "b", expect![[r#"stays at assistant: "b""#]]);
     check("name n", "name n", expect!["stays at [title: n]"]);
 }
@@ -61,6 +65,8 @@ fn k2_nothing_selected_or_the_leaf_goes_on_at_the_leaf() {
 fn k3_a_users_message_is_said_again_below_its_parent() {
     check("say a; reply b; say c; reply d", "c", expect![[r#"to assistant: "b", editor "c""#]]);
     check("say a; reply b", "a", expect![[r#"to root, editor "a""#]]);
+    check("say a; reply b; say c", "c", expect![[r#"to assistant: "b", editor "c""#]]);
+    check("say a; label x", "a", expect![[r#"to root, editor "a""#]]);
     check("say a; reply b; say c; move b", "c", expect![[r#"stays at assistant: "b", editor "c""#]]);
     check("say a; say c; reply d", "c", expect![[r#"to user: "a", editor "c""#]]);
     check(

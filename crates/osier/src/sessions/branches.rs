@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::json;
 
+use super::moving;
 use crate::home::Home;
 use crate::layout::{count, plain};
 use crate::out::{Out, remark};
@@ -54,8 +55,8 @@ pub(crate) async fn run(args: Args, home: &Home, wish: Wish) -> Result<ExitCode>
     let done = if wish == Wish::Delete { "hidden; restore-branch shows them again" } else { "shown again" };
     remark(&format!("{} {done}", count(entries, "entry", "entries")));
     if !tree.same_place(before.leaf(), tree.leaf()) {
-        let place = tree.heads().anchor(tree.leaf()).map(|seq| plain(tree.id(seq).as_str()));
-        remark(&format!("the leaf is at {}", place.unwrap_or_else(|| "the beginning".to_owned())));
+        let place = moving::place_id(&tree).map_or_else(|| "the beginning".to_owned(), |id| plain(&id));
+        remark(&format!("Moved to {place}"));
     }
     out.done()
 }

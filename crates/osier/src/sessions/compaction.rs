@@ -109,7 +109,7 @@ async fn undo(session: &Session, compaction: Seq, args: &Args) -> Result<ExitCod
 /// How many messages of the path to `at` are not on the path to before a compaction.
 pub(crate) fn staying(tree: &SessionTree, at: Place, compaction: Seq) -> usize {
     let left = tree.leaving(at, tree.head(compaction).parent).entries;
-    left.iter().filter(|seq| tree.head(**seq).kind == Kind::Message && is_said(tree, **seq)).count()
+    left.iter().filter(|seq| tree.head(**seq).is_message() && is_said(tree, **seq)).count()
 }
 
 pub(crate) fn stay_on_branch(messages: usize) -> String {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use osier_session::ContextReader;
 use osier_tree::{ContextPlan, Seq};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::said;
 use crate::home::Home;
@@ -74,8 +74,9 @@ fn reader<'a>(target: &'a Target, plan: &'a ContextPlan) -> ContextReader<'a> {
 async fn text(target: &Target, plan: &ContextPlan, out: &mut Out) -> Result<()> {
     let mut messages = 0;
     let write = |message: &[u8]| {
-        messages += 1;
-        said::write(&said::read(message), out)
+        let message = said::read(message);
+        messages += usize::from(counts(&message));
+        said::write(&message, out)
     };
     reader(target, plan).each_message(write).await?;
     if plan.dangling {
@@ -107,5 +108,11 @@ async fn request(args: &Args, target: &Target, home: &Home, out: &mut Out) -> Re
         let results = count(repairs.stray_results, "result without call", "results without calls");
         out.line(&out.paint(Style::Bad, &format!("Repaired: {calls}, {results}.")))?;
     }
-    out.line(&out.paint(Style::Dim, &count(request.messages.len(), "message", "messages")))
+    let messages = request.messages.iter().filter(|message| counts(message)).count();
+    out.line(&out.paint(Style::Dim, &count(messages, "message", "messages")))
+}
+
+/// Whether it counts as a message: the system prompt is shown, but does not.
+fn counts(message: &Value) -> bool {
+    message["role"] != "system"
 }

@@ -73,12 +73,18 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let rows: Vec<Row> = threads.into_iter().map(|(depth, card)| Row::new(card, depth, home.now())).collect();
     write(&rows, Columns { stores: home.shelves.len() > 1, cwds: args.all }, &mut out)?;
     if cards.is_empty() {
-        remark(match args.all {
-            true => "no sessions",
-            false => "no sessions in this directory; --all shows those of others",
-        });
+        remark(&nothing_found(&args));
     }
     out.done()
+}
+
+/// What an empty list says.
+fn nothing_found(args: &Args) -> String {
+    let sessions = if args.named { "named sessions" } else { "sessions" };
+    let place = if args.all { "" } else { " in this directory" };
+    let query = args.search.as_ref().map(|query| format!(" match {}", plain(query))).unwrap_or_default();
+    let hint = if args.all { "" } else { "; --all includes other directories" };
+    format!("no {sessions}{place}{query}{hint}")
 }
 
 /// What programs get: the cards and, behind them, the stores that could not be asked.

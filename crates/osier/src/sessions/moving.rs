@@ -28,7 +28,7 @@ Examples:
 
 On a message of the user or of an extension the leaf goes to its parent, otherwise to the entry itself; calls of tools go \
 with their results, and a mark stands for the entry above it. Where the leaf stands already it stays. The move is stored: \
-whoever opens the session next stands there. `undo` takes it back.
+whoever opens the session next stands there. `undo` takes it back. A message that nobody answered yet returns its text, too.
 A summary is written by the model of the session, by the one that --model names, or by the setting summary_model. Ctrl-C \
 stops it; then, as after any failure, nothing was changed.
 Prints the text for the editor, if there is one; where the leaf stands is told on standard error.")]
@@ -183,7 +183,7 @@ pub(super) fn stopped(session: &Session, json: bool, code: ExitCode) -> Result<E
     if json {
         let stopped = Went { cancelled: Some(true), aborted: Some(true), ..Went::default() };
         let mut out = Out::new();
-        out.json(&Went { leaf_id: leaf(session), ..stopped })?;
+        out.json(&Went { leaf_id: place_id(&session.tree()), ..stopped })?;
         out.done()?;
     }
     Ok(code)
@@ -203,15 +203,16 @@ pub(super) fn went(outcome: &Outcome) -> Went {
     Went { moved: matches!(outcome, Outcome::Stored(_)), ..Went::default() }
 }
 
-fn leaf(session: &Session) -> Option<String> {
-    let tree = session.tree();
-    tree.leaf().map(|seq| tree.id(seq).to_string())
+/// The entry where the session stands. A mark such as a label is not a place: it hangs below the one it was written at.
+pub(super) fn place_id(tree: &SessionTree) -> Option<String> {
+    let place = tree.heads().up(tree.leaf()).find(|seq| !tree.head(*seq).kind.is_mark());
+    place.map(|seq| tree.id(seq).to_string())
 }
 
 /// Says where the leaf stands now.
 pub(super) async fn tell(session: &Session, mut went: Went, json: bool) -> Result<ExitCode> {
     session.before_prompt().await?;
-    went.leaf_id = leaf(session);
+    went.leaf_id = place_id(&session.tree());
     let mut out = Out::new();
     if json {
         out.json(&went)?;
@@ -220,12 +221,12 @@ pub(super) async fn tell(session: &Session, mut went: Went, json: bool) -> Resul
     let is_summary = went.summary_entry.is_some() && went.summary_entry == went.leaf_id;
     let place = went.leaf_id.map_or_else(|| "the beginning".to_owned(), |leaf| plain(&leaf));
     remark(&match (went.moved, went.summary_entry) {
-        (true, Some(_)) if is_summary => format!("the leaf is at {place}, a summary of what was left"),
+        (true, Some(_)) if is_summary => format!("Moved to {place}, a summary of the branch you left"),
         (true, Some(summary)) => {
-            format!("the leaf is at {place}, below {}, a summary of what was left", plain(&summary))
+            format!("Moved to {place}, below {}, a summary of the branch you left", plain(&summary))
         }
-        (true, None) => format!("the leaf is at {place}"),
-        (false, _) => format!("the leaf was at {place} already"),
+        (true, None) => format!("Moved to {place}"),
+        (false, _) => format!("Already at {place}"),
     });
     if let Some(text) = went.editor_text {
         let shown = preview::inert(&text);

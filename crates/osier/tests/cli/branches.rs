@@ -69,7 +69,7 @@ fn deleting_the_branch_one_stands_in_moves_out_of_it() {
     let world = World::with("say a; reply b; say c; reply d");
     let before = world.lines("s.jsonl").len();
     let ran = world.run("delete-branch s.jsonl 00000003");
-    assert_eq!(ran.err, "2 entries hidden; restore-branch shows them again\nthe leaf is at 00000002\n");
+    assert_eq!(ran.err, "2 entries hidden; restore-branch shows them again\nMoved to 00000002\n");
     assert_eq!(world.lines("s.jsonl").len(), before + 1, "one entry deletes and moves");
     let path = world.json("path s.jsonl");
     assert_eq!(&ids(&path)[..2], ["00000001", "00000002"]);

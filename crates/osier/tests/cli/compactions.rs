@@ -192,7 +192,7 @@ fn undo_goes_to_before_it_and_everything_is_sent_again() {
         &["compaction s.jsonl --undo", "compaction s.jsonl"],
         expect![[r#"
         $ compaction s.jsonl --undo
-        ! the leaf is at 00000008
+        ! Moved to 00000008
         $ compaction s.jsonl
         ! osier: no compaction on the path to the leaf; this session has <1>
         exit 1

@@ -149,7 +149,7 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
             $ sessions list
             ! osier: ~/home/config.toml:1: unknown key durabilty; did you mean durability?
             ! osier: ~/home/config.toml:3: unknown key retry.atempts; did you mean retry.attempts?
-            ! no sessions in this directory; --all shows those of others
+            ! no sessions in this directory; --all includes other directories
             $ config
             model                          "offline/offline"  needs no key
             thinking                       "medium"           default

@@ -63,7 +63,7 @@ fn every_message_is_told_as_what_it_is() {
             ── assistant, aborted
             ── branchSummary
             a dead end
-            9 messages
+            8 messages
         "#]],
     );
 }

@@ -48,12 +48,12 @@ fn a_session_is_deleted_for_good_once_that_was_said() {
     world.check(
         &[&format!("delete {} --yes", &id[..8]), "list"],
         expect![[r#"
-        $ delete <1> --yes
-        ! <1>   now  hello
-        ! 1 session with 1 entry deleted
-        $ list
-        ! no sessions in this directory; --all shows those of others
-    "#]],
+            $ delete <1> --yes
+            ! <1>   now  hello
+            ! 1 session with 1 entry deleted
+            $ list
+            ! no sessions in this directory; --all includes other directories
+        "#]],
     );
     assert_eq!(world.session_files().len(), 0);
     world.check(

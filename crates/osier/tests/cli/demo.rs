@@ -57,7 +57,7 @@ fn every_hint_of_the_demo_works() {
         show <1>: Much simpler: each line stands alone, long lists stream, and an error is just a last line that says so. 一行一个对象。
         move <1> 0000000c: Other way: print one JSON object per line instead
         tree <1> --ids:    0000000d  assistant: "Much simpler: each line stands alone, long lists stream, and an error is just a last line that says so. 一行一个对象。"
-        undo <1>: the leaf is at 0000000e
+        undo <1>: Moved to 0000000d
         label <1> 0000000d 'good idea': 0000000d  good idea
         fork <1> 00000005: <2>
         context <1>: 7 messages

@@ -44,13 +44,52 @@ fn a_directory_without_sessions_says_so() {
         &["list", "list --all", "list --json"],
         expect![[r#"
         $ list
-        ! no sessions in this directory; --all shows those of others
+        ! no sessions in this directory; --all includes other directories
         $ list --all
         ! no sessions
         $ list --json
         []
     "#]],
     );
+}
+
+#[test]
+fn a_search_without_matches_says_so() {
+    let world = World::new();
+    new(&world, "'the first question'");
+    world.check(
+        &[
+            "list --search willow",
+            "list --all --search 'two words'",
+            "list --named",
+            "list --search willow --json",
+        ],
+        expect![[r#"
+        $ list --search willow
+        ! no sessions in this directory match willow; --all includes other directories
+        $ list --all --search 'two words'
+        ! no sessions match two words
+        $ list --named
+        ! no named sessions in this directory; --all includes other directories
+        $ list --search willow --json
+        []
+    "#]],
+    );
+}
+
+/// The agent stores its system prompt as a message of the log, which people do not count.
+#[test]
+fn the_stored_system_prompt_is_not_counted() {
+    let world = World::new();
+    assert_eq!(world.args(&["-p", "--name", "talk", "hello"]).code, 0);
+    let card = world.json("list")[0].clone();
+    assert_eq!((&card["messageCount"], &card["entryCount"]), (&json!(2), &json!(6)));
+    let id = card["id"].as_str().unwrap();
+    assert!(world.ok(&format!("show {id}")).contains("6 (2 messages, 1 branch)"));
+    for option in ["", " --request"] {
+        let context = world.ok(&format!("context {id}{option}"));
+        assert!(context.starts_with("── system\n") && context.ends_with("\n2 messages\n"), "{context}");
+    }
 }
 
 #[test]

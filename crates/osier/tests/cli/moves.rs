@@ -19,7 +19,7 @@ fn choosing_a_users_message_goes_before_it_and_prints_its_text() {
         expect![[r#"
             $ move s.jsonl 00000003
             c
-            ! the leaf is at 00000002
+            ! Moved to 00000002
             $ tree s.jsonl
             user: "a"
             assistant: "b"  ← active
@@ -27,14 +27,62 @@ fn choosing_a_users_message_goes_before_it_and_prints_its_text() {
             assistant: "d"
             $ move s.jsonl 00000003
             c
-            ! the leaf was at 00000002 already
+            ! Already at 00000002
             $ move s.jsonl 00000004
-            ! the leaf is at 00000004
+            ! Moved to 00000004
             $ tree s.jsonl
             user: "a"
             assistant: "b"
             user: "c"
             assistant: "d"  ← active
+        "#]],
+    );
+}
+
+#[test]
+fn choosing_the_unanswered_question_returns_its_text() {
+    check(
+        "say a; reply b; say c",
+        &[
+            "move s.jsonl 00000003",
+            "undo s.jsonl",
+            "move s.jsonl 00000003 --json",
+            "move s.jsonl 00000003 --exact",
+        ],
+        expect![[r#"
+            $ move s.jsonl 00000003
+            c
+            ! Moved to 00000002
+            $ undo s.jsonl
+            ! Moved to 00000003
+            $ move s.jsonl 00000003 --json
+            {"leafId":"00000002","moved":true,"cancelled":false,"editorText":"c"}
+            $ move s.jsonl 00000003 --exact
+            ! Moved to 00000003
+        "#]],
+    );
+}
+
+#[test]
+fn a_move_names_the_place_and_not_the_mark_below_it() {
+    check(
+        "say a; reply b; say c; reply d; name n",
+        &[
+            "move s.jsonl 00000002 --label here",
+            "move s.jsonl 00000002 --label there --json",
+            "undo s.jsonl",
+            "delete-branch s.jsonl 00000003",
+        ],
+        expect![[r#"
+            $ move s.jsonl 00000002 --label here
+            ! Moved to 00000002
+            $ move s.jsonl 00000002 --label there --json
+            {"leafId":"00000002","moved":false,"cancelled":false}
+            $ undo s.jsonl
+            ! Moved to 00000004
+            $ delete-branch s.jsonl 00000003
+            ! 4 entries hidden; restore-branch shows them again
+            ! Moved to 00000002
         "#]],
     );
 }
@@ -53,7 +101,7 @@ fn exact_goes_to_the_very_entry_and_root_before_the_first() {
         ],
         expect![[r#"
             $ move s.jsonl 00000001 --exact
-            ! the leaf is at 00000001
+            ! Moved to 00000001
             $ move s.jsonl 00000001 --exact --json
             {"leafId":"00000001","moved":false,"cancelled":false}
             $ move s.jsonl root --json
@@ -163,18 +211,18 @@ fn undo_and_redo_walk_through_moves_of_any_process() {
             ! osier: there is no move to undo
             exit 1
             $ move s.jsonl 00000002
-            ! the leaf is at 00000002
+            ! Moved to 00000002
             $ move s.jsonl 00000004
-            ! the leaf is at 00000004
+            ! Moved to 00000004
             $ undo s.jsonl
-            ! the leaf is at 00000002
+            ! Moved to 00000002
             $ undo s.jsonl
-            ! the leaf is at 00000005
+            ! Moved to 00000005
             $ undo s.jsonl
             ! osier: there is no move to undo
             exit 1
             $ redo s.jsonl
-            ! the leaf is at 00000002
+            ! Moved to 00000002
             $ redo s.jsonl --json
             {"leafId":"00000004","moved":true}
             $ redo s.jsonl
@@ -246,9 +294,9 @@ fn a_move_can_be_made_only_from_where_the_leaf_is_expected() {
         ],
         expect![[r#"
             $ move s.jsonl root --expect 00000003
-            ! the leaf is at the beginning
+            ! Moved to the beginning
             $ move s.jsonl 00000002 --expect root --label here
-            ! the leaf is at <1>
+            ! Moved to 00000002
             $ tree s.jsonl --ids
             00000001  user: "a"
             00000002  [here] assistant: "b"  ← active

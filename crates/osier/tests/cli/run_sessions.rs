@@ -93,8 +93,8 @@ fn resume_without_an_id_needs_somebody_who_chooses() {
     say(&world, &["another one"]);
     expect![[r#"
         ! osier: --resume without an id needs a terminal to choose at; name one of these:
-        !   <1>     3 msg   now  another one
-        !   <2>     3 msg   now  one
+        !   <1>     2 msg   now  another one
+        !   <2>     2 msg   now  one
         exit 2
     "#]]
     .assert_eq(&world.named(&world.args(&["-p", "two", "--resume"]).to_string()));

@@ -29,7 +29,7 @@ fn a_summary_is_the_one_entry_that_moves() {
         &["move s.jsonl 00000002 --summarize --model offline", "tree s.jsonl --ids", "context s.jsonl", "undo s.jsonl"],
         expect![[r#"
             $ move s.jsonl 00000002 --summarize --model offline
-            ! the leaf is at <1>, a summary of what was left
+            ! Moved to <1>, a summary of the branch you left
             $ tree s.jsonl --ids
             00000001  user: "a"
             00000002  assistant: "b"
@@ -69,7 +69,7 @@ fn a_summary_is_the_one_entry_that_moves() {
             1. Ask the user what comes next.
             3 messages
             $ undo s.jsonl
-            ! the leaf is at 00000004
+            ! Moved to 00000004
         "#]],
     );
     let lines = world.lines("s.jsonl");
@@ -117,10 +117,10 @@ fn what_leaves_nothing_behind_asks_no_model() {
         expect![[r#"
             $ move s.jsonl 00000004 --summarize
             ! nothing is left behind there, so there is nothing to summarize
-            ! the leaf is at 00000004
+            ! Moved to 00000004
             $ move s.jsonl 00000004 --summarize --label here
             ! nothing is left behind there, so there is nothing to summarize
-            ! the leaf was at <1> already
+            ! Already at 00000004
             $ label s.jsonl
             00000004  here
         "#]],

@@ -1,6 +1,6 @@
 //! What is in the tables: made by many at once, read by other versions, and gone when it is deleted.
 
-use osier_store::{PagedHeads, Store, StoreError, Version};
+use osier_store::{Filter, PagedHeads, Store, StoreError, Version};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 use osier_tree::entry::read_entry;
@@ -56,6 +56,27 @@ async fn heads_and_cards_of_another_version_are_made_from_the_lines() {
     assert_eq!(other.list(&osier_store::Filter::default()).await.unwrap().unreadable, ["one"]);
     assert_eq!(add(&other, version, "on").await.unwrap().entries, 41);
     assert_eq!(other.card("one").await.unwrap().entry_count, 41);
+}
+
+/// A list shows a card of an older version at once. Everything else, and the next append, makes it again from the lines.
+#[tokio::test]
+async fn a_card_of_an_older_version_is_listed_and_made_again() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let version = session(&store, 4).await;
+    let old = format!(
+        "UPDATE {database}.osier_sessions
+         SET card = JSON_SET(JSON_REMOVE(CONVERT(card USING utf8mb4), '$.version'), '$.messageCount', 7)"
+    );
+    sql(server, old).await;
+    let other = store_at(&server.url(&database), Limits::default());
+    let listed =
+        async |store: &dyn Store| store.list(&Filter::default()).await.unwrap().cards[0].message_count;
+    assert_eq!(listed(&other).await, 7);
+    assert_eq!(other.card("one").await.unwrap().message_count, 4);
+    add(&other, version, "on").await.unwrap();
+    assert_eq!(listed(&store).await, 5);
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use osier_tree::projection::card::Card;
+use osier_tree::projection::card::{CARD_VERSION, Card};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,8 @@ const TAIL: u64 = 256;
 /// A card and what it was made from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Kept {
+    /// [`CARD_VERSION`] of the program that wrote it.
+    version: u32,
     file: String,
     inode: u64,
     size: u64,
@@ -38,7 +40,16 @@ impl Kept {
     pub(super) fn new(path: &Path, file: &File, metadata: &Metadata, size: u64, card: Card) -> Option<Kept> {
         let (tail, cost) = (tail_of(file, size)?, card.cost.to_bits());
         let (file, inode, changed) = (name_of(path), metadata.ino(), changed(metadata));
-        Some(Kept { file, inode, size, changed, tail, card: Card { cost: 0.0, ..card }, cost })
+        Some(Kept {
+            version: CARD_VERSION,
+            file,
+            inode,
+            size,
+            changed,
+            tail,
+            card: Card { cost: 0.0, ..card },
+            cost,
+        })
     }
 
     pub(super) fn counts_for(&self, metadata: &Metadata) -> bool {
@@ -172,9 +183,28 @@ fn push_line(kept: &Kept, lines: &mut Vec<u8>) -> serde_json::Result<()> {
     Ok(())
 }
 
-/// `None` for a line that is not as it was written.
+/// `None` for a line that is damaged or of another version.
 fn read_line(line: &[u8]) -> Option<Kept> {
     let (sum, json) = line.split_at_checked(17)?;
     let whole = sum == format!("{:016x} ", hash(json)).as_bytes();
-    serde_json::from_slice(json).ok().filter(|_| whole)
+    serde_json::from_slice(json).ok().filter(|kept: &Kept| whole && kept.version == CARD_VERSION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_of_another_version_is_not_used() {
+        let read = |version| {
+            let card = Card::default();
+            let file = "a.jsonl".to_owned();
+            let kept = Kept { version, file, inode: 1, size: 2, changed: 3, tail: 4, card, cost: 0 };
+            let mut line = Vec::new();
+            push_line(&kept, &mut line).expect("a line");
+            read_line(line.trim_ascii_end())
+        };
+        assert!(read(CARD_VERSION).is_some());
+        assert!(read(CARD_VERSION - 1).is_none());
+    }
 }

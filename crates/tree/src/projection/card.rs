@@ -16,6 +16,9 @@ use crate::scan::Raw;
 use crate::time::Millis;
 use first::First;
 
+/// Raised whenever the same log gives a different card. A stored card of another version is made again.
+pub const CARD_VERSION: u32 = 2;
+
 /// How much of the first message a card keeps.
 const FIRST_WORDS: usize = 200;
 
@@ -175,7 +178,7 @@ impl CardFold {
 
     fn feed_message(&mut self, entry: &Entry<'_>) {
         let Some(message) = entry.message else { return };
-        self.card.message_count += 1;
+        self.card.message_count += u64::from(entry.role != Role::System);
         self.spend(message.get("usage"));
         if !matches!(entry.role, Role::User | Role::Assistant) {
             return;
@@ -318,6 +321,15 @@ mod tests {
         let label =
             r#"{"type":"label","id":"2","timestamp":"1980-01-01T00:00:00.000Z","targetId":"1","label":"x"}"#;
         assert_eq!(card(&[&said("1", "3000"), label]).modified, 3_000);
+    }
+
+    #[test]
+    fn the_stored_system_prompt_does_not_count_as_a_message() {
+        let said = |id: &str, role: &str| {
+            format!(r#"{{"type":"message","id":"{id}","message":{{"role":"{role}","content":"x"}}}}"#)
+        };
+        let card = card(&[&said("1", "system"), &said("2", "user"), &said("3", "assistant")]);
+        assert_eq!((card.message_count, card.entry_count), (2, 3));
     }
 
     #[test]

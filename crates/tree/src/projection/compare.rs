@@ -185,7 +185,7 @@ impl<'t> Reader<'t> {
             tip_id: end.map(id),
             first_id: first.map(id),
             label: end.and_then(|seq| tree.label(seq)).map(|label| one_line(&label.text, 80)),
-            messages: entries.iter().filter(|seq| tree.head(**seq).kind == Kind::Message).count(),
+            messages: entries.iter().filter(|seq| tree.head(**seq).is_message()).count(),
             ..Side::default()
         };
         entries.retain(|seq| is_read(tree.head(*seq)) || may_cost(tree.head(*seq)));

@@ -120,8 +120,7 @@ pub(super) fn switched(from: &Session, to: &Session, stopped: bool) -> Switched 
     let Header { parent_session, parent_session_id, .. } = to.header();
     let is_fork = parent_session_id.as_deref() == Some(from.id())
         || from.file().is_some_and(|file| parent_session.as_deref().map(FilePath::new) == Some(file));
-    let is_said =
-        |session: &Session| session.tree().heads().iter().any(|(_, head)| head.kind == Kind::Message);
+    let is_said = |session: &Session| session.tree().heads().iter().any(|(_, head)| head.is_message());
     let how = match is_said(to) {
         _ if is_fork => Switch::Forked,
         true => Switch::Resumed,

@@ -35,9 +35,7 @@ impl Naming {
 impl Tree {
     pub(super) fn choose(&self) -> Outcome {
         let Some((_, id)) = self.selected() else { return Outcome::Stay };
-        let landing = self.forest.tree.land(self.forest.leaf, &Choice::entry(&id));
-        let moves = landing.is_ok_and(|landing| landing.moves);
-        if !moves || !self.ask_summary {
+        if !self.ask_summary || !self.leaves_something(&id) {
             return Outcome::Do(vec![go(&id, false, None)]);
         }
         let (bare, summed, own) = (id.clone(), id.clone(), id);
@@ -55,6 +53,13 @@ impl Tree {
                     })))
                 }),
         ))
+    }
+
+    /// Whether a move to an entry leaves anything behind that could be summarized.
+    fn leaves_something(&self, id: &str) -> bool {
+        let (tree, at) = (&self.forest.tree, self.forest.leaf);
+        let landing = tree.land(at, &Choice::entry(id)).ok().filter(|landing| landing.moves);
+        landing.is_some_and(|landing| !tree.leaving(at, landing.text_of.or(landing.place)).entries.is_empty())
     }
 
     pub(super) fn begin_naming(&self) -> Option<Naming> {
