@@ -71,7 +71,7 @@ impl Stage {
         let (args, rows, steps): (&[&str], u16, &[(&str, &str)]) = match name {
             "welcome" => (&[], 10, &[("", "say something")]),
             "conversation" => (&[], 24, &[("read notes.txt\r", "returned 2 lines"), ("", "#4")]),
-            "approval" => (&[], 20, &[("write list.txt with \"buy bread\"\r", "May it do this?")]),
+            "approval" => (&[], 20, &[("write list.txt with \"buy bread\"\r", "Allow ")]),
             "tree" => (&["--resume", &self.demo], 38, &[("", "#7"), ("/tree\r", "← active")]),
             "summary" => (
                 &["--resume", &self.demo],

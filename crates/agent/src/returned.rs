@@ -3,7 +3,7 @@
 
 use osier_tree::entry::{Entry, read_entry};
 use osier_tree::projection::card::text_of;
-use osier_tree::scan::Raw;
+use osier_tree::projection::preview::display_text;
 use osier_tree::{Kind, Role, Seq, SessionTree};
 use serde::Deserialize;
 
@@ -53,8 +53,7 @@ fn changes_queue(entry: &Entry<'_>) -> bool {
 /// What the user typed: a message made of a template keeps it beside what the model got.
 fn typed(entry: &Entry<'_>) -> String {
     let Some(message) = entry.message else { return String::new() };
-    let shown = message.get("uiContent").and_then(Raw::text);
-    shown.map_or_else(|| text_of(message), std::borrow::Cow::into_owned)
+    display_text(entry).map_or_else(|| text_of(message), std::borrow::Cow::into_owned)
 }
 
 impl Queue {

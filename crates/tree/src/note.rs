@@ -20,7 +20,7 @@ use crate::fold::{Checkpoint, Place, SessionTree};
 use crate::heads::Seq;
 use crate::plan::PlanError;
 use crate::projection::Lines;
-use crate::projection::preview::{display_text, field, full_text};
+use crate::projection::preview::{field, shown_text};
 use crate::scan::Raw;
 
 use gather::Facts;
@@ -106,8 +106,8 @@ impl Returning<'_> {
     /// The entry that carries it out: what the model noted, completed in about `budget` characters.
     pub fn plan(&self, note: &str, budget: usize) -> Draft {
         let entry = self.original().and_then(|seq| Lines::entry(&self.held, seq));
-        let original = entry.map(|entry| display_text(&entry).map_or_else(|| full_text(&entry), Into::into));
-        let original = cut(&original.unwrap_or_default(), ORIGINAL);
+        let original = entry.as_ref().map(shown_text).unwrap_or_default();
+        let original = cut(&original, ORIGINAL);
         self.tree.plan_backtrack(self.from, self.to, note, &self.addendum(budget), &original)
     }
 

@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use self::patience::{Waited, patiently};
 use self::signals::{Signals, Told};
+use crate::editor::Pastes;
 use crate::error::{Error, told};
 use crate::host::{Host, Opened, Setup};
 use crate::input::Keyboard;
@@ -194,6 +195,7 @@ impl App {
                 self.draw()?;
             }
             let (is_idle, waits, rejoin) = (!self.dirty, self.waits, self.rejoin);
+            let due = self.state.due().map(|due| self.began + Duration::from_millis(due));
             let step = tokio::select! {
                 key = keyboard.next() => match key {
                     Some(input) if self.opening.is_some() && input.is_typed() => {
@@ -218,6 +220,13 @@ impl App {
                     }
                 },
                 () = tokio::time::sleep_until(self.next_frame), if self.dirty => continue,
+                () = tokio::time::sleep_until(due.unwrap_or(self.began)), if due.is_some() => {
+                    // What was typed before is heard before.
+                    if keyboard.has_input() {
+                        continue;
+                    }
+                    Step::Heard(Msg::Timer)
+                }
                 () = tokio::time::sleep(TICK), if is_idle && self.state.is_moving() => Step::Heard(Msg::Tick),
                 () = tokio::time::sleep_until(waits.unwrap_or(self.began)), if waits.is_some() => {
                     self.wait_no_more();
@@ -386,13 +395,13 @@ impl App {
             asked: attached.asked,
             queue: attached.queue,
             returned: attached.returned,
-            pastes: reading::pastes(&self.worker),
             pictures: reading::pictures(&self.worker),
             said: reading::said(&path),
             unfinished: reading::is_unfinished(&self.worker).await?,
         };
         self.events = attached.events;
         self.rejoin = None;
+        self.state.editor.pastes = Pastes::new(reading::pastes(&self.worker));
         self.take(Msg::Path(path)).await;
         // At the start what others printed stays above.
         self.clear &= again;
@@ -423,6 +432,8 @@ impl App {
         // What stays on the screen waits a moment for its colours.
         let finished = if self.waits.is_some() { Vec::new() } else { std::mem::take(&mut self.finished) };
         self.screen.draw(&finished, &frame)?;
+        self.state.now = self.began.elapsed().as_millis() as u64;
+        self.state.drawn();
         self.dirty = false;
         self.next_frame = Instant::now() + FRAME;
         Ok(())

@@ -96,6 +96,16 @@ impl Keyboard {
 }
 
 impl Keyboard {
+    /// Whether something was typed that nobody has taken yet.
+    pub(crate) fn has_input(&mut self) -> bool {
+        while let Some(bytes) = self.listening.as_mut().and_then(|listening| listening.bytes.try_recv().ok())
+        {
+            self.since = Instant::now();
+            self.ready.extend(self.parser.take(&bytes));
+        }
+        !self.ready.is_empty()
+    }
+
     /// Keeps something for later.
     pub(crate) fn hold(&mut self, input: Input) {
         self.held.push_back(input);

@@ -50,6 +50,8 @@ pub enum Msg {
     Failed(String),
     /// The tree that was asked for cannot be read.
     NoTree(String),
+    /// The moment that [`State::due`](crate::state::State::due) named has come, and nothing was typed before it.
+    Timer,
     /// Time goes by.
     Tick,
 }
@@ -63,8 +65,7 @@ pub struct Joined {
     pub queue: Queue,
     /// What a former process never said.
     pub returned: Vec<Said>,
-    /// The session's pastes, by marker.
-    pub pastes: BTreeMap<String, String>,
+    /// The session's pasted images, by marker.
     pub pictures: BTreeMap<String, Image>,
     /// What was said on the path, for the history.
     pub said: Vec<String>,

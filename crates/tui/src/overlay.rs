@@ -35,6 +35,9 @@ use crate::key::Key;
 use crate::msg::{Action, Forest, Purpose};
 use crate::screen::Frame;
 
+/// An answer counts if no other key arrives within so many milliseconds before or after it.
+pub(crate) const ALONE: u64 = 300;
+
 /// The room there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Room {
@@ -82,6 +85,20 @@ pub(crate) trait Overlay: Debug + Send {
     fn key(&mut self, key: Key, room: Room) -> Outcome;
 
     fn paste(&mut self, _text: &str) {}
+
+    /// Whether the draft stays visible below it, and gets the keys and pastes that are not meant for it.
+    fn shares_draft(&self) -> bool {
+        false
+    }
+
+    /// Whether a key would be an answer. Such a key is held back until it is clear that it does not belong to a text that is
+    /// being typed. Only asked if [`Overlay::shares_draft`].
+    fn is_answer(&self, _key: Key, _now: u64, _draft_is_empty: bool) -> bool {
+        false
+    }
+
+    /// It is on the screen now.
+    fn shown(&mut self, _now: u64) {}
 
     fn view(&self, room: Room) -> Frame;
 

@@ -12,6 +12,7 @@ use crate::editor::Editor;
 use crate::overlay::Overlay;
 use crate::text::Line;
 use crate::transcript::{Look, Script};
+use crate::update::answering::Held;
 
 /// What the program around the interface tells it once.
 #[derive(Debug, Clone, Default)]
@@ -128,6 +129,9 @@ pub struct State {
     pub notice: Option<Line>,
     /// Show what is folded otherwise.
     pub open: bool,
+    /// When something was typed or pasted last.
+    pub(crate) typed: Option<u64>,
+    pub(crate) held: Option<Held>,
     /// When Escape, and Ctrl-C, were pressed last.
     pub(crate) escaped: Option<u64>,
     pub(crate) warned: bool,
@@ -152,7 +156,24 @@ impl State {
     }
 
     pub(crate) fn look(&self) -> Look<'_> {
-        Look { width: self.columns, home: self.setting.home.as_deref(), open: self.open }
+        Look {
+            width: self.columns,
+            home: self.setting.home.as_deref(),
+            open: self.open,
+            pastes: Some(&self.editor.pastes),
+        }
+    }
+
+    /// When [`Msg::Timer`](crate::msg::Msg::Timer) is wanted, by the clock of [`State::now`].
+    pub fn due(&self) -> Option<u64> {
+        self.held.map(|held| held.until)
+    }
+
+    /// What was drawn last is on the screen.
+    pub(crate) fn drawn(&mut self) {
+        if let Some(overlay) = self.overlays.last_mut() {
+            overlay.shown(self.now);
+        }
     }
 
     /// Whether something on the screen moves by itself.

@@ -103,7 +103,7 @@ pub(crate) fn spinner(state: &State) -> Option<Line> {
     }
     let sign = SPINNER[(passed / 120) as usize % SPINNER.len()];
     let line = Line::of(Style::from(Role::Accent).bold(), sign).with(Role::Dim, &told);
-    let hint = if work.asked.is_empty() { " · escape stops" } else { "" };
+    let hint = if work.asked.is_empty() { " · escape stops" } else { " · escape stops the turn" };
     let fits = line.width() + width(hint) <= state.columns;
     Some(line.with(Role::Dim, if fits { hint } else { "" }).cut(state.columns))
 }

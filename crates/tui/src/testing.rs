@@ -122,6 +122,14 @@ impl Desk {
         }
     }
 
+    /// Time passes, and nothing is typed.
+    pub(crate) fn wait(&mut self, milliseconds: u64) {
+        self.state.now += milliseconds;
+        if self.state.due().is_some_and(|due| due <= self.state.now) {
+            self.hear(Msg::Timer);
+        }
+    }
+
     /// Keys by name; `space` and `'text'` are typed.
     pub(crate) fn press(&mut self, keys: &str) {
         for word in keys.split(' ').filter(|word| !word.is_empty()) {
@@ -162,6 +170,7 @@ impl Desk {
         self.screen.draw(finished, &frame).unwrap();
         let bytes = std::mem::take(self.screen.out());
         self.parser.process(&bytes);
+        self.state.drawn();
     }
 
     pub(crate) fn text(&self) -> String {

@@ -8,14 +8,16 @@ mod backtrack;
 mod card;
 mod folded;
 
-use osier_tree::entry::read_entry;
+use osier_tree::entry::{Entry, read_entry};
 use osier_tree::projection::json::entry_json;
+use osier_tree::projection::preview::shown_text;
 use osier_tree::{Kind, Role as Speaker};
 use serde_json::Value;
 
 pub(crate) use card::Call;
 pub(crate) use card::{header, tail};
 
+use crate::editor::Pastes;
 use crate::markdown::markdown;
 use crate::text::{Line, Style, clean, wrap};
 use crate::theme::Role;
@@ -27,8 +29,10 @@ pub(crate) struct Look<'a> {
     pub width: usize,
     /// The user's home folder, which is written `~`.
     pub home: Option<&'a str>,
-    /// Show all of what is folded otherwise: thinking, summaries, output.
+    /// Show all of what is folded otherwise: thinking, summaries, output, long pastes.
     pub open: bool,
+    /// Texts that were pasted, which are folded into their markers.
+    pub pastes: Option<&'a Pastes>,
 }
 
 /// Draws one entry after the other. Keeps the calls that wait for a result, and nothing else.
@@ -42,7 +46,7 @@ impl Script {
     pub(crate) fn line(&mut self, line: &[u8], look: Look<'_>) -> Vec<Line> {
         let Ok(entry) = read_entry(line) else { return Vec::new() };
         let Ok(body) = serde_json::from_slice::<Value>(&entry_json(&entry)) else { return Vec::new() };
-        self.entry(entry.kind, entry.role, &body, look)
+        self.entry(&entry, &body, look)
     }
 
     /// Calls that got no result.
@@ -56,14 +60,15 @@ impl Script {
         &self.waiting
     }
 
-    fn entry(&mut self, kind: Kind, speaker: Speaker, body: &Value, look: Look<'_>) -> Vec<Line> {
+    fn entry(&mut self, entry: &Entry<'_>, body: &Value, look: Look<'_>) -> Vec<Line> {
+        let (kind, speaker) = (entry.kind, entry.role);
         let message = &body["message"];
         if (kind, speaker) == (Kind::Message, Speaker::ToolResult) {
             return block(self.result(message, look));
         }
         let drawn = match (kind, speaker) {
             (Kind::Message, Speaker::System) => return Vec::new(),
-            (Kind::Message, Speaker::User) => user(message, look),
+            (Kind::Message, Speaker::User) => user(&shown_text(entry), message, look),
             (Kind::Message, Speaker::Assistant) => assistant(message, look),
             (Kind::Message, Speaker::BashExecution) => card::bash(message, look),
             (Kind::Message, Speaker::Custom) => custom(message, look),
@@ -144,12 +149,9 @@ pub(crate) fn thinking(text: &str, look: Look<'_>) -> Vec<Line> {
     lines.map(|line| line.behind(Role::Border, "∴ ")).collect()
 }
 
-fn user(message: &Value, look: Look<'_>) -> Vec<Line> {
-    let text = match message["displayText"].as_str() {
-        Some(typed) => typed.to_owned(),
-        None => text_of(&message["content"]),
-    };
-    let text = clean(&text);
+fn user(text: &str, message: &Value, look: Look<'_>) -> Vec<Line> {
+    let folded = look.pastes.filter(|_| !look.open).map(|pastes| pastes.folded(text));
+    let text = clean(folded.as_deref().unwrap_or(text));
     let style = Style::from(Role::User).bold();
     let room = look.width.saturating_sub(2);
     let said = text.trim_end().split('\n').flat_map(|line| wrap(&Line::of(style, line), room));

@@ -1,5 +1,6 @@
 //! The one function that changes the state: something happened, so this is to be done. It reads no clock and no file.
 
+pub(crate) mod answering;
 mod events;
 mod keys;
 
@@ -9,7 +10,7 @@ use osier_tree::continuing;
 use serde_json::Value;
 
 use crate::draft::Draft;
-use crate::editor::{History, Pastes, Pictures, image_path};
+use crate::editor::{History, Pictures, image_path};
 use crate::host::SettingRow;
 use crate::key::Input;
 use crate::msg::{Action, Forest, Joined, Msg, Path, Purpose};
@@ -86,6 +87,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
             complain(state, &error);
             Vec::new()
         }
+        Msg::Timer => answering::settle(state),
         Msg::Tick => Vec::new(),
     }
 }
@@ -101,7 +103,8 @@ pub(crate) fn complain(state: &mut State, text: &str) {
 
 fn paste(state: &mut State, text: &str) -> Vec<Action> {
     let text = clean_paste(text);
-    if let Some(overlay) = state.overlays.last_mut() {
+    answering::note_input(state);
+    if let Some(overlay) = state.overlays.last_mut().filter(|overlay| !overlay.shares_draft()) {
         overlay.paste(&text);
         return Vec::new();
     }
@@ -124,11 +127,10 @@ fn clean_paste(text: &str) -> String {
 }
 
 fn join(state: &mut State, joined: Joined) -> Vec<Action> {
-    let Joined { running, drafts, asked, queue, returned, pastes, pictures, said, unfinished } = joined;
+    let Joined { running, drafts, asked, queue, returned, pictures, said, unfinished } = joined;
     state.work = Work { turn: running, ..Work::default() };
     state.reading = None;
     state.work.since = state.now;
-    state.editor.pastes = Pastes::new(pastes);
     state.editor.pictures = Pictures::new(pictures);
     let said = said.iter().map(|text| state.editor.pastes.folded(text)).collect();
     state.editor.history = History::new(said);

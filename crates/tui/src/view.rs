@@ -8,6 +8,7 @@ use crate::status::{spinner, status};
 use crate::text::Line;
 use crate::theme::Role;
 use crate::transcript::{block, header, tail};
+use crate::update::answering::shares_draft;
 
 /// Lines of output shown below a tool that runs.
 const OUTPUT: usize = 6;
@@ -16,9 +17,12 @@ const MOMENT: u64 = 100;
 /// Rows of the editor.
 const EDITOR: usize = 10;
 
+/// Rows of the draft below a question.
+const DRAFT: usize = 3;
+
 /// The room that an overlay is drawn in, and that its keys count with.
 pub(crate) fn room(state: &State) -> Room {
-    let below = below(state).len();
+    let below = below(state).len() + draft(state).map_or(0, |draft| draft.lines.len());
     Room {
         columns: state.columns,
         rows: state.rows.saturating_sub(below + 1).max(3),
@@ -45,7 +49,7 @@ fn reading(state: &State) -> Option<Line> {
 pub fn view(state: &State) -> Frame {
     let below = below(state);
     let mut middle = match state.overlays.last() {
-        Some(overlay) => overlay.view(room(state)),
+        Some(overlay) => over(overlay.view(room(state)), draft(state)),
         None => editor(state),
     };
     let height = state.rows.saturating_sub(below.len());
@@ -60,6 +64,26 @@ pub fn view(state: &State) -> Frame {
     lines.extend(middle.lines);
     lines.extend(below);
     Frame { lines, cursor }
+}
+
+/// The draft that stays visible below a question.
+fn draft(state: &State) -> Option<Frame> {
+    let is_shown = shares_draft(state) && !state.editor.is_empty();
+    let height = DRAFT.min(state.rows / 4).max(1);
+    is_shown.then(|| {
+        let (lines, cursor) = state.editor.view(state.columns, height, Role::Dim);
+        Frame { lines, cursor: Some((cursor.0, cursor.1.min(state.columns.saturating_sub(1)))) }
+    })
+}
+
+/// One above the other.
+fn over(mut above: Frame, below: Option<Frame>) -> Frame {
+    if let Some(below) = below {
+        let row = above.lines.len();
+        above.cursor = above.cursor.or(below.cursor.map(|(at, column)| (row + at, column)));
+        above.lines.extend(below.lines);
+    }
+    above
 }
 
 /// What does not fit is left out at the top, but for the cursor's row.

@@ -197,7 +197,7 @@ fn nothing_is_changed_before_one_says_yes() {
     let mut terminal = Terminal::start(60, 20);
     terminal.wait_for("say something");
     terminal.press("write hello to new.txt\r");
-    terminal.wait_for("May it do this? write creates new.txt");
+    terminal.wait_for("Allow write to create new.txt?");
     let path = terminal.folder.path().join("code").join("new.txt");
     assert!(!path.exists());
     // What is typed at once is not an answer; after a while it is.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use osier_session::{Env, Session};
 use osier_tree::entry::read_entry;
-use osier_tree::projection::preview::{display_text, editor_text, inert, one_line};
+use osier_tree::projection::preview::{editor_text, inert, one_line, shown_text};
 use osier_tree::time::{self, Millis};
 use osier_tree::{Place, Seq, SessionTree};
 use serde::Serialize;
@@ -173,7 +173,7 @@ pub(crate) async fn forkable(session: &Session, all: bool) -> Result<Vec<Forkabl
             id: entry.id.to_string(),
             timestamp: entry.time.map(time::format),
             time: entry.time,
-            shown: one_line(&display_text(&entry).unwrap_or_else(|| (&*text).into()), SHOWN),
+            shown: one_line(&shown_text(&entry), SHOWN),
             text,
         }
     });

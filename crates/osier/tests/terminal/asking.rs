@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::run_support::Server;
-use crate::screen::{READY, open};
+use crate::screen::{CTRL_D, ESCAPE, READY, open};
 use crate::support::World;
 
 #[test]
@@ -12,7 +12,7 @@ fn nothing_is_written_before_yes() {
     let mut screen = open(&world, &[]);
     screen.wait_for(READY);
     screen.say("write notes.txt with \"hello\"");
-    screen.wait_for("May it do this?");
+    screen.wait_for("Allow ");
     screen.wait_for("+hello");
     assert!(!world.path("notes.txt").exists());
     screen.answer("y");
@@ -36,8 +36,8 @@ fn always_is_remembered_and_no_is_told_with_its_reason() {
     assert!(asked.messages().pop().unwrap().contains("two words"));
     asked.calls("bash", &json!({ "command": "touch no" }));
     screen.wait_for("touch no");
-    screen.wait_for("May it do this?");
-    screen.insist("n", |text| text.contains("Why not?"));
+    screen.wait_for("Allow ");
+    screen.answer_until("n", |text| text.contains("Why not?"));
     screen.say("I do not like it");
     let asked = server.next();
     assert!(asked.messages().pop().unwrap().starts_with("tool: not allowed: I do not like it"));
@@ -47,4 +47,52 @@ fn always_is_remembered_and_no_is_told_with_its_reason() {
     assert!(!world.path("no").exists());
     let allowed = world.json(&format!("config {}", world.session_file().display()));
     assert_eq!(allowed["approvalTools"], json!(["bash:echo"]));
+}
+
+#[test]
+fn what_is_typed_while_a_question_is_visible_goes_to_the_draft() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("begin");
+    let asked = server.next();
+    screen.press("why any");
+    screen.wait_for("> why any");
+    asked.calls("bash", &json!({ "command": "touch made" }));
+    screen.wait_for("Allow bash to run this command?");
+    screen.press("thing y or n");
+    screen.wait_for("> why anything y or n");
+    assert!(screen.text().contains("Allow bash"), "{}", screen.text());
+    assert!(!world.path("made").exists());
+    screen.answer("y");
+    server.next().answer("Made.");
+    screen.wait_for("Made.");
+    assert!(world.path("made").exists());
+    screen.leave();
+}
+
+#[test]
+fn escape_at_a_question_stops_the_turn_and_leaving_asks_first() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("begin");
+    server.next().calls("bash", &json!({ "command": "touch made" }));
+    screen.wait_for("Allow bash to run this command?");
+    screen.press(CTRL_D);
+    screen.wait_for("Leave anyway?");
+    screen.press("1");
+    screen.wait_gone("Leave anyway?");
+    screen.press(ESCAPE);
+    screen.wait_gone("Allow bash");
+    screen.wait_gone("waiting for your answer");
+    screen.say("and now?");
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "user: and now?");
+    asked.answer("Nothing was made.");
+    screen.wait_for("Nothing was made.");
+    assert!(!world.path("made").exists());
+    screen.leave();
 }

@@ -20,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a key may go unseen before it is pressed again.
 const AGAIN: Duration = Duration::from_secs(1);
 
+/// Longer than the pause before a key that answers a question.
+const ALONE: Duration = Duration::from_millis(400);
+
 /// What stands in an editor that waits for the first words.
 pub(crate) const READY: &str = "say something, or /help";
 
@@ -29,6 +32,7 @@ pub(crate) const ESCAPE: &str = "\x1b[27u";
 pub(crate) const PLAIN_ESCAPE: &str = "\x1b";
 pub(crate) const CTRL_C: &str = "\x03";
 pub(crate) const CTRL_D: &str = "\x04";
+const CTRL_U: &str = "\x15";
 pub(crate) const UP: &str = "\x1b[A";
 
 /// See the module.
@@ -119,7 +123,7 @@ impl Screen {
         }
     }
 
-    /// Presses a key until the screen shows that it was taken. A question that has just come up does not take keys yet.
+    /// Presses a key until the screen shows that it was taken.
     #[track_caller]
     pub(crate) fn insist(&mut self, key: &str, is_taken: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
@@ -134,8 +138,28 @@ impl Screen {
     /// Answers the question whether a tool may do something.
     #[track_caller]
     pub(crate) fn answer(&mut self, key: &str) {
-        self.wait_for("May it do this?");
-        self.insist(key, |text| !text.contains("May it do this?"));
+        self.wait_for("Allow ");
+        self.answer_until(key, |text| !text.contains("Allow "));
+    }
+
+    /// Answers by a key that counts only if no other is pressed for a while before and after it. One that came too early is
+    /// in the draft, from where it is erased.
+    #[track_caller]
+    pub(crate) fn answer_until(&mut self, key: &str, is_taken: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !is_taken(&self.text()) {
+            assert!(Instant::now() < deadline, "{key:?} is not taken:\n{}", self.text());
+            self.press(CTRL_U);
+            self.read_for(ALONE);
+            self.press(key);
+            let next = Instant::now() + AGAIN;
+            while !is_taken(&self.text()) && self.read(next.saturating_duration_since(Instant::now())) {}
+        }
+    }
+
+    fn read_for(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        while self.read(end.saturating_duration_since(Instant::now())) {}
     }
 
     /// More of what the program wrote; false if nothing came in time.
@@ -165,10 +189,18 @@ impl Screen {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Leaves by the key for it.
+    /// Leaves by the key for it, also if a turn has not quite ended.
     #[track_caller]
     pub(crate) fn leave(mut self) -> String {
         self.press(CTRL_D);
+        let deadline = Instant::now() + PATIENCE;
+        let asks = |screen: &Screen| screen.text().contains("Leave anyway?");
+        while self.child.try_wait().unwrap().is_none() && !asks(&self) && Instant::now() < deadline {
+            self.read(Duration::from_millis(20));
+        }
+        if asks(&self) {
+            self.press("2");
+        }
         let (code, rest) = self.end();
         assert_eq!(code, Some(0), "{rest}");
         rest

@@ -166,3 +166,21 @@ fn a_pasted_image_path_goes_along_as_an_image() {
     screen.wait_for("A dot.");
     screen.leave();
 }
+
+#[test]
+fn a_template_shows_what_was_typed_and_the_model_gets_the_text() {
+    let server = Server::new();
+    let world = server.world();
+    std::fs::create_dir_all(world.home().join("prompts")).unwrap();
+    std::fs::write(world.home().join("prompts/fix.md"), "Fix $1 with care.").unwrap();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("/fix a.rs");
+    let asked = server.next();
+    assert_eq!(asked.messages(), ["user: Fix a.rs with care."]);
+    asked.answer("Fixed.");
+    screen.wait_for("Fixed.");
+    assert!(screen.text().contains("> /fix a.rs"), "{}", screen.text());
+    assert!(!screen.text().contains("with care"), "{}", screen.text());
+    screen.leave();
+}

@@ -16,7 +16,7 @@ use crate::summary::own_words;
 pub use call::Call;
 pub use inert::{inert, is_live, one_line};
 pub use many::Previews;
-pub use said::{calls_of, display_text, editor_text, full_text};
+pub use said::{calls_of, display_text, editor_text, full_text, shown_text};
 pub(crate) use said::{each_block, field, images_in, said_field, text_of};
 
 /// The number of characters a preview takes of what was said.
@@ -86,8 +86,7 @@ fn message(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>) -> Str
 
 fn user(entry: &Entry<'_>) -> String {
     let content = entry.message.and_then(|message| message.get("content"));
-    let text = display_text(entry).map_or_else(|| text_of(content, ""), Into::into);
-    let text = one_line(&text, LENGTH);
+    let text = one_line(&shown_text(entry), LENGTH);
     match images_in(content) {
         1 if text.is_empty() => "user: [image]".to_owned(),
         images if images > 1 && text.is_empty() => format!("user: [{images} images]"),
@@ -158,10 +157,7 @@ pub fn search_text(entry: &Entry<'_>) -> String {
     let word = |key| said_field(entry, key).and_then(Raw::text).unwrap_or_default().into_owned();
     let beginning = |text: &str| one_line(text, LENGTH);
     match entry.kind {
-        Kind::Message => {
-            let shown = display_text(entry).map_or_else(|| full_text(entry), Into::into);
-            [word("role"), word("toolName"), beginning(&shown)].join(" ")
-        }
+        Kind::Message => [word("role"), word("toolName"), beginning(&shown_text(entry))].join(" "),
         Kind::CustomMessage => [word("customType"), beginning(&full_text(entry))].join(" "),
         Kind::Backtrack => line(entry, &|_| None),
         Kind::Compaction => "compaction".to_owned(),

@@ -11,7 +11,7 @@ use osier_session::Session;
 use osier_tools::approvals::Mode;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::short_id;
-use osier_tree::projection::preview::{display_text, full_text, one_line};
+use osier_tree::projection::preview::{full_text, one_line, shown_text};
 use osier_tree::projection::transcript::transcript_entries;
 use osier_tree::projection::usage::{Meter, UsageReport, usage_entries};
 use osier_tree::{Header, Kind, Role, Seq, SessionTree};
@@ -68,8 +68,8 @@ async fn name(worker: &Worker, tree: &SessionTree, id: Option<&str>) -> Result<S
         };
         let lines = lines(worker, &[seq]).await?;
         let entry = lines.get(&seq).and_then(|line| read_entry(line).ok());
-        let text = entry.map(|entry| display_text(&entry).map_or_else(|| full_text(&entry), Into::into));
-        let text = one_line(text.unwrap_or_default().trim(), 200);
+        let text = entry.as_ref().map(shown_text).unwrap_or_default();
+        let text = one_line(text.trim(), 200);
         // A reply that only calls tools says nothing that one would know it by.
         if !text.is_empty() {
             return Ok(format!("{word} “{text}”"));
@@ -82,7 +82,7 @@ async fn name(worker: &Worker, tree: &SessionTree, id: Option<&str>) -> Result<S
 pub(super) async fn page(worker: &Worker, id: &str, columns: usize) -> Result<Msg, Error> {
     let tree = worker.session().tree();
     let seq = tree.require(id)?;
-    let look = Look { width: columns, home: None, open: true };
+    let look = Look { width: columns, open: true, ..Look::default() };
     let mut drawn = Vec::new();
     let take = |_: Seq, line: &[u8]| -> Result<(), Error> {
         let mut script = Script::default();
@@ -101,7 +101,7 @@ pub(super) async fn page(worker: &Worker, id: &str, columns: usize) -> Result<Ms
 pub(super) fn said(path: &Path) -> Vec<String> {
     let entries = path.lines.iter().filter_map(|line| read_entry(line).ok());
     let users = entries.filter(|entry| entry.role == Role::User);
-    users.map(|entry| display_text(&entry).map_or_else(|| full_text(&entry), Into::into)).collect()
+    users.map(|entry| shown_text(&entry).into_owned()).collect()
 }
 
 /// Whether the last turn on the path could go on.

@@ -1,21 +1,16 @@
-//! May a tool do this? Shows exactly what would run or change, and takes the answer.
+//! Asks whether a tool may run. Shows exactly what would run or change, and takes the answer.
 
 use osier_agent::{Answer, Command, Question};
 use osier_tools::approvals::Why;
 use osier_tools::{Allowance, Change};
 
-use super::{Ask, News, Outcome, Overlay, Room};
+use super::{ALONE, Ask, News, Outcome, Overlay, Room};
 use crate::key::{Code, Key};
 use crate::markdown::highlight;
 use crate::msg::{Action, Purpose};
 use crate::screen::Frame;
 use crate::text::{Line, Style, clean, hard_wrap};
 use crate::theme::Role;
-
-/// Whoever was typing when the question came has not answered it: keys count only after so many milliseconds without one.
-const UNSEEN: u64 = 500;
-/// The same if there is something in the editor: between two words people think.
-const WRITING: u64 = 1500;
 
 /// See the module.
 #[derive(Debug)]
@@ -25,42 +20,29 @@ pub(crate) struct Approve {
     at: usize,
     /// The first line shown of what would happen.
     from: usize,
-    /// When it came up, or when a key last came too early.
-    since: u64,
-    /// Something was being written. It goes on where it was.
-    writing: bool,
+    /// When it was first drawn.
+    shown: Option<u64>,
 }
 
 impl Approve {
-    pub(crate) fn new(id: u64, question: Question, now: u64, writing: bool) -> Approve {
-        Approve { id, question, at: 0, from: 0, since: now, writing }
-    }
-
-    /// Whether a key was meant for the editor. Then the next one is not an answer either.
-    fn is_early(&mut self, key: Key, now: u64) -> bool {
-        let pause = if self.writing { WRITING } else { UNSEEN };
-        let may_answer = key.typed().is_some() || matches!(key.code, Code::Enter | Code::Backspace);
-        let is_early = may_answer && now < self.since + pause;
-        if is_early {
-            self.since = now;
-        }
-        is_early
+    pub(crate) fn new(id: u64, question: Question) -> Approve {
+        Approve { id, question, at: 0, from: 0, shown: None }
     }
 
     /// The answers: a letter, words, and what is sent. No answer means: ask why not.
     fn answers(&self) -> Vec<(char, String, Option<Answer>)> {
-        let mut answers = vec![('y', "yes, once".to_owned(), Some(Answer::Once))];
+        let mut answers = vec![('y', "Yes, once".to_owned(), Some(Answer::Once))];
         for offer in &self.question.offers {
             let (letter, words) = match offer {
                 Allowance::Command(_) => {
                     let prefix = offer.to_string();
-                    ('p', format!("yes, always `{}`", clean(prefix.trim_start_matches("bash:"))))
+                    ('p', format!("Yes, always `{}`", clean(prefix.trim_start_matches("bash:"))))
                 }
-                Allowance::Tool(name) => ('a', format!("yes, always {}", clean(name))),
+                Allowance::Tool(name) => ('a', format!("Yes, always {}", clean(name))),
             };
             answers.push((letter, words, Some(Answer::Always(offer.clone()))));
         }
-        answers.push(('n', "no, and tell it why".to_owned(), None));
+        answers.push(('n', "No, and continue without it".to_owned(), None));
         answers
     }
 
@@ -68,9 +50,11 @@ impl Approve {
         let question = self.id;
         match answer {
             Some(answer) => Outcome::End(vec![send(question, answer)]),
-            None => Outcome::Open(Box::new(Ask::new("Why not? (may be empty)", "", move |why| {
-                Outcome::End(vec![send(question, Answer::No(why))])
-            }))),
+            None => Outcome::Open(Box::new(Ask::new(
+                "Why not? The model is told (may be empty)",
+                "",
+                move |why| Outcome::End(vec![send(question, Answer::No(why))]),
+            ))),
         }
     }
 
@@ -92,19 +76,18 @@ impl Approve {
 
     fn title(&self) -> Line {
         let why = match self.question.why {
-            Why::Writes => "it changes a file",
-            Why::Runs => "it runs a command",
-            Why::Outside => "it changes a file outside the project",
-            Why::Guarded => "it changes a file that makes programs run",
+            Why::Writes | Why::Runs => "",
+            Why::Outside => " (outside the project)",
+            Why::Guarded => " (programs are run from this file)",
         };
         let name = &self.question.call.name;
         let what = match &self.question.what {
-            Change::Diff { path, created: true, .. } => format!("{name} creates {path}"),
-            Change::Diff { path, .. } => format!("{name} changes {path}"),
-            _ => name.clone(),
+            Change::Diff { path, created: true, .. } => format!("Allow {name} to create {path}?"),
+            Change::Diff { path, .. } => format!("Allow {name} to change {path}?"),
+            Change::Command { .. } => format!("Allow {name} to run this command?"),
+            _ => format!("Allow {name}?"),
         };
-        Line::of(Style::from(Role::Warn).bold(), &format!("May it do this? {what}"))
-            .with(Role::Dim, &format!(" ({why})"))
+        Line::of(Style::from(Role::Warn).bold(), &what).with(Role::Dim, why)
     }
 
     fn page(&self, room: Room) -> usize {
@@ -118,32 +101,41 @@ fn send(question: u64, answer: Answer) -> Action {
 
 impl Overlay for Approve {
     fn key(&mut self, key: Key, room: Room) -> Outcome {
-        if self.is_early(key, room.now) {
-            let goes_on = self.writing && key.code != Code::Enter;
-            return if goes_on { Outcome::Pass } else { Outcome::Stay };
-        }
         let answers = self.answers();
         let most = self.what(room.columns).len().saturating_sub(self.page(room));
-        match (key.code, key.ctrl) {
-            // Whoever cancels stops the turn: that is for the one below.
-            (Code::Char('c'), true) => return Outcome::Pass,
-            (Code::Escape, _) => return self.give(Some(Answer::No(String::new()))),
-            (Code::Up, _) => self.at = (self.at + answers.len() - 1) % answers.len(),
-            (Code::Down | Code::Tab, _) => self.at = (self.at + 1) % answers.len(),
+        match (key.code, key.ctrl || key.alt) {
+            (Code::Up, false) => self.at = (self.at + answers.len() - 1) % answers.len(),
+            (Code::Down | Code::Tab, false) => self.at = (self.at + 1) % answers.len(),
             (Code::PageUp, _) => self.from = self.from.saturating_sub(self.page(room)),
             (Code::PageDown, _) => self.from = (self.from + self.page(room)).min(most),
-            (Code::Home, _) => self.from = 0,
-            (Code::End, _) => self.from = most,
-            (Code::Enter, _) => return self.give(answers[self.at].2.clone()),
+            (Code::Enter, false) => return self.give(answers[self.at].2.clone()),
             (Code::Char(typed), false) => {
                 let typed = typed.to_ascii_lowercase();
-                if let Some((.., answer)) = answers.into_iter().find(|(letter, ..)| *letter == typed) {
-                    return self.give(answer);
-                }
+                let answer = answers.into_iter().find(|(letter, ..)| *letter == typed);
+                return answer.map_or(Outcome::Pass, |(.., answer)| self.give(answer));
             }
-            _ => {}
+            // Escape stops the turn, and the rest edits the draft.
+            _ => return Outcome::Pass,
         }
         Outcome::Stay
+    }
+
+    fn shares_draft(&self) -> bool {
+        true
+    }
+
+    fn is_answer(&self, key: Key, now: u64, draft_is_empty: bool) -> bool {
+        let is_seen = self.shown.is_some_and(|at| now.saturating_sub(at) >= ALONE);
+        let is_answer = match key.typed() {
+            Some(typed) => self.answers().iter().any(|(letter, ..)| *letter == typed.to_ascii_lowercase()),
+            // Enter sends a draft, if there is one.
+            None => key == Code::Enter.into() && draft_is_empty,
+        };
+        is_seen && is_answer
+    }
+
+    fn shown(&mut self, now: u64) {
+        self.shown.get_or_insert(now);
     }
 
     fn view(&self, room: Room) -> Frame {

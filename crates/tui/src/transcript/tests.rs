@@ -221,3 +221,19 @@ fn a_folded_summary_names_the_key_that_opens_it() {
     assert!(told(60, true).ends_with("point 12\n"), "{}", told(60, true));
     assert!(told(20, false).lines().all(|line| crate::text::width(line) <= 20), "{}", told(20, false));
 }
+
+#[test]
+fn a_user_message_shows_its_display_text() {
+    check(
+        r#"entry {"type":"message","message":{"role":"user","content":[{"type":"text","text":"Fix a.rs well."},{"type":"image","data":"AA==","mimeType":"image/png"}],"uiContent":"/fix a.rs"}}
+entry {"type":"message","uiContent":"/review","message":{"role":"user","content":"Review all of it."}}"#,
+        40,
+        expect![[r#"
+
+            > /fix a.rs
+              [1 image]
+
+            > /review
+        "#]],
+    );
+}

@@ -6,7 +6,7 @@ use osier_tree::Kind;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::one_line;
 
-use super::{complain, hear, note_usage, tell};
+use super::{answering, complain, hear, note_usage, tell};
 use crate::draft::Draft;
 use crate::msg::{Action, Moved};
 use crate::overlay::{Approve, News};
@@ -106,8 +106,10 @@ fn moved(line: &[u8]) -> Moved {
 
 /// A question lies over everything else.
 pub(super) fn ask(state: &mut State, id: u64, question: Question) {
+    answering::release(state);
     state.work.asked.push(id);
-    state.overlays.push(Box::new(Approve::new(id, question, state.now, !state.editor.is_empty())));
+    state.completion = None;
+    state.overlays.push(Box::new(Approve::new(id, question)));
 }
 
 fn live(state: &mut State, live: Live) -> Vec<Action> {
@@ -131,6 +133,7 @@ fn live(state: &mut State, live: Live) -> Vec<Action> {
         Live::ToolEnded { call, .. } => state.work.tools.retain(|(id, _)| *id != call),
         Live::Asked { id, question } => ask(state, id, *question),
         Live::Answered { id, .. } => {
+            state.held = None;
             state.work.asked.retain(|asked| *asked != id);
             return hear(state, &News::Answered(id));
         }

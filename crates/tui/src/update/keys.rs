@@ -4,12 +4,12 @@ use osier_agent::{Command, When};
 use osier_model::ThinkingLevel;
 use osier_tools::user_bash::UserCommand;
 
-use super::{complain, obey, read_tree, send, tell};
+use super::{answering, complain, obey, read_tree, send, tell};
 use crate::commands;
 use crate::complete::{Completion, Fit};
 use crate::key::{Code, Input, Key};
 use crate::msg::{Action, Purpose};
-use crate::overlay::Outcome;
+use crate::overlay::{Choose, Outcome};
 use crate::state::{DoubleEscape, State};
 use crate::view::room;
 
@@ -22,6 +22,10 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
     let escaped = state.escaped.take();
     if key == Key::ctrl('z') {
         return vec![Action::Suspend];
+    }
+    let is_alone = answering::note_input(state);
+    if answering::shares_draft(state) {
+        return answering::key(state, key, is_alone).unwrap_or_else(|| draft_key(state, key, warned));
     }
     let room = room(state);
     if let Some(overlay) = state.overlays.last_mut() {
@@ -41,7 +45,7 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
     match (key.code, key.ctrl, key.alt) {
         (Code::Escape, ..) => escape(state, escaped),
         (Code::Char('c'), true, _) => stop(state, warned),
-        (Code::Char('d'), true, _) if state.editor.is_empty() => vec![Action::Quit],
+        (Code::Char('d'), true, _) if state.editor.is_empty() => quit(state),
         (Code::Char('l'), true, _) => vec![Action::ShowPath { moved: None }],
         (Code::Char('o'), true, _) => {
             state.open = !state.open;
@@ -60,7 +64,35 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
     }
 }
 
-fn write(state: &mut State, key: Key) -> Vec<Action> {
+/// A key for the draft below a question.
+fn draft_key(state: &mut State, key: Key, warned: bool) -> Vec<Action> {
+    match (key.code, key.ctrl, key.alt) {
+        (Code::Escape, ..) => cancel(state),
+        (Code::Char('c'), true, _) => stop(state, warned),
+        (Code::Char('d'), true, _) if state.editor.is_empty() => quit(state),
+        (Code::Enter, _, true) => submit(state, When::FollowUp),
+        (Code::Enter, false, false) if !key.shift => enter(state),
+        _ => {
+            state.editor.key(key, state.columns.saturating_sub(3));
+            Vec::new()
+        }
+    }
+}
+
+/// Ctrl+D. What still runs would be stopped, so that is asked about.
+fn quit(state: &mut State) -> Vec<Action> {
+    if !state.work.is_going_on() {
+        return vec![Action::Quit];
+    }
+    let what = if state.work.turn { "The model is still working." } else { "Something is still running." };
+    let choose = Choose::new(&format!("{what} Leave anyway?"))
+        .with("Stay", || Outcome::Close)
+        .with("Stop it and leave", || Outcome::End(vec![Action::Quit]));
+    state.overlays.push(Box::new(choose));
+    Vec::new()
+}
+
+pub(super) fn write(state: &mut State, key: Key) -> Vec<Action> {
     let width = state.columns.saturating_sub(3);
     state.editor.key(key, width);
     if matches!(key.code, Code::Up | Code::Down) {

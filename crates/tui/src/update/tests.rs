@@ -1,5 +1,6 @@
 //! Messages in, screens out.
 
+mod approvals;
 mod fitting;
 mod pastes;
 mod pickers;
@@ -136,105 +137,6 @@ fn a_tool_that_runs_shows_the_end_of_what_it_prints() {
 }
 
 #[test]
-fn an_approval_shows_all_of_what_would_run() {
-    let mut desk = Desk::on(60, 20, "say go");
-    desk.live(Live::TurnStarted);
-    desk.live(Live::Asked {
-        id: 7,
-        question: Box::new(question("git push\n--force\u{1b}[2J", &["bash:git push", "bash"])),
-    });
-    desk.check(expect![[r#"
-
-        > go
-
-        May it do this? bash (it runs a command)
-          git push
-          --force[2J
-        › y  yes, once
-          p  yes, always `git push`
-          a  yes, always bash
-          n  no, and tell it why
-        ⣾ waiting for your answer · 0 s
-        code │ a/model │ #1 │ 5e551011
-    "#]]);
-    desk.press("p enter y");
-    assert_eq!(desk.asked(), "", "whoever was typing has not answered");
-    desk.state.now += 1000;
-    desk.press("p");
-    expect![[r#"
-        Send(Answer { question: 7, answer: Always(Command(["git", "push"])) }, Answer)
-    "#]]
-    .assert_eq(&desk.asked());
-}
-
-#[test]
-fn a_refusal_takes_a_reason_and_an_answer_elsewhere_closes_the_question() {
-    let mut desk = Desk::on(60, 20, "say go");
-    let ask = |desk: &mut Desk, id| desk.live(Live::Asked { id, question: Box::new(question("rm x", &[])) });
-    ask(&mut desk, 1);
-    desk.state.now += 1000;
-    desk.press("n 'not' space 'now' enter");
-    expect![[r#"
-        Send(Answer { question: 1, answer: No("not now") }, Answer)
-    "#]]
-    .assert_eq(&desk.asked());
-    desk.live(Live::Answered { id: 1, allowed: false });
-    assert!(desk.state.overlays.is_empty());
-    ask(&mut desk, 2);
-    desk.state.now += 1000;
-    desk.press("n");
-    desk.live(Live::Answered { id: 2, allowed: true });
-    desk.press("escape");
-    assert!(desk.state.overlays.is_empty());
-}
-
-#[test]
-fn whoever_goes_on_writing_answers_nothing_and_loses_nothing() {
-    let mut desk = Desk::on(60, 20, "say go");
-    desk.live(Live::TurnStarted);
-    desk.press("'please'");
-    desk.live(Live::Asked { id: 7, question: Box::new(question("touch x", &["bash"])) });
-    desk.press("space 'look' space 'at' space 'any' enter");
-    desk.state.now += 1000;
-    desk.press("'y'");
-    assert_eq!(desk.asked(), "");
-    assert_eq!(desk.state.editor.text(), "please look at anyy");
-    desk.state.now += 2000;
-    desk.press("n");
-    assert!(desk.text().contains("Why not?"), "{}", desk.text());
-}
-
-#[test]
-fn a_refusal_that_came_too_early_does_not_make_the_next_key_a_yes() {
-    let mut desk = Desk::on(60, 20, "say go");
-    desk.live(Live::Asked { id: 7, question: Box::new(question("touch x", &["bash"])) });
-    desk.state.now += 300;
-    desk.press("n enter");
-    assert_eq!(desk.asked(), "");
-    assert_eq!(desk.state.editor.text(), "");
-}
-
-#[test]
-fn every_line_of_a_long_question_can_be_seen() {
-    for (columns, rows) in [(100, 30), (40, 12)] {
-        let mut desk = Desk::on(columns, rows, "say go");
-        desk.live(Live::TurnStarted);
-        let mut asked = question("", &["bash"]);
-        let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
-        asked.what = osier_tools::Change::Diff { path: "a".to_owned(), diff, created: false };
-        desk.live(Live::Asked { id: 1, question: Box::new(asked) });
-        let mut seen = String::new();
-        for _ in 0..84 {
-            seen += &desk.text();
-            desk.press("pageDown");
-        }
-        for number in 1..=84 {
-            assert!(seen.contains(&format!("line {number}.")), "line {number} at {columns}x{rows}");
-        }
-    }
-}
-
-#[test]
 fn what_was_said_before_is_walked_through_also_past_a_command() {
     let mut desk = Desk::on(60, 20, "say go");
     for text in ["first", "/nonsense", "/compact"] {
@@ -243,32 +145,6 @@ fn what_was_said_before_is_walked_through_also_past_a_command() {
     }
     desk.press("up up up");
     assert_eq!(desk.state.editor.text(), "first");
-}
-
-#[test]
-fn a_long_diff_can_be_paged_before_one_answers() {
-    let mut desk = Desk::on(40, 14, "say go");
-    let mut asked = question("", &[]);
-    let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
-    asked.what = osier_tools::Change::Diff { path: "src/main.rs".to_owned(), diff, created: false };
-    desk.live(Live::Asked { id: 1, question: Box::new(asked) });
-    desk.press("pageDown");
-    desk.check(expect![[r#"
-        > go
-
-        May it do this? bash changes src/main.r…
-          +line 8
-          +line 9
-          +line 10
-          +line 11
-          +line 12
-          +line 13
-          +line 14
-          lines 8–14 of 30; PageUp, PageDown
-        › y  yes, once
-          n  no, and tell it why
-        code │ a/model │ #1 │ 5e551011
-    "#]]);
 }
 
 #[test]

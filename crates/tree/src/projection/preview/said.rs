@@ -50,6 +50,11 @@ pub fn display_text<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
     of_message.or_else(|| field(entry, "uiContent")).and_then(Raw::text)
 }
 
+/// What people see of an entry: the display text of a user's message, otherwise its whole text.
+pub fn shown_text<'a>(entry: &Entry<'a>) -> Cow<'a, str> {
+    display_text(entry).unwrap_or_else(|| full_text(entry).into())
+}
+
 /// The text blocks of a content, or the content itself if it is a string.
 pub(crate) fn text_of(content: Option<Raw<'_>>, between: &str) -> String {
     let Some(content) = content else { return String::new() };

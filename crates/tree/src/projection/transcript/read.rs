@@ -11,9 +11,7 @@ use crate::time;
 use super::item::{
     Assistant, Backtrack, Bash, BranchSummary, Compaction, Part, Subagents, ToolResult, TranscriptItem,
 };
-use crate::projection::preview::{
-    display_text, each_block, field, full_text, images_in, said_field, text_of,
-};
+use crate::projection::preview::{each_block, field, full_text, images_in, said_field, shown_text, text_of};
 use crate::projection::usage::Usage;
 
 /// `None` for what nobody is to read.
@@ -27,9 +25,7 @@ pub(super) fn item(entry: &Entry<'_>) -> Option<TranscriptItem> {
             let shown = !body.get("display").is_some_and(Raw::is_false);
             (shown.then(|| full_text(entry))?, custom(&body))
         }
-        (Kind::Message, _) => {
-            (display_text(entry).map_or_else(|| full_text(entry), Cow::into_owned), Part::None {})
-        }
+        (Kind::Message, _) => (shown_text(entry).into_owned(), Part::None {}),
         (Kind::CustomMessage, _) => (full_text(entry), custom(&body)),
         (Kind::Compaction, _) => (full_text(entry), compaction(&body)),
         (Kind::BranchSummary, _) => (full_text(entry), branch_summary(&body)),

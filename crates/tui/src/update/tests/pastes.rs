@@ -13,6 +13,23 @@ fn a_long_paste_is_kept_with_the_session_and_sent_whole() {
     assert!(asked.contains("Send(Prompt { text: \"line\\nline"), "{asked}");
 }
 
+#[test]
+fn a_long_paste_stays_folded_in_the_transcript_until_all_is_shown() {
+    let mut desk = Desk::new(60, 30);
+    desk.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
+    desk.press("enter");
+    let content = "line\n".repeat(20).trim_end().to_owned();
+    desk.play(&format!(
+        "entry {}",
+        json!({ "type": "message", "message": { "role": "user", "content": content } })
+    ));
+    assert!(desk.text().contains("> [paste #1 +20 lines]"), "{}", desk.text());
+    assert!(!desk.text().contains("line\n"), "{}", desk.text());
+    desk.press("ctrl+o");
+    desk.show_path();
+    assert_eq!(desk.text().matches("line\n").count(), 20, "{}", desk.text());
+}
+
 fn picture() -> osier_model::Image {
     osier_model::Image { data: "AAAA".to_owned(), mime_type: "image/png".to_owned() }
 }
@@ -62,8 +79,9 @@ fn an_image_is_taken_from_the_clipboard_and_erased_as_a_whole() {
 fn pastes_survive_a_restart_and_return_as_their_markers() {
     let mut desk = Desk::new(60, 14);
     let long = "line\n".repeat(20);
+    desk.state.editor.pastes =
+        crate::editor::Pastes::new([("[paste #3 +20 lines]".to_owned(), long.clone())].into());
     let joined = Joined {
-        pastes: [("[paste #3 +20 lines]".to_owned(), long.clone())].into(),
         pictures: [("[image #2 a.png]".to_owned(), picture())].into(),
         said: vec![format!("read {}", long.trim_end())],
         ..Joined::default()

@@ -1,0 +1,243 @@
+//! Questions whether a tool may run: which keys answer them, and what becomes of the others.
+
+use super::*;
+
+fn asked(columns: u16, rows: u16, command: &str, offers: &[&str]) -> Desk {
+    let mut desk = Desk::on(columns, rows, "say go");
+    desk.live(Live::TurnStarted);
+    ask(&mut desk, 7, command, offers);
+    desk
+}
+
+fn ask(desk: &mut Desk, id: u64, command: &str, offers: &[&str]) {
+    desk.live(Live::Asked { id, question: Box::new(question(command, offers)) });
+}
+
+const YES: &str = "Send(Answer { question: 7, answer: Once }, Answer)\n";
+
+#[test]
+fn an_approval_shows_all_of_what_would_run() {
+    let mut desk = asked(60, 20, "git push\n--force\u{1b}[2J", &["bash:git push", "bash"]);
+    desk.check(expect![[r#"
+
+        > go
+
+        Allow bash to run this command?
+          git push
+          --force[2J
+        › y  Yes, once
+          p  Yes, always `git push`
+          a  Yes, always bash
+          n  No, and continue without it
+        ⣾ waiting for your answer · 0 s · escape stops the turn
+        code │ a/model │ #1 │ 5e551011
+    "#]]);
+    desk.wait(300);
+    desk.press("p");
+    assert_eq!(desk.asked(), "", "another key may still come");
+    desk.wait(300);
+    expect![[r#"
+        Send(Answer { question: 7, answer: Always(Command(["git", "push"])) }, Answer)
+    "#]]
+    .assert_eq(&desk.asked());
+}
+
+#[test]
+fn a_key_answers_when_no_other_comes_within_300_ms_before_or_after_it() {
+    let mut desk = asked(60, 20, "touch x", &["bash"]);
+    desk.wait(300);
+    desk.press("y");
+    desk.wait(299);
+    assert_eq!(desk.asked(), "");
+    desk.wait(1);
+    assert_eq!(desk.asked(), YES);
+    assert_eq!(desk.state.editor.text(), "");
+
+    let mut desk = asked(60, 20, "touch x", &["bash"]);
+    desk.wait(300);
+    desk.press("y");
+    desk.wait(199);
+    desk.press("'es'");
+    desk.wait(10_000);
+    assert_eq!(desk.asked(), "", "a key came after it");
+    assert_eq!(desk.state.editor.text(), "yes");
+    assert!(desk.text().contains("Allow bash") && desk.text().contains("> yes"), "{}", desk.text());
+    desk.press("y");
+    desk.wait(300);
+    assert_eq!(desk.asked(), YES, "the draft does not matter");
+    assert_eq!(desk.state.editor.text(), "yes");
+}
+
+#[test]
+fn a_draft_goes_on_while_a_question_is_visible() {
+    let mut desk = Desk::on(60, 20, "say go");
+    desk.live(Live::TurnStarted);
+    desk.press("'please'");
+    ask(&mut desk, 7, "touch x", &["bash"]);
+    desk.press("space 'look' space 'at' space 'any'");
+    desk.wait(1000);
+    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.state.editor.text(), "please look at any");
+    desk.check(expect![[r#"
+
+        > go
+
+        Allow bash to run this command?
+          touch x
+        › y  Yes, once
+          a  Yes, always bash
+          n  No, and continue without it
+        > please look at any
+        ⣟ waiting for your answer · 0 s · escape stops the turn
+        code │ a/model │ #1 │ 5e551011
+    "#]]);
+    desk.press("enter");
+    desk.wait(1000);
+    expect![[r#"
+        Send(Prompt { text: "please look at any", images: [], when: Steer }, Say("please look at any"))
+    "#]]
+    .assert_eq(&desk.asked());
+    desk.press("enter");
+    desk.wait(300);
+    assert_eq!(desk.asked(), YES, "without a draft Enter takes the marked answer");
+}
+
+#[test]
+fn what_was_typed_before_the_question_was_visible_never_answers_it() {
+    let mut desk = asked(60, 20, "touch x", &["bash"]);
+    desk.wait(150);
+    desk.press("y");
+    desk.wait(10_000);
+    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.state.editor.text(), "y");
+
+    let mut desk = asked(60, 20, "touch x", &["bash"]);
+    desk.wait(500);
+    desk.press("y");
+    ask(&mut desk, 8, "touch other", &[]);
+    desk.wait(300);
+    assert_eq!(desk.asked(), "", "the key was not meant for the second question");
+}
+
+#[test]
+fn a_key_that_is_heard_late_still_belongs_to_the_text() {
+    let mut desk = asked(60, 20, "touch x", &[]);
+    desk.wait(500);
+    desk.press("y");
+    // The loop was busy: the next key is heard late, but before the timer.
+    desk.state.now += 5_000;
+    desk.press("o");
+    desk.wait(300);
+    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.state.editor.text(), "yo");
+}
+
+#[test]
+fn pasted_text_never_answers() {
+    let mut desk = asked(60, 20, "touch x", &["bash"]);
+    desk.wait(1000);
+    desk.hear(Msg::Input(Input::Paste("y".to_owned())));
+    desk.wait(1000);
+    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.state.editor.text(), "y");
+    desk.press("n");
+    desk.hear(Msg::Input(Input::Paste("ot".to_owned())));
+    desk.wait(1000);
+    assert_eq!(desk.asked(), "");
+    assert_eq!(desk.state.editor.text(), "ynot");
+}
+
+#[test]
+fn no_takes_a_reason_and_an_answer_elsewhere_closes_the_question() {
+    let mut desk = asked(60, 20, "rm x", &[]);
+    desk.wait(300);
+    desk.press("n");
+    desk.wait(300);
+    desk.press("'not' space 'now' enter");
+    expect![[r#"
+        Send(Answer { question: 7, answer: No("not now") }, Answer)
+    "#]]
+    .assert_eq(&desk.asked());
+    desk.live(Live::Answered { id: 7, allowed: false });
+    assert!(desk.state.overlays.is_empty());
+    ask(&mut desk, 2, "rm x", &[]);
+    desk.wait(300);
+    desk.press("y");
+    desk.live(Live::Answered { id: 2, allowed: true });
+    desk.wait(300);
+    assert_eq!(desk.asked(), "");
+    assert!(desk.state.overlays.is_empty() && desk.state.editor.is_empty());
+}
+
+#[test]
+fn escape_stops_the_turn() {
+    let mut desk = asked(60, 20, "rm x", &[]);
+    desk.press("'keep' escape");
+    assert_eq!(desk.asked(), "Send(Cancel, Cancel)\n");
+    desk.live(Live::Answered { id: 7, allowed: false });
+    desk.live(Live::TurnEnded { finished: Some(Finished::Cancelled), error: None });
+    assert_eq!(desk.state.editor.text(), "keep");
+    assert!(desk.state.overlays.is_empty());
+}
+
+#[test]
+fn leaving_while_something_runs_asks() {
+    let mut desk = Desk::on(60, 20, "say go");
+    desk.live(Live::TurnStarted);
+    desk.press("ctrl+d");
+    assert_eq!(desk.asked(), "");
+    assert!(desk.text().contains("The model is still working. Leave anyway?"), "{}", desk.text());
+    desk.press("enter");
+    assert_eq!(desk.asked(), "");
+    desk.press("ctrl+d 2");
+    assert_eq!(desk.asked(), "Quit\n");
+    desk.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
+    desk.press("ctrl+d");
+    assert_eq!(desk.asked(), "Quit\n");
+}
+
+#[test]
+fn every_line_of_a_long_question_can_be_seen() {
+    for (columns, rows) in [(100, 30), (40, 12)] {
+        let mut desk = Desk::on(columns, rows, "say go");
+        desk.live(Live::TurnStarted);
+        let mut asked = question("", &["bash"]);
+        let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
+        asked.what = osier_tools::Change::Diff { path: "a".to_owned(), diff, created: false };
+        desk.live(Live::Asked { id: 1, question: Box::new(asked) });
+        let mut seen = String::new();
+        for _ in 0..84 {
+            seen += &desk.text();
+            desk.press("pageDown");
+        }
+        for number in 1..=84 {
+            assert!(seen.contains(&format!("line {number}.")), "line {number} at {columns}x{rows}");
+        }
+    }
+}
+
+#[test]
+fn a_long_diff_can_be_paged_before_one_answers() {
+    let mut desk = Desk::on(40, 14, "say go");
+    let mut asked = question("", &[]);
+    let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
+    asked.what = osier_tools::Change::Diff { path: "src/main.rs".to_owned(), diff, created: false };
+    desk.live(Live::Asked { id: 1, question: Box::new(asked) });
+    desk.press("pageDown");
+    desk.check(expect![[r#"
+        > go
+
+        Allow bash to change src/main.rs?
+          +line 8
+          +line 9
+          +line 10
+          +line 11
+          +line 12
+          +line 13
+          +line 14
+          lines 8–14 of 30; PageUp, PageDown
+        › y  Yes, once
+          n  No, and continue without it
+        code │ a/model │ #1 │ 5e551011
+    "#]]);
+}
