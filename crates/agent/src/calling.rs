@@ -15,6 +15,9 @@ use crate::system::SystemPrompt;
 use crate::turn::{Overflow, Turn};
 use crate::workplace::{Workplace, plan_message};
 
+/// The last piece of a draft that broke off and is asked for again in another one.
+const WITHDRAWN: &str = r#"{"type":"withdrawn"}"#;
+
 /// A request taken apart: the prompt as the path replays it, and everything that was said.
 struct Context {
     prompt: SystemPrompt,
@@ -114,7 +117,7 @@ impl Turn {
         let work = self.work.clone();
         let request = work.request().await?;
         let model = request.model.clone();
-        let draft = work.cursor.begin_draft().await?;
+        let mut draft = work.cursor.begin_draft().await?;
         let mut said = Draft::new(&model, work.clock());
         let mut deltas = work.parts.model.stream(request, self.cancel.clone());
         loop {
@@ -131,12 +134,20 @@ impl Turn {
                     }
                     return self.reply(&draft, priced(*message, &model)).await;
                 }
-                Delta::Retrying { attempt, delay, why } => work.teller.tell(Live::Retrying {
-                    attempt,
-                    seconds: delay.as_secs_f64(),
-                    kind: why.kind(),
-                    message: why.message(),
-                }),
+                Delta::Retrying { attempt, delay, why } => {
+                    work.teller.tell(Live::Retrying {
+                        attempt,
+                        seconds: delay.as_secs_f64(),
+                        kind: why.kind(),
+                        message: why.message(),
+                    });
+                    if said.has_content() {
+                        said = Draft::new(&model, work.clock());
+                        draft.push(WITHDRAWN);
+                        drop(draft);
+                        draft = work.cursor.begin_draft().await?;
+                    }
+                }
                 delta => {
                     said.apply(&delta);
                     draft.push(shown(&delta).to_string());

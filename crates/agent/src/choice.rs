@@ -4,10 +4,8 @@
 use std::sync::Arc;
 
 use osier_model::{ModelInfo, ThinkingLevel};
-use osier_tree::Place;
-use osier_tree::entry::read_entry;
-use osier_tree::projection::context::{model_of, thinking_of};
-use osier_tree::scan::Raw;
+use osier_tree::projection::Lines;
+use osier_tree::projection::context::thinking_of;
 
 use crate::error::Error;
 use crate::live::Live;
@@ -93,16 +91,12 @@ impl Workplace {
 
     async fn on_path(&self) -> Result<OnPath, Error> {
         let (state, at) = self.here();
-        let head = |place: Place| place.map(|seq| state.tree.head(seq));
-        let (model, thinking) = head(at).map_or((None, None), |head| (head.model, head.thinking));
-        let wanted: Vec<_> = model.into_iter().chain(thinking).collect();
-        let lines = self.lines(&state, &wanted).await?;
-        let entry = |seq: Place| seq.and_then(|seq| lines.get(&seq)).and_then(|line| read_entry(line).ok());
-        let text = |raw: Raw<'_>| raw.text().map(String::from);
-        let model = entry(model).as_ref().and_then(model_of);
-        Ok(OnPath {
-            model: model.and_then(|(provider, id)| Some((text(provider)?, text(id)?))),
-            thinking: entry(thinking).as_ref().and_then(thinking_of).and_then(text),
-        })
+        let mut model = state.tree.model_in_force(at);
+        self.answer_all(&state, &mut model).await?;
+        let thinking = at.and_then(|seq| state.tree.head(seq).thinking);
+        let lines = self.lines(&state, thinking.as_slice()).await?;
+        let entry = thinking.and_then(|seq| lines.entry(seq));
+        let level = entry.as_ref().and_then(thinking_of).and_then(|level| level.text().map(String::from));
+        Ok(OnPath { model: model.finish(), thinking: level })
     }
 }

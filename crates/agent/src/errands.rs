@@ -48,6 +48,15 @@ impl Workplace {
     }
 
     pub(crate) async fn errand(&self, command: Command, cancel: &CancellationToken) -> Result<Reply, Error> {
+        let before = self.session.version();
+        let reply = self.carry_out(command, cancel).await?;
+        if self.session.version() != before {
+            self.record_usage().await?;
+        }
+        Ok(reply)
+    }
+
+    async fn carry_out(&self, command: Command, cancel: &CancellationToken) -> Result<Reply, Error> {
         match command {
             Command::Navigate(wish) => self.navigate(&wish, cancel).await.map(Reply::Navigated),
             Command::Undo => self.walk(Direction::Back, cancel).await,

@@ -69,6 +69,23 @@ impl Workplace {
         Ok(Summarizer { work: self, model, cancel, usage: Usage::default(), requests: 0 })
     }
 
+    /// Stores what failed summaries cost. Called where the session changes anyway, so that a failure by itself changes
+    /// nothing, not even the leaf.
+    pub(crate) async fn record_usage(&self) -> Result<(), Error> {
+        loop {
+            let Some(entry) = self.now().unrecorded_usage.first().map(Value::to_string) else {
+                return Ok(());
+            };
+            let commit = Commit::new(move |tree, _| {
+                let entry = Raw::parse(entry.as_bytes())
+                    .map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+                tree.plan_entry(None, entry)
+            });
+            self.cursor.commit(commit).await?;
+            self.now().unrecorded_usage.remove(0);
+        }
+    }
+
     /// Gives work that wants to see lines what it wants.
     pub(crate) async fn answer_all(&self, state: &State, asks: &mut (dyn Asks + Send)) -> Result<(), Error> {
         loop {
@@ -110,33 +127,25 @@ impl Summarizer<'_> {
         Ok(previous)
     }
 
-    /// One question. If it comes to nothing, what it took, and what those before it took, is noted by itself.
+    /// One question. If it fails, the session is not changed: what it cost is remembered until the next entry.
     async fn try_to(&mut self, asked: String, is_carried_on: bool) -> Result<String, Error> {
         let answered = self.ask(asked, is_carried_on).await;
         if answered.is_err() {
-            // That its cost could not be noted matters less than why there is no summary.
-            let _ = self.note_waste().await;
+            self.remember_cost();
         }
         answered
     }
 
-    async fn note_waste(&mut self) -> Result<(), Error> {
+    fn remember_cost(&mut self) {
         let mut entry = self.spent();
         if entry.is_empty() {
-            return Ok(());
+            return;
         }
         entry.insert("type".to_owned(), json!("usage"));
         entry.insert("kind".to_owned(), json!("summary"));
         entry.insert("note".to_owned(), json!("a summary that was not finished"));
         (self.usage, self.requests) = (Usage::default(), 0);
-        let entry = Value::Object(entry).to_string();
-        let commit = Commit::new(move |tree, _| {
-            let entry =
-                Raw::parse(entry.as_bytes()).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
-            tree.plan_entry(None, entry)
-        });
-        self.work.cursor.commit(commit).await?;
-        Ok(())
+        self.work.now().unrecorded_usage.push(Value::Object(entry));
     }
 
     /// One question. An answer that will be part of the next one gets half of the room.
@@ -151,10 +160,16 @@ impl Summarizer<'_> {
         request.cache = Cache::Off;
         request.max_tokens = max_tokens;
         let mut deltas = self.work.parts.model.stream(request, self.cancel.clone());
-        let said = Draft::new(&self.model, self.work.clock());
+        let mut said = Draft::new(&self.model, self.work.clock());
         loop {
             let delta = deltas.next().await;
-            match delta.unwrap_or_else(|| said.broken_off(self.cancel.is_cancelled())) {
+            let delta = delta.unwrap_or_else(|| said.broken_off(self.cancel.is_cancelled()));
+            if matches!(delta, Delta::Retrying { .. }) && said.has_content() {
+                // It starts again from nothing.
+                self.work.teller.tell(Live::SummaryText { text: "\n\n".to_owned() });
+            }
+            said.apply(&delta);
+            match delta {
                 Delta::Text { text, .. } => self.work.teller.tell(Live::SummaryText { text }),
                 Delta::Done(message) => {
                     self.usage += message.usage;

@@ -13,6 +13,8 @@ pub struct Call {
     pub id: String,
     pub name: String,
     pub arguments: Value,
+    /// Why the arguments could not be read. Such a call is never run.
+    pub invalid: Option<String>,
 }
 
 /// See the module.
@@ -134,7 +136,12 @@ pub fn calls_of(entry: &Entry<'_>) -> Vec<Call> {
         let text = |key| block.get(key).and_then(Raw::text).unwrap_or_default().into_owned();
         if text("type") == "toolCall" {
             let arguments = block.get("arguments").and_then(|raw| serde_json::from_slice(raw.bytes()).ok());
-            calls.push(Call { id: text("id"), name: text("name"), arguments: arguments.unwrap_or_default() });
+            calls.push(Call {
+                id: text("id"),
+                name: text("name"),
+                arguments: arguments.unwrap_or_default(),
+                invalid: block.get("invalidArguments").and_then(Raw::text).map(String::from),
+            });
         }
     });
     calls

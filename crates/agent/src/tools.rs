@@ -10,6 +10,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use osier_tools::approvals::{Approvals, Decision, denied};
 use osier_tools::{Kind, Progress, ToolCall, ToolContext, ToolOutcome, ToolSpec};
 use osier_tree::Why;
+use osier_tree::note::INVALID_ARGUMENTS;
 use serde_json::json;
 
 use crate::asking::{Answer, Question};
@@ -27,10 +28,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Turn {
     pub(crate) async fn run_tools(&self, calls: Vec<Call>) -> Result<(), Error> {
-        let calls: Vec<ToolCall> = calls.into_iter().map(tool_call).collect();
+        let calls: Vec<Checked> = calls.into_iter().map(Checked::new).collect();
         let specs = self.work.specs();
         let spec = |call: &ToolCall| specs.iter().find(|spec| spec.name == call.name);
-        let reads = |call: &ToolCall| spec(call).is_some_and(|spec| spec.kind == Kind::Reads);
+        let reads = |call: &Checked| spec(&call.call).is_some_and(|spec| spec.kind == Kind::Reads);
         let mut rest = calls.as_slice();
         while !rest.is_empty() && !self.cancel.is_cancelled() {
             let together = rest.iter().take_while(|call| reads(call)).count().max(1);
@@ -38,12 +39,12 @@ impl Turn {
             let ctx = self.tool_context().await?;
             let mut runs = Vec::with_capacity(together);
             for call in now {
-                runs.push(self.run_call(call, spec(call), &ctx).boxed());
+                runs.push(self.answer_call(call, spec(&call.call), &ctx).boxed());
             }
             let mut outcomes = stream::iter(runs).buffered(TOGETHER);
             for call in now {
                 let Some(outcome) = outcomes.next().await else { break };
-                self.work.say(&outcome?.message(call, self.work.clock())).await?;
+                self.work.say(&outcome?.message(&call.call, self.work.clock())).await?;
             }
             rest = later;
         }
@@ -59,7 +60,7 @@ impl Turn {
             ),
             _ => ToolOutcome::cancelled(),
         };
-        for call in calls.into_iter().map(tool_call) {
+        for Checked { call, .. } in calls.into_iter().map(Checked::new) {
             self.work.say(&outcome.message(&call, self.work.clock())).await?;
         }
         Ok(())
@@ -69,6 +70,18 @@ impl Turn {
         let files_read = self.work.side_state().await?.files;
         let context = self.work.parts.context.clone();
         Ok(ToolContext { cancel: self.cancel.child_token(), files_read, ..context })
+    }
+
+    async fn answer_call(
+        &self,
+        call: &Checked,
+        spec: Option<&ToolSpec>,
+        ctx: &ToolContext,
+    ) -> Result<ToolOutcome, Error> {
+        match &call.invalid {
+            Some(error) => Ok(ToolOutcome::failed(format!("{INVALID_ARGUMENTS}{error}"))),
+            None => self.run_call(&call.call, spec, ctx).await,
+        }
     }
 
     async fn run_call(
@@ -167,6 +180,15 @@ fn broke_down(name: &str) -> ToolOutcome {
     ToolOutcome::failed(format!("{name} broke down; what it did is not known. Try another way."))
 }
 
-fn tool_call(call: Call) -> ToolCall {
-    ToolCall { id: call.id, name: call.name, arguments: call.arguments }
+/// A call, and why its arguments could not be read if so.
+struct Checked {
+    call: ToolCall,
+    invalid: Option<String>,
+}
+
+impl Checked {
+    fn new(call: Call) -> Checked {
+        let Call { id, name, arguments, invalid } = call;
+        Checked { call: ToolCall { id, name, arguments }, invalid }
+    }
 }

@@ -136,7 +136,10 @@ impl Turn {
                 return Err(text);
             }
         };
-        let finished = self.steps().await;
+        let mut finished = self.steps().await;
+        if finished.is_ok() {
+            finished = self.work.record_usage().await.and(finished);
+        }
         let ended = guard.end().await;
         let finished = finished.map_err(|error| told(&error))?;
         ended.map(|()| finished).map_err(|error| told(&error.into()))

@@ -52,6 +52,8 @@ pub(crate) struct Now {
     pub(crate) approval: Option<Mode>,
     /// What is allowed in this run, of a session whose own approvals do not count.
     pub(crate) allowed: Approvals,
+    /// What failed summaries cost, as `usage` entries that are not stored yet.
+    pub(crate) unrecorded_usage: Vec<Value>,
 }
 
 impl Workplace {

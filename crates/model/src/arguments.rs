@@ -7,27 +7,43 @@ use serde_json::{Map, Value};
 /// Deeper than any tool needs, and shallow enough for every parser.
 const DEEPEST: usize = 100;
 
-/// The whole arguments of a call that was not cut off; `None` if the text is no object.
+/// The arguments of a call that was not cut off, or why the text is not a JSON object.
 ///
-/// Nothing stands for no arguments, and some servers wrap the object in a string.
-pub(crate) fn whole(json: &str) -> Option<Map<String, Value>> {
+/// Empty text means no arguments, and some servers wrap the object in a string.
+pub(crate) fn parse(json: &str) -> Result<Map<String, Value>, String> {
     if json.trim().is_empty() {
-        return Some(Map::new());
+        return Ok(Map::new());
     }
-    match serde_json::from_str(json).ok()? {
-        Value::Object(arguments) => Some(arguments),
-        Value::Null => Some(Map::new()),
-        Value::String(inner) => match serde_json::from_str(&inner).ok()? {
-            Value::Object(arguments) => Some(arguments),
-            _ => None,
-        },
-        _ => None,
+    let read = |json: &str| {
+        serde_json::from_str::<Value>(json)
+            .map_err(|error| format!("not valid JSON: {error}. Received: {}", excerpt(json)))
+    };
+    let value = match read(json)? {
+        Value::String(inner) => read(&inner)?,
+        value => value,
+    };
+    match value {
+        Value::Object(arguments) => Ok(arguments),
+        Value::Null => Ok(Map::new()),
+        _ => Err(format!("not a JSON object. Received: {}", excerpt(json))),
     }
+}
+
+/// Both ends of a long text.
+fn excerpt(json: &str) -> String {
+    const END: usize = 200;
+    let chars = json.chars().count();
+    if chars <= 2 * END {
+        return json.to_owned();
+    }
+    let start: String = json.chars().take(END).collect();
+    let end: String = json.chars().skip(chars - END).collect();
+    format!("{start} … {end}")
 }
 
 /// The arguments as far as they came: good for showing and for storing, never for running.
 pub(crate) fn mended(json: &str) -> Map<String, Value> {
-    if let Some(arguments) = whole(json) {
+    if let Ok(arguments) = parse(json) {
         return arguments;
     }
     if is_too_deep(json) {
@@ -58,13 +74,20 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn whole_objects_only() {
-        assert_eq!(whole(""), Some(Map::new()));
-        assert_eq!(whole(" null "), Some(Map::new()));
-        assert_eq!(whole(r#""{\"a\":1}""#).map(Value::Object), Some(json!({"a": 1})));
-        for not_whole in ["{", "[1]", "7", r#""text""#, r#"{"a": 1"#, r#"{"a": 1} x"#] {
-            assert_eq!(whole(not_whole), None, "{not_whole}");
+    fn only_objects_are_arguments() {
+        assert_eq!(parse(""), Ok(Map::new()));
+        assert_eq!(parse(" null "), Ok(Map::new()));
+        assert_eq!(parse(r#""{\"a\":1}""#).map(Value::Object), Ok(json!({"a": 1})));
+        for invalid in ["{", "[1]", "7", r#""text""#, r#"{"a": 1"#, r#"{"a": 1} x"#] {
+            assert!(parse(invalid).is_err(), "{invalid}");
         }
+        assert_eq!(
+            parse("{\"a\": tru}"),
+            Err("not valid JSON: expected ident at line 1 column 10. Received: {\"a\": tru}".to_owned())
+        );
+        assert_eq!(parse("[1]"), Err("not a JSON object. Received: [1]".to_owned()));
+        let long = parse(&format!("{{\"text\": \"{}", "é".repeat(100_000))).unwrap_err();
+        assert!(long.len() < 1000, "{long}");
     }
 
     #[test]
@@ -89,7 +112,7 @@ mod tests {
             let call = json!({ "path": text, key: [1, -2.5e3, true, null, { "in": "a,b:{" }] }).to_string();
             let cut = (0..=cut.min(call.len())).rev().find(|at| call.is_char_boundary(*at)).unwrap();
             mended(&call[..cut]);
-            prop_assert!(cut == call.len() || whole(&call[..cut]).is_none_or(|whole| whole.is_empty()));
+            prop_assert!(cut == call.len() || parse(&call[..cut]).map_or(true, |whole| whole.is_empty()));
         }
 
         #[test]

@@ -46,6 +46,8 @@ pub struct ToolCall {
     /// Always an object: a call cut off in the middle is mended before it gets here.
     pub arguments: Map<String, Value>,
     pub thought_signature: Option<String>,
+    /// Why the arguments that the model wrote could not be read. Such a call is answered with this and never run.
+    pub invalid_arguments: Option<String>,
 }
 
 impl Block {
@@ -58,7 +60,7 @@ impl Block {
     }
 
     pub fn call(id: impl Into<String>, name: impl Into<String>, arguments: Map<String, Value>) -> Block {
-        Block::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, thought_signature: None })
+        Block::ToolCall(ToolCall { id: id.into(), name: name.into(), arguments, ..ToolCall::default() })
     }
 
     pub(crate) fn read(value: Value) -> Block {
@@ -103,6 +105,7 @@ impl Block {
                 _ => Map::new(),
             },
             thought_signature: text(&mut fields, "thoughtSignature"),
+            invalid_arguments: text(&mut fields, "invalidArguments"),
         })
     }
 }
@@ -141,6 +144,7 @@ impl Serialize for Block {
                 map.serialize_entry("name", &call.name)?;
                 map.serialize_entry("arguments", &call.arguments)?;
                 optional(&mut map, "thoughtSignature", call.thought_signature.as_ref())?;
+                optional(&mut map, "invalidArguments", call.invalid_arguments.as_ref())?;
             }
             Block::Unknown(Value::Object(fields)) => {
                 for (key, value) in fields {

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::message::{AssistantMessage, StopReason};
 use crate::port::Delta;
 use crate::request::ModelInfo;
+use crate::usage::Usage;
 
 /// A message still being said.
 #[derive(Debug, Clone)]
@@ -74,13 +75,27 @@ impl Draft {
                 }
             }
             Delta::Usage(usage) => self.message.usage = *usage,
-            Delta::Retrying { .. } | Delta::Done(_) | Delta::Failed(..) => {}
+            Delta::Retrying { .. } => self.clear(),
+            Delta::Done(_) | Delta::Failed(..) => {}
         }
+    }
+
+    /// The reply starts again from nothing.
+    fn clear(&mut self) {
+        self.json.clear();
+        self.message.content.clear();
+        self.message.extra.clear();
+        self.message.usage = Usage::default();
+    }
+
+    /// Whether a block was started.
+    pub fn has_content(&self) -> bool {
+        !self.message.content.is_empty()
     }
 
     /// What was said so far, as a message of its own. Calls that are not whole are mended: show them, do not run them.
     pub fn so_far(&self) -> AssistantMessage {
-        self.clone().close().0
+        self.clone().close()
     }
 
     /// The end of a reply whose stream has none, though every stream should.
@@ -95,41 +110,33 @@ impl Draft {
         )
     }
 
-    /// The last delta of the reply. A reply that wants its calls run must have written them to the end; one that
-    /// reached its limit of output, `most`, may not have.
+    /// The last delta of the reply. Calls whose arguments cannot be read are marked; if the reply reached its output limit,
+    /// `most`, they were cut off.
     pub(crate) fn end(self, ending: Result<StopReason, Failure>, most: Option<u64>) -> Delta {
-        let (mut message, broken) = self.close();
+        let mut message = self.close();
         let stop = match ending {
             Ok(stop) => stop,
             Err(failure) => return failed(message, failure),
         };
         let has_calls = message.calls().next().is_some();
+        let is_invalid = message.calls().any(|call| call.invalid_arguments.is_some());
         // Some servers say that all is well when the limit cut a call in two.
         let at_limit = most.is_some_and(|most| message.usage.output >= most);
         message.stop_reason = match stop {
-            StopReason::Stop | StopReason::ToolUse if broken.is_some() && at_limit => StopReason::Length,
+            StopReason::Stop | StopReason::ToolUse if is_invalid && at_limit => StopReason::Length,
             StopReason::Stop if has_calls => StopReason::ToolUse,
             StopReason::ToolUse if !has_calls => StopReason::Stop,
             other => other,
         };
-        match broken {
-            Some(name) if message.stop_reason == StopReason::ToolUse => {
-                let said =
-                    format!("the arguments of its call to `{name}` are not a JSON object; ask it again");
-                let failure = Failure::Malformed { provider: message.provider.clone(), said };
-                failed(message, failure)
-            }
-            _ => Delta::Done(Box::new(message)),
-        }
+        Delta::Done(Box::new(message))
     }
 
-    /// Puts the arguments in place and leaves out blocks that stayed empty. Also tells which call was not whole.
-    fn close(mut self) -> (AssistantMessage, Option<String>) {
-        let mut broken = None;
+    /// Puts the arguments in place, marks those that cannot be read, and leaves out blocks that stayed empty.
+    fn close(mut self) -> AssistantMessage {
         for (block, json) in std::mem::take(&mut self.json) {
             if let Some(call) = self.call(block) {
-                call.arguments = arguments::whole(&json).unwrap_or_else(|| {
-                    broken.get_or_insert(call.name.clone());
+                call.arguments = arguments::parse(&json).unwrap_or_else(|error| {
+                    call.invalid_arguments = Some(error);
                     arguments::mended(&json)
                 });
             }
@@ -139,7 +146,7 @@ impl Draft {
             Block::Thinking(thinking) => !thinking.thinking.is_empty() || thinking.signature.is_some(),
             Block::Image(_) | Block::ToolCall(_) | Block::Unknown(_) => true,
         });
-        (self.message, broken)
+        self.message
     }
 
     fn start(&mut self, at: usize, block: Block) {
@@ -171,7 +178,6 @@ fn failed(mut message: AssistantMessage, failure: Failure) -> Delta {
 mod tests {
     use super::*;
     use crate::request::Api;
-    use crate::usage::Usage;
     use serde_json::json;
 
     fn draft(deltas: &[Delta]) -> Draft {
@@ -203,14 +209,26 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_that_wants_half_a_call_run_fails() {
-        let ended = draft(&call(&["{\"command\": \"rm -rf /tmp"])).end(Ok(StopReason::ToolUse), None);
-        let Delta::Failed(failure, message) = ended else { panic!("{ended:?}") };
+    fn a_call_whose_arguments_cannot_be_read_is_marked() {
+        let message = done(draft(&call(&["{\"command\": \"rm -rf /tmp"])).end(Ok(StopReason::ToolUse), None));
+        let marked = message.calls().next().unwrap();
         assert_eq!(
-            failure.message(),
-            "p sent something that makes no sense: the arguments of its call to `write` are not a JSON object; ask it again"
+            marked.invalid_arguments.as_deref(),
+            Some(
+                "not valid JSON: EOF while parsing a string at line 1 column 24. Received: {\"command\": \"rm -rf /tmp"
+            )
         );
-        assert_eq!((message.stop_reason, message.calls().count()), (StopReason::Error, 1));
+        let stored = serde_json::to_value(&message).unwrap();
+        let read: AssistantMessage = match crate::message::Message::read({
+            let mut stored = stored.clone();
+            stored["role"] = json!("assistant");
+            stored
+        }) {
+            Ok(crate::message::Message::Assistant(read)) => read,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(read.calls().next(), Some(marked), "it is stored");
+        assert_eq!(message.stop_reason, StopReason::ToolUse);
         let whole = done(draft(&call(&["{\"command\": ", "\"ls\"}"])).end(Ok(StopReason::Stop), None));
         assert_eq!((whole.stop_reason, whole.calls_to_run().count()), (StopReason::ToolUse, 1));
     }
@@ -220,7 +238,19 @@ mod tests {
         let mut deltas = call(&["{\"path\": \"a"]);
         deltas.push(Delta::Usage(Usage { output: 12, ..Usage::default() }));
         assert_eq!(done(draft(&deltas).end(Ok(StopReason::Stop), Some(12))).stop_reason, StopReason::Length);
-        assert!(matches!(draft(&deltas).end(Ok(StopReason::Stop), Some(13)), Delta::Failed(..)));
+        assert_eq!(done(draft(&deltas).end(Ok(StopReason::Stop), Some(13))).stop_reason, StopReason::ToolUse);
+    }
+
+    #[test]
+    fn a_retry_starts_again_from_nothing() {
+        let mut deltas = vec![Delta::Start { response_id: Some("first".to_owned()), response_model: None }];
+        deltas.extend(call(&["{\"path\": \"a"]));
+        let why = Failure::Cut { provider: "p".to_owned(), said: String::new() };
+        deltas.push(Delta::Retrying { attempt: 1, delay: std::time::Duration::ZERO, why });
+        deltas.extend([Delta::TextStart { block: 0 }, Delta::Text { block: 0, text: "whole".to_owned() }]);
+        let mut wanted = draft(&[]).message;
+        wanted.content.push(Block::text("whole"));
+        assert_eq!(done(draft(&deltas).end(Ok(StopReason::Stop), None)), wanted);
     }
 
     #[test]

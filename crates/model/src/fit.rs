@@ -280,7 +280,7 @@ mod tests {
             images(),
             expect![[r#"
                 User([Image(Image { data: "AAAA", mime_type: "image/png" })])
-                Assistant([Call { call: ToolCall { id: "1", name: "read", arguments: {"path": String("a.png")}, thought_signature: None }, signature: None, own: false }, Call { call: ToolCall { id: "2", name: "ls", arguments: {}, thought_signature: None }, signature: None, own: false }])
+                Assistant([Call { call: ToolCall { id: "1", name: "read", arguments: {"path": String("a.png")}, thought_signature: None, invalid_arguments: None }, signature: None, own: false }, Call { call: ToolCall { id: "2", name: "ls", arguments: {}, thought_signature: None, invalid_arguments: None }, signature: None, own: false }])
                 Results([Outcome { id: "1", name: "read", is_error: false, parts: [Text("(see the image)"), Image(Image { data: "BBBB", mime_type: "image/gif" })] }, Outcome { id: "2", name: "ls", is_error: true, parts: [Text("(no output)")] }])
             "#]],
         );

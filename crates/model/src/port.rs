@@ -28,13 +28,13 @@ pub trait Model: Send + Sync + Debug {
 /// order ([`crate::Draft`]) gives its message; there is nothing in the message that no delta told.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
-    /// A try failed before anything was said; another follows after `delay`.
+    /// A try failed; another follows after `delay`. Everything that was said before this is withdrawn.
     Retrying {
         attempt: u32,
         delay: Duration,
         why: Failure,
     },
-    /// The model begins to answer. Comes once, before any block.
+    /// The model begins to answer. Comes once per try, before any block.
     Start {
         response_id: Option<String>,
         response_model: Option<String>,
@@ -72,7 +72,8 @@ pub enum Delta {
         block: usize,
         json: String,
     },
-    /// The arguments are complete. Run nothing yet: only [`Delta::Done`] says that the reply ended well.
+    /// The arguments are complete. Run nothing yet: only [`Delta::Done`] says that the reply ended well, and a call may be
+    /// marked with [`crate::ToolCall::invalid_arguments`] there.
     ToolCallEnd {
         block: usize,
         signature: Option<String>,
@@ -89,7 +90,7 @@ impl Delta {
         matches!(self, Delta::Done(_) | Delta::Failed(..))
     }
 
-    /// Whether something of the reply was told, so that starting again would say it twice.
+    /// Whether this is a part of the reply itself.
     pub(crate) fn is_content(&self) -> bool {
         !matches!(
             self,

@@ -1,4 +1,4 @@
-//! A model behind a socket: sends a request, reads the stream, tries again while nothing was said, and stops at once
+//! A model behind a socket: sends a request, reads the stream, tries again after a failure that may pass, and stops at once
 //! when asked to. Knows nothing of any protocol; see `api`.
 
 mod exchange;
@@ -77,19 +77,7 @@ impl fmt::Debug for Remote {
 
 impl Model for Remote {
     fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas {
-        let draft = self.blank(&request);
-        let run = Run {
-            remote: self.clone(),
-            request: Arc::new(request),
-            cancel,
-            key: None,
-            tried: 0,
-            draft,
-            held: Vec::new(),
-            ready: VecDeque::new(),
-            has_content: false,
-            state: State::Asking,
-        };
+        let run = self.run(request, cancel);
         Box::pin(stream::unfold(run, |mut run| async move { run.next().await.map(|delta| (delta, run)) }))
     }
 }
@@ -101,6 +89,22 @@ impl Remote {
         match discover(registry, &self.provider, &self.net, key.as_ref()).await {
             Ok(models) => Ok(models),
             Err(failure) => Err(self.cleaned(failure, key.as_ref()).await),
+        }
+    }
+
+    fn run(&self, request: Request, cancel: CancellationToken) -> Run {
+        let draft = self.blank(&request);
+        Run {
+            remote: self.clone(),
+            request: Arc::new(request),
+            cancel,
+            key: None,
+            tried: 0,
+            draft,
+            held: Vec::new(),
+            ready: VecDeque::new(),
+            has_content: false,
+            state: State::Asking,
         }
     }
 
@@ -119,7 +123,7 @@ struct Run {
     tried: u32,
     /// The fold of what was handed out.
     draft: Draft,
-    /// What came before any content. Until then a failure can be tried again without saying anything twice.
+    /// What came before any content. A failure before then leaves nothing to withdraw.
     held: Vec<Delta>,
     ready: VecDeque<Delta>,
     has_content: bool,
@@ -189,13 +193,15 @@ impl Run {
         Exchange::open(&self.remote.provider, &self.remote.net, self.key.as_ref(), &self.request).await
     }
 
-    /// Decides whether a failure is the end or can be tried again.
+    /// Decides whether a failure is the end or can be tried again. Nothing of a reply is acted on before its end, so a reply
+    /// that breaks off in the middle is asked for again like one that never began.
     async fn failed(&mut self, failure: Failure) {
         let failure = self.remote.cleaned(failure, self.key.as_ref()).await;
-        let again = self.remote.net.retry.delay(self.tried, &failure, dice());
-        match again.filter(|_| !self.has_content) {
+        match self.remote.net.retry.delay(self.tried, &failure, dice()) {
             Some(delay) => {
                 self.held.clear();
+                self.ready.clear();
+                self.has_content = false;
                 self.draft = self.remote.blank(&self.request);
                 self.ready.push_back(Delta::Retrying { attempt: self.tried, delay, why: failure });
                 self.state = State::Waiting(delay);
@@ -243,4 +249,35 @@ impl Run {
 fn dice() -> f64 {
     let random = getrandom::u32().unwrap_or(u32::MAX / 2);
     f64::from(random) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::Message;
+    use crate::registry::Registry;
+    use crate::retry::Retry;
+    use crate::surroundings::Surroundings;
+    use crate::usage::Usage;
+
+    /// What a server tells before any content cannot be seen from outside, so the run is looked at from within.
+    #[tokio::test]
+    async fn cancelling_before_any_content_keeps_what_it_cost() {
+        let registry = Registry::built_in();
+        let model = registry.models().iter().find(|model| model.price.input > 0.0).unwrap().clone();
+        let provider = registry.providers().find(|provider| provider.id == model.provider).unwrap();
+        let remote = Remote::new(provider.clone(), Net::new(Surroundings::none(), Retry::default()));
+        let cancel = CancellationToken::new();
+        let mut run = remote.run(Request::new(model, vec![Message::user("hi")]), cancel.clone());
+        let usage = Usage { input: 1000, ..Usage::default() };
+        run.take(vec![Delta::Start { response_id: None, response_model: None }, Delta::Usage(usage)]);
+        cancel.cancel();
+        let mut last = None;
+        while let Some(delta) = run.next().await {
+            last = Some(delta);
+        }
+        let Some(Delta::Failed(Failure::Cancelled, message)) = last else { panic!("{last:?}") };
+        assert_eq!(message.usage.input, 1000);
+        assert!(message.usage.cost.total > 0.0);
+    }
 }

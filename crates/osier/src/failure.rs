@@ -34,7 +34,11 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
         Some(osier_session::Error::Plan(plan)) => Some(plan),
         _ => None,
     });
-    cause.is::<Usage>() || matches!(plan, Some(PlanError::NotAnEntry { .. } | PlanError::Empty { .. }))
+    cause.is::<Usage>()
+        || matches!(
+            plan,
+            Some(PlanError::NotAnEntry { .. } | PlanError::Empty { .. } | PlanError::WrongSetting { .. })
+        )
 }
 
 /// An error as the interface tells it.

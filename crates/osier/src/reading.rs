@@ -6,8 +6,6 @@ use anyhow::{Result, bail};
 use osier_session::Session;
 use osier_store::{StoreError, Texts};
 use osier_tree::asking::Asks;
-use osier_tree::entry::read_entry;
-use osier_tree::projection::context::model_of;
 use osier_tree::{Place, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
@@ -49,13 +47,9 @@ pub(crate) async fn tokens(session: &Session, at: Place) -> Result<u64> {
 /// The `provider/id` of the model that the path of a session used last.
 pub(crate) async fn model_on_path(session: &Session) -> Result<Option<String>> {
     let (state, at) = session.main().here();
-    let seq = at.and_then(|seq| state.tree.head(seq).model);
-    let lines = lines(session, seq.as_slice()).await?;
-    let named = seq.and_then(|seq| lines.get(&seq)).and_then(|line| {
-        let (provider, id) = model_of(&read_entry(line).ok()?)?;
-        Some(format!("{}/{}", provider.text()?, id.text()?))
-    });
-    Ok(named)
+    let mut model = state.tree.model_in_force(at);
+    answer(session, &mut model).await?;
+    Ok(model.finish().map(|(provider, id)| format!("{provider}/{id}")))
 }
 
 /// The one-line texts of all entries, from the store's cache where it has them.

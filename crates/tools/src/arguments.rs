@@ -51,7 +51,7 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(
     };
     let wrong = |complaint: String| {
         let schema = schema::<T>();
-        let mut text = format!("{name}: these arguments do not fit: {complaint}");
+        let mut text = format!("Invalid arguments: {complaint}");
         for unknown in strangers(&schema, &given) {
             text.push_str(&format!("\n{unknown}"));
         }

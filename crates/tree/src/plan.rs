@@ -7,6 +7,7 @@ use crate::entry::{Kind, Role};
 use crate::fold::{Checkpoint, Place, SessionTree};
 use crate::heads::Seq;
 use crate::projection::context::with_field;
+use crate::projection::settings::wrong_setting;
 use crate::scan::Raw;
 
 /// Why a request cannot be carried out.
@@ -34,6 +35,8 @@ pub enum PlanError {
     NotAnEntry { why: &'static str },
     #[error("{what} must not be empty")]
     Empty { what: &'static str },
+    #[error("the setting {key:?} must be {expected}, not {value}")]
+    WrongSetting { key: String, expected: &'static str, value: String },
     #[error("a turn is running in this session; wait for its end, or stop it")]
     SessionBusy,
     #[error("the session stands at {id} by now; look at it, then try again")]
@@ -69,6 +72,7 @@ impl PlanError {
             PlanError::NotEditable { .. } => "not_editable",
             PlanError::NotAnEntry { .. } => "not_an_entry",
             PlanError::Empty { .. } => "empty",
+            PlanError::WrongSetting { .. } => "wrong_setting",
             PlanError::SessionBusy => "session_busy",
             PlanError::LeafChanged { .. } => "leaf_changed",
             PlanError::IncompleteToolBatch { .. } => "incomplete_tool_batch",
@@ -124,6 +128,9 @@ impl SessionTree {
             let target = entry.target.as_deref().unwrap_or_default();
             self.check_update(target, status.as_deref().unwrap_or_default())?;
         }
+        if entry.kind == Kind::Config && !is_there {
+            check_settings(&entry)?;
+        }
         let under = at.map_or(Under::Log, Under::Place);
         let message = entry.message.and_then(renamed_tool);
         match message.map(|message| with_field(object, "message", &message)) {
@@ -170,6 +177,7 @@ impl SessionTree {
         if set.is_empty() && unset.is_empty() {
             return Err(PlanError::Empty { what: "a change of settings" });
         }
+        set.iter().try_for_each(|(key, value)| check_setting(key, value))?;
         Ok(Draft::new(Kind::Config, Under::Log).with_value("data", &json!({ "set": set, "unset": unset })))
     }
 
@@ -350,6 +358,27 @@ impl SessionTree {
 fn renamed_tool(message: Raw<'_>) -> Option<Vec<u8>> {
     let is_tool = message.get("role").and_then(Raw::text).as_deref() == Some("tool");
     is_tool.then(|| with_field(message, "role", b"\"toolResult\""))
+}
+
+/// Refuses a `config` entry that sets a key to a value that no reader can use.
+fn check_settings(entry: &crate::entry::Entry<'_>) -> Result<(), PlanError> {
+    let mut checked = Ok(());
+    if let Some(set) = entry.get("data").and_then(|data| data.get("set")) {
+        set.each_field(|key, value| {
+            let value = serde_json::from_slice(value.bytes()).unwrap_or_default();
+            checked = checked.clone().and_then(|()| check_setting(key, &value));
+        });
+    }
+    checked
+}
+
+fn check_setting(key: &str, value: &Value) -> Result<(), PlanError> {
+    match wrong_setting(key, value) {
+        None => Ok(()),
+        Some(expected) => {
+            Err(PlanError::WrongSetting { key: key.to_owned(), expected, value: value.to_string() })
+        }
+    }
 }
 
 fn with_all(draft: Draft, extra: &Map<String, Value>) -> Draft {

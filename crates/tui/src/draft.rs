@@ -22,6 +22,8 @@ pub(crate) struct Draft {
     done: Done,
     /// The number of letters so far, for the one who waits.
     pub(crate) written: usize,
+    /// The reply broke off and starts again in another draft.
+    pub(crate) withdrawn: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -61,6 +63,10 @@ impl Draft {
             ("text_delta", Some(Block::Text(text))) => text.push_str(piece),
             ("thinking_delta", Some(Block::Thinking(text))) => text.push_str(piece),
             ("toolcall_delta", Some(Block::Call { written, .. })) => *written += piece.len(),
+            ("withdrawn", _) => {
+                self.withdrawn = true;
+                return Vec::new();
+            }
             _ => return Vec::new(),
         }
         self.written += piece.chars().count();
@@ -93,6 +99,11 @@ impl Draft {
             lines.extend(block(vec![Line::of(Role::Dim, &told).cut(look.width)]));
         }
         lines
+    }
+
+    /// Whether lines of it were printed that the screen cannot take back.
+    pub(crate) fn is_printed(&self) -> bool {
+        self.done.lines > 0
     }
 
     /// What is left to print of the stored reply.

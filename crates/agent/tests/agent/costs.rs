@@ -16,15 +16,17 @@ fn long_path(messages: usize) -> Vec<Vec<u8>> {
     let usage = json!({ "input": 10, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 11 });
     let message = |at: usize| match at % 4 {
         0 => json!({ "role": "user", "content": format!("question {at}") }),
-        1 => json!({ "role": "assistant", "stopReason": "toolUse", "usage": usage, "content": [
-            { "type": "toolCall", "id": format!("c{at}"), "name": "read", "arguments": { "path": "a.txt" } },
-        ]}),
+        1 => {
+            json!({ "role": "assistant", "provider": "scripted", "model": "scripted", "stopReason": "toolUse", "usage": usage, "content": [
+                { "type": "toolCall", "id": format!("c{at}"), "name": "read", "arguments": { "path": "a.txt" } },
+            ]})
+        }
         2 => {
             json!({ "role": "toolResult", "toolCallId": format!("c{}", at - 1), "toolName": "read", "isError": false,
             "content": [{ "type": "text", "text": "text" }], "details": { "path": format!("file {at}") } })
         }
         _ => {
-            json!({ "role": "assistant", "stopReason": "stop", "usage": usage, "content": [{ "type": "text", "text": "answer" }] })
+            json!({ "role": "assistant", "provider": "scripted", "model": "scripted", "stopReason": "stop", "usage": usage, "content": [{ "type": "text", "text": "answer" }] })
         }
     };
     let id = |at: usize| format!("{:08x}", at + 1);

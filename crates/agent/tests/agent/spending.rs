@@ -48,15 +48,17 @@ async fn summaries_count_for_the_model_that_wrote_them() {
 }
 
 #[tokio::test]
-async fn what_a_summary_took_that_came_to_nothing_is_counted_and_changes_nothing_else() {
+async fn a_failed_summary_appends_nothing_and_its_cost_is_recorded_with_the_next_change() {
     let scene = "say one > first\n say two > second";
     let mut stage = Stage::set(Props::default(), scene).await;
     let (before, seen) = (stage.desk.worker.cursor().place(), stage.seen().await);
+    let version = stage.session().version();
     stage.play("move first, summarize > Half a #700 !cut\n move first, summarize > Nothing !fail").await;
-    let tree = stage.session().tree();
-    assert!(tree.same_place(stage.desk.worker.cursor().place(), before));
+    assert_eq!(stage.session().version(), version, "nothing is appended");
+    assert_eq!((stage.desk.worker.cursor().place(), stage.session().tree().leaf()), (before, before));
     assert_eq!(stage.seen().await, seen);
     assert_eq!(stage.told.len(), 2, "{:?}", stage.told);
+    stage.play("say three > third").await;
     let lines = stage.script().await.lines;
     let last: Value = serde_json::from_slice(lines.last().unwrap()).unwrap();
     assert_eq!(

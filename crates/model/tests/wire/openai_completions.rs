@@ -142,6 +142,7 @@ async fn an_error_in_the_middle_of_openrouters_stream() {
         r#"{"id":"gen-1","model":"m","error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
     ];
     expect![[r#"
+        retrying after try 1: p failed with status 502. Provider disconnected
         start gen-1 m
         0 text
         0   Half

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 
 /// What one request is answered with.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +21,8 @@ pub(crate) struct Reply {
 enum Action {
     /// One chunk of the body, sent at once.
     Send(Vec<u8>),
-    Pause(Duration),
+    /// Waits until the test goes on.
+    Wait(Arc<Notify>),
     /// Hangs up without ending the body.
     Cut,
     /// Says nothing until the client hangs up.
@@ -63,9 +65,9 @@ impl Reply {
         self
     }
 
-    /// A pause after each chunk.
-    pub(crate) fn trickling(mut self, pause: Duration) -> Reply {
-        self.actions = self.actions.into_iter().flat_map(|action| [action, Action::Pause(pause)]).collect();
+    /// Waits here until the test calls `notify_one`.
+    pub(crate) fn wait(mut self, go_on: &Arc<Notify>) -> Reply {
+        self.actions.push(Action::Wait(go_on.clone()));
         self
     }
 
@@ -99,8 +101,8 @@ impl Received {
 pub(crate) struct Server {
     pub(crate) url: String,
     received: Arc<Mutex<Vec<Received>>>,
-    asked: Arc<tokio::sync::Notify>,
-    hung_up: Arc<tokio::sync::Notify>,
+    asked: Arc<Notify>,
+    hung_up: Arc<Notify>,
 }
 
 impl Server {
@@ -109,7 +111,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
-        let (asked, hung_up) = (Arc::new(tokio::sync::Notify::new()), Arc::new(tokio::sync::Notify::new()));
+        let (asked, hung_up) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let replies: Vec<Reply> = replies.into_iter().collect();
         let (kept, heard, gone) = (received.clone(), asked.clone(), hung_up.clone());
         tokio::spawn(async move {
@@ -148,8 +150,8 @@ async fn serve(
     mut socket: TcpStream,
     reply: Reply,
     kept: &Mutex<Vec<Received>>,
-    heard: &tokio::sync::Notify,
-    gone: &tokio::sync::Notify,
+    heard: &Notify,
+    gone: &Notify,
 ) -> std::io::Result<()> {
     let received = read_request(&mut socket).await?;
     kept.lock().unwrap().push(received);
@@ -170,7 +172,7 @@ async fn serve(
                 socket.write_all(&chunk).await?;
                 socket.flush().await?;
             }
-            Action::Pause(duration) => tokio::time::sleep(duration).await,
+            Action::Wait(go_on) => go_on.notified().await,
             Action::Cut => return socket.shutdown().await,
             Action::Hang => {
                 let mut byte = [0];

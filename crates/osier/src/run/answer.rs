@@ -22,6 +22,8 @@ pub(crate) struct Answer {
     /// Something was shown, and what was shown last ended a line.
     began: bool,
     at_line_start: bool,
+    /// Something was shown of a reply that broke off and is asked for again.
+    withdrawn: bool,
     /// The last message, if it asks for no tools.
     last: Option<String>,
 }
@@ -35,6 +37,7 @@ impl Answer {
             streaming: None,
             began: false,
             at_line_start: true,
+            withdrawn: false,
             last: None,
         }
     }
@@ -43,11 +46,21 @@ impl Answer {
     pub(crate) fn take(&mut self, event: &Event) -> String {
         match event {
             Event::Session(SessionEvent::Draft { id, delta, .. }) if self.eager => self.piece(id, delta),
+            Event::Session(SessionEvent::DraftDropped { id }) if self.streaming.as_ref() == Some(id) => {
+                self.withdrawn = true;
+                self.streaming = None;
+                self.break_line()
+            }
             Event::Session(SessionEvent::Committed { line, draft_id, .. }) => {
                 self.message(line, draft_id.as_ref())
             }
             _ => String::new(),
         }
+    }
+
+    /// Whether something was shown that is no part of any answer.
+    pub(crate) fn is_withdrawn(&self) -> bool {
+        self.withdrawn
     }
 
     /// What is left to show when the turn has ended well.
@@ -204,6 +217,16 @@ mod tests {
         assert_eq!(shown(&mut answer, &turn()).concat(), "There is one.\n");
         let mut answer = Answer::new(false);
         assert_eq!(shown(&mut answer, &turn()[..3]).concat(), "", "a call is no answer");
+    }
+
+    #[test]
+    fn a_reply_that_starts_again_starts_on_a_line_of_its_own() {
+        let mut answer = Answer::new(true);
+        let dropped = Event::Session(SessionEvent::DraftDropped { id: "a".into() });
+        let whole = said("b", &json!([{ "type": "text", "text": "There is one." }]));
+        let events = [text("a", "There"), dropped, text("b", "There is one."), whole];
+        assert_eq!(shown(&mut answer, &events).concat(), "There\n\nThere is one.\n");
+        assert!(answer.is_withdrawn());
     }
 
     #[test]

@@ -55,6 +55,10 @@ pub(super) async fn run(open: Open, said: Said, form: Form<'_>) -> Result<ExitCo
             }
             event = follow.next() => if let Some(end) = printer.take(&event?) { break end },
         }
+        if printer.answer.is_withdrawn() && !form.terminal && why.is_none() {
+            why = Some(Why::Withdrawn);
+            cancel(&worker);
+        }
     };
     session.before_prompt().await?;
     tokio::select! {
@@ -70,6 +74,8 @@ pub(super) async fn run(open: Open, said: Said, form: Form<'_>) -> Result<ExitCo
 enum Why {
     Asked(Asked),
     NobodyReads,
+    /// The reply broke off after a part of it was written where it cannot be taken back.
+    Withdrawn,
 }
 
 /// The end of the turn is heard as an event.
@@ -155,6 +161,10 @@ impl<'f> Printer<'f> {
             }
             (_, Some(Why::Asked(asked))) => Ok(ExitCode::from(asked.code())),
             (_, Some(Why::NobodyReads)) => Ok(ExitCode::SUCCESS),
+            (_, Some(Why::Withdrawn)) => bail!(
+                "the model broke off in the middle of the answer, and a part of it is printed already; \
+                 `osier -c -p 'go on'` continues"
+            ),
             (Some(Finished::Cancelled), None) => bail!("the turn was stopped"),
             (Some(Finished::Failed) | None, None) => {
                 let error = ended.error.unwrap_or_else(|| "the model failed and did not say why".to_owned());

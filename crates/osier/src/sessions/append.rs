@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 use osier_session::{Commit, Outcome, Session, Stored};
 use osier_store::{MemoryStore, StoreError};
 use osier_tree::projection::context::with_field;
+use osier_tree::projection::model::NO_PROVIDER;
 use osier_tree::scan::{Raw, quote};
 use osier_tree::{Header, Place, PlanError, Seq, SessionTree};
 use serde_json::json;
@@ -160,7 +161,7 @@ fn said(role: Role, text: &str, home: &Home) -> Vec<u8> {
         Role::Assistant => {
             let cost = json!({ "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 });
             json!({
-                "role": "assistant", "content": content, "api": "none", "provider": "none", "model": "by-hand",
+                "role": "assistant", "content": content, "api": "none", "provider": NO_PROVIDER, "model": "by-hand",
                 "usage": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 0, "cost": cost },
                 "stopReason": "stop", "timestamp": timestamp,
             })

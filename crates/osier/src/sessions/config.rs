@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_tree::projection::settings::{read_setting, settings, wrong_setting};
+use osier_tree::projection::settings::{read_setting, settings};
 use serde_json::{Map, Value};
 
 use crate::failure::usage;
@@ -62,11 +62,7 @@ fn read(pairs: &[String]) -> Result<Map<String, Value>> {
     let mut set = Map::new();
     for pair in pairs {
         let (key, text) = pair.split_once('=').ok_or_else(|| usage(format!("{pair:?} is not KEY=VALUE")))?;
-        let value = read_setting(key, text);
-        if let Some(expected) = wrong_setting(key, &value) {
-            return Err(usage(format!("the setting {key:?} must be {expected}, not {value}")));
-        }
-        set.insert(key.to_owned(), value);
+        set.insert(key.to_owned(), read_setting(key, text));
     }
     Ok(set)
 }

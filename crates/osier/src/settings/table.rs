@@ -65,7 +65,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("durability", Choice(&["os", "turn", "always"]), "\"turn\"", Harmless, "when entries are synced to the disk"),
     key("agent", Text, "\"main\"", Trusted, "the agent that new sessions belong to"),
     key("default_store", Text, "\"file\"", Trusted, "the store of new sessions"),
-    key("retry.attempts", Count { least: 1, most: 20 }, "4", Trusted, "tries in all, when a provider fails for a moment"),
+    key("retry.attempts", Count { least: 1, most: 20 }, "4", Trusted, "tries in all, when a provider fails for a moment or breaks off a reply"),
     key("retry.patience", SECONDS, "60", Trusted, "the longest wait, in seconds, that a provider may ask for"),
     key("keys.NAME", Text, "", Trusted, "another key for something on the screen; several with blanks between them"),
     key("agents.NAME.store", Text, "", Trusted, "the store of its new sessions"),

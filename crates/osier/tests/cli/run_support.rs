@@ -104,7 +104,12 @@ impl Asked {
     }
 
     pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &Value) {
-        let function = json!({ "name": name, "arguments": arguments.to_string() });
+        self.raw_call(id, name, &arguments.to_string());
+    }
+
+    /// A call whose arguments are this very text.
+    pub(crate) fn raw_call(&mut self, id: &str, name: &str, arguments: &str) {
+        let function = json!({ "name": name, "arguments": arguments });
         let call = json!({ "index": 0, "id": id, "type": "function", "function": function });
         self.choice(&json!({ "tool_calls": [call] }), None);
     }
@@ -113,6 +118,11 @@ impl Asked {
         self.choice(&json!({}), Some(finish));
         self.send("data: [DONE]\n\n");
         let _ = self.socket.write_all(b"0\r\n\r\n");
+    }
+
+    /// Hangs up in the middle of the reply.
+    pub(crate) fn cut(self) {
+        self.socket.shutdown(std::net::Shutdown::Both).unwrap();
     }
 
     /// Says all of it.

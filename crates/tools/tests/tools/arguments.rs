@@ -22,15 +22,15 @@ async fn a_missing_field_is_named_and_a_stranger_explained() {
             ],
             expect![[r#"
                 > read {"file_path":"a"}
-                error: read: these arguments do not fit: missing field `path`
+                error: Invalid arguments: missing field `path`
                 `file_path` is not known: did you mean `path`?
                 read takes { path: string, offset?: integer, limit?: integer }
                 > bash {"cmd":"ls"}
-                error: bash: these arguments do not fit: missing field `command`
+                error: Invalid arguments: missing field `command`
                 `cmd` is not known
                 bash takes { command: string, timeout?: integer }
                 > edit {"path":"a","old_string":"x","new_string":"y"}
-                error: edit: these arguments do not fit: missing field `edits`
+                error: Invalid arguments: missing field `edits`
                 `old_string` is not known
                 `new_string` is not known
                 edit takes { path: string, edits: [{ oldText: string, newText: string }] }
@@ -50,10 +50,10 @@ async fn a_field_of_the_wrong_type_is_named_with_its_place() {
             ],
             expect![[r#"
                 > read {"path":"a","limit":"ten"}
-                error: read: these arguments do not fit: `limit`: invalid type: string "ten", expected a whole number, 0 or more
+                error: Invalid arguments: `limit`: invalid type: string "ten", expected a whole number, 0 or more
                 read takes { path: string, offset?: integer, limit?: integer }
                 > read {"path":"a","offset":-1}
-                error: read: these arguments do not fit: `offset`: invalid value: integer `-1`, expected a whole number, 0 or more
+                error: Invalid arguments: `offset`: invalid value: integer `-1`, expected a whole number, 0 or more
                 read takes { path: string, offset?: integer, limit?: integer }
             "#]],
         )
@@ -69,16 +69,16 @@ async fn a_field_of_the_wrong_type_is_named_with_its_place() {
             ],
             expect![[r#"
                 > edit {"path":"a","edits":[{"oldText":"a","newText":"b"},{"oldText":1,"newText":"b"}]}
-                error: edit: these arguments do not fit: `edits[1].oldText`: invalid type: integer `1`, expected a string
+                error: Invalid arguments: `edits[1].oldText`: invalid type: integer `1`, expected a string
                 edit takes { path: string, edits: [{ oldText: string, newText: string }] }
                 > edit {"path":"a","edits":"[]"}
-                error: edit: these arguments do not fit: `edits`: invalid type: string "[]", expected a list
+                error: Invalid arguments: `edits`: invalid type: string "[]", expected a list
                 edit takes { path: string, edits: [{ oldText: string, newText: string }] }
                 > todo {"items":[{"content":"x","status":"done"}]}
-                error: todo: these arguments do not fit: `items[0].status`: unknown variant `done`, expected one of `pending`, `in_progress`, `completed`
+                error: Invalid arguments: `items[0].status`: unknown variant `done`, expected one of `pending`, `in_progress`, `completed`
                 todo takes { items: [{ content: string, status: "pending" | "in_progress" | "completed" }] }
                 > todo {"items":["x"]}
-                error: todo: these arguments do not fit: `items[0]`: invalid type: string "x", expected an object
+                error: Invalid arguments: `items[0]`: invalid type: string "x", expected an object
                 todo takes { items: [{ content: string, status: "pending" | "in_progress" | "completed" }] }
             "#]],
         )
@@ -93,13 +93,13 @@ async fn arguments_that_are_no_object_are_refused() {
             [("read", json!("a.txt")), ("read", json!(null)), ("ls", json!([1]))],
             expect![[r#"
                 > read "a.txt"
-                error: read: these arguments do not fit: they must be one object
+                error: Invalid arguments: they must be one object
                 read takes { path: string, offset?: integer, limit?: integer }
                 > read null
-                error: read: these arguments do not fit: missing field `path`
+                error: Invalid arguments: missing field `path`
                 read takes { path: string, offset?: integer, limit?: integer }
                 > ls [1]
-                error: ls: these arguments do not fit: they must be one object
+                error: Invalid arguments: they must be one object
                 ls takes { path?: string, limit?: integer, all?: boolean }
             "#]],
         )

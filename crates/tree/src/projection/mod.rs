@@ -5,6 +5,7 @@ pub mod card;
 pub mod compare;
 pub mod context;
 pub mod json;
+pub mod model;
 pub mod outline;
 pub mod preview;
 pub mod request;

@@ -4,10 +4,11 @@ use serde_json::{Map, Value, json};
 
 use crate::fold::SessionTree;
 
-/// All settings of a session. A key that nobody set has its own default.
+/// All settings of a session. A key that nobody set, or that another program set to something unusable, has its default.
 pub fn settings(tree: &SessionTree) -> Map<String, Value> {
     let mut all = defaults();
-    all.extend(tree.marks().settings().iter().map(|(key, value)| (key.clone(), value.clone())));
+    let usable = tree.marks().settings().iter().filter(|(key, value)| wrong_setting(key, value).is_none());
+    all.extend(usable.map(|(key, value)| (key.clone(), value.clone())));
     all
 }
 
@@ -54,6 +55,22 @@ mod tests {
             Value::Object(settings(&tree)),
             json!({ "approvalMode": "yolo", "approvalTools": [], "pastedImageMap": {}, "pastedTextMap": {}, "mine": 1 })
         );
+    }
+
+    #[test]
+    fn an_unusable_value_is_refused_and_reads_as_the_default() {
+        let mut tree = SessionTree::default();
+        let set = json!({ "approvalMode": null }).as_object().cloned().unwrap();
+        let error = tree.plan_config(&set, &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the setting \"approvalMode\" must be default, autoEdit or yolo, not null"
+        );
+        let line =
+            br#"{"type":"custom","id":"1","customType":"osier.config","data":{"set":{"approvalMode":null}}}"#;
+        assert_eq!(tree.plan_entry(None, crate::scan::Raw::parse(line).unwrap()).unwrap_err(), error);
+        tree.append(&crate::entry::read_entry(line).unwrap(), 0, 0);
+        assert_eq!(settings(&tree)["approvalMode"], "default");
     }
 
     #[test]

@@ -51,9 +51,14 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
             print(certain)
         }
         SessionEvent::DraftDropped { id } if state.draft.id.as_ref() == Some(&id) => {
-            let lines = state.draft.live(state.look());
-            state.draft = Draft::default();
-            print(lines)
+            let draft = std::mem::take(&mut state.draft);
+            match (draft.withdrawn, draft.is_printed()) {
+                (false, _) => print(draft.live(state.look())),
+                (true, true) => {
+                    print(block(vec![Line::of(Role::Warn, "The reply broke off here; asking for it again…")]))
+                }
+                (true, false) => Vec::new(),
+            }
         }
         SessionEvent::CursorMoved { cursor: CursorId::MAIN, .. } => {
             // Where one stands is the other program's place now.
@@ -185,6 +190,9 @@ fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -
     let mut script = std::mem::take(&mut state.script);
     let mut lines = script.settle(state.look());
     state.script = script;
+    if finished == Some(Finished::Failed) {
+        tell(state, "The turn failed; /retry tries again");
+    }
     // What the model said about its failure stands in its reply; what the program could not do does not.
     if let (None, Some(error)) = (finished, error) {
         let line = Line::of(Role::Bad, &format!("✗ {error}"));

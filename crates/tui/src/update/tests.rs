@@ -44,6 +44,40 @@ fn a_first_look() {
     "#]]);
 }
 
+/// What comes of a draft that broke off after `text`, and of the reply that takes its place.
+fn retried(text: &str) -> String {
+    let mut desk = Desk::on(60, 16, "say a");
+    desk.live(Live::TurnStarted);
+    stream(&mut desk, "0000000a", text);
+    let id: Arc<str> = "0000000a".into();
+    let delta = json!({ "type": "withdrawn" }).to_string().into();
+    desk.session(SessionEvent::Draft { id: id.clone(), index: 9, delta });
+    desk.session(SessionEvent::DraftDropped { id });
+    stream(&mut desk, "0000000b", "the whole answer");
+    let content = json!([{ "type": "text", "text": "the whole answer" }]);
+    let message = json!({ "role": "assistant", "content": content, "stopReason": "stop" });
+    desk.play(&format!("entry {}", json!({ "type": "message", "id": "0000000b", "message": message })));
+    desk.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
+    desk.text()
+}
+
+#[test]
+fn a_reply_that_breaks_off_is_withdrawn() {
+    let text = retried("half an");
+    assert!(!text.contains("half") && text.matches("the whole answer").count() == 1, "{text}");
+    let text = retried("A first paragraph\n\nhalf an");
+    assert!(text.contains("A first paragraph\n\nThe reply broke off here; asking for it again…"), "{text}");
+    assert!(!text.contains("half") && text.matches("the whole answer").count() == 1, "{text}");
+}
+
+#[test]
+fn a_failed_turn_offers_retry() {
+    let mut desk = Desk::on(60, 16, "say a");
+    desk.live(Live::TurnStarted);
+    desk.live(Live::TurnEnded { finished: Some(Finished::Failed), error: Some("gone".to_owned()) });
+    assert!(desk.text().contains("/retry tries again"), "{}", desk.text());
+}
+
 #[test]
 fn what_is_said_is_sent_and_shown_once_it_is_stored() {
     let mut desk = Desk::on(60, 16, "say a; reply b");

@@ -118,10 +118,9 @@ impl AnthropicReader {
             }
             Some("tool_use") => {
                 open.kind = Kind::Call;
-                open.input = content["input"]
-                    .as_object()
-                    .filter(|input| !input.is_empty())
-                    .map(|_| content["input"].to_string());
+                let input = &content["input"];
+                let is_empty = input.is_null() || input.as_object().is_some_and(serde_json::Map::is_empty);
+                open.input = (!is_empty).then(|| input.to_string());
                 let name = text(content, "name").unwrap_or_default().to_owned();
                 out.push(Delta::ToolCallStart { block, id: self.ids.id(text(content, "id")), name });
             }

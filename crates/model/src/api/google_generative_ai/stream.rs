@@ -89,7 +89,7 @@ impl GoogleReader {
     fn call(&mut self, call: &Value, signature: Option<&str>, out: &mut Vec<Delta>) {
         let id = self.ids.id(text(call, "id"));
         let block = self.blocks.call(id, text(call, "name").unwrap_or_default(), out);
-        if call["args"].is_object() {
+        if !call["args"].is_null() {
             out.push(Delta::ToolCallArguments { block, json: call["args"].to_string() });
         }
         out.push(Delta::ToolCallEnd { block, signature: signature.map(str::to_owned) });

@@ -227,7 +227,13 @@ fn whole(item: &Value, open: &Open) -> Option<Delta> {
             .or_else(|| joined(&item["content"], "\n\n"))
             .map(|text| Delta::Thinking { block, text }),
         Kind::Call => {
-            text(item, "arguments").map(|json| Delta::ToolCallArguments { block, json: json.to_owned() })
+            let json = match &item["arguments"] {
+                Value::Null => return None,
+                Value::String(json) => json.clone(),
+                // Some servers give the object itself.
+                whole => whole.to_string(),
+            };
+            Some(Delta::ToolCallArguments { block, json })
         }
     }
 }

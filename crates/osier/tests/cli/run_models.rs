@@ -1,0 +1,87 @@
+//! The model in force: what the path names, except where a message names no real model.
+
+use osier_testkit::Script;
+use serde_json::json;
+
+use crate::run_support::{Running, Server, osier};
+use crate::support::World;
+
+/// A session that ends with an assistant message which no model wrote.
+fn with_appended_reply(world: &World) -> String {
+    let id = world.json("append 'what is two and two?'")["session"].as_str().unwrap().to_owned();
+    world.ok(&format!("append {id} --role assistant four"));
+    id
+}
+
+#[test]
+fn an_appended_reply_does_not_choose_the_model_of_the_next_prompt() {
+    let world = World::new();
+    let id = with_appended_reply(&world);
+    let ran = world.args(&["-p", "--resume", &id, "list the files here"]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran}");
+}
+
+#[test]
+fn the_real_model_above_an_appended_reply_stays_in_force() {
+    let server = Server::new();
+    let world = server.world();
+    std::fs::write(
+        world.home().join("config.toml"),
+        std::fs::read_to_string(world.home().join("config.toml")).unwrap().replace("local/test", "offline"),
+    )
+    .unwrap();
+    let running = Running::start(osier(&world, &["-p", "--model", "local/test", "one"]));
+    server.next().answer("first");
+    running.end();
+    let file = world.session_file();
+    let file = file.to_str().unwrap();
+    for text in ["by hand", "again"] {
+        world.ok(&format!("append {file} --role assistant '{text}'"));
+    }
+    let running = Running::start(osier(&world, &["-p", "--resume", file, "two"]));
+    let asked = server.next();
+    assert_eq!(asked.body["model"], "test");
+    assert_eq!(
+        asked.messages(),
+        ["user: one", "assistant: first", "assistant: by hand", "assistant: again", "user: two"]
+    );
+    asked.answer("second");
+    let ran = running.end();
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "second\n", ""));
+}
+
+#[test]
+fn summaries_are_written_by_the_real_model_too() {
+    let world = World::new();
+    let id = with_appended_reply(&world);
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), "compaction.keep_recent_tokens = 1\n").unwrap();
+    let went = world.json(&format!("move {id} root --summarize"));
+    assert_eq!(went["moved"], true, "{went}");
+    let other = with_appended_reply(&world);
+    world.ok(&format!("append {other} 'and three?'"));
+    world.ok(&format!("append {other} --role assistant 'it is six'"));
+    world.ok(&format!("compact {other}"));
+}
+
+#[test]
+fn a_reply_with_missing_or_empty_names_is_no_real_model() {
+    let real = json!({ "provider": "offline", "modelId": "offline" });
+    let mut script = Script::run("say a").file();
+    let header_and_user = script.len();
+    for model in [json!({}), json!({ "provider": "", "model": "" }), json!({ "provider": 7, "model": null })]
+    {
+        let mut message = json!({ "role": "assistant", "content": [{ "type": "text", "text": "x" }] });
+        message.as_object_mut().unwrap().extend(model.as_object().unwrap().clone());
+        let entry = json!({
+            "type": "message", "id": "0000000a", "parentId": "00000001", "timestamp": "2026-01-01T00:00:00.000Z", "message": message,
+        });
+        script.truncate(header_and_user);
+        script.extend(format!("{entry}\n").into_bytes());
+        let world = World::new();
+        world.write("s.jsonl", &script);
+        let ran = world.args(&["-p", "--resume", "s.jsonl", "list the files here"]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{model}: {ran}");
+        assert_eq!(world.json("context s.jsonl")["model"], real);
+    }
+}
