@@ -106,8 +106,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
 }
 
 fn agent(args: run::Args) -> Result<ExitCode> {
-    let told = std::env::args_os().any(|word| word == "--");
-    run::check(&args, told, &Cli::command())?;
+    let line: Vec<_> = std::env::args_os().skip(1).collect();
+    run::check(&args, &line, &Cli::command())?;
     run::go_there(&args)?;
     let home = Home::find()?.told_to(&args.said())?;
     block_on(run::run(args, home))

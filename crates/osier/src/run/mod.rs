@@ -20,6 +20,7 @@ mod sink;
 pub(crate) mod told;
 mod words;
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
@@ -34,15 +35,17 @@ use crate::home::Home;
 use crate::layout::plain;
 use crate::trust;
 
-/// Refuses what cannot be meant, before anything is opened. `told` means that the words are surely a prompt.
-pub(crate) fn check(args: &Args, told: bool, osier: &clap::Command) -> Result<()> {
+/// Refuses what cannot be meant, before anything is opened. `line` is the command line without the program's name.
+pub(crate) fn check(args: &Args, line: &[OsString], osier: &clap::Command) -> Result<()> {
     args.check()?;
-    words::check(&args.words, told || args.print || args.mode.is_some(), osier)
+    let is_first = line.first().zip(args.words.first()).is_some_and(|(first, word)| *first == **word);
+    let forced = args.print || args.mode.is_some() || line.iter().any(|word| word == "--");
+    words::check(&args.words, is_first, forced, osier)
 }
 
 /// The complaint about words that look like a mistyped command.
 pub(crate) fn check_words(words: &[String], osier: &clap::Command) -> Option<String> {
-    words::check(words, false, osier).err().map(|error| error.to_string())
+    words::check(words, true, false, osier).err().map(|error| error.to_string())
 }
 
 /// Goes where the work is. Must come before anything else looks around.

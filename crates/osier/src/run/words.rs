@@ -1,4 +1,4 @@
-//! What the words behind `osier` mean: a mistyped command is caught, everything else is said to the model.
+//! What the words behind `osier` mean: an unknown or misspelled command is refused, everything else is a prompt.
 
 use anyhow::Result;
 use clap::Command;
@@ -6,35 +6,59 @@ use clap::Command;
 use super::nearest::nearest;
 use crate::failure::usage;
 
-/// Refuses words that look like a command of `osier`, so that a slip is not sent to a model. `told` means that the caller
-/// made clear that they are a prompt.
-pub(super) fn check(words: &[String], told: bool, osier: &Command) -> Result<()> {
-    match command_meant(words, osier) {
-        Some(meant) if !told => {
-            let all = words.join(" ");
-            let said = match words[0] == meant {
-                true => format!("the command `{meant}` takes none of the options before it."),
-                false => format!("no command `{}`; did you mean `osier {meant}`?", words[0]),
-            };
-            Err(usage(format!("{said} To say it to the model: osier -- '{}'", all.replace('\'', "'\\''"))))
+/// Refuses words that look like a command of `osier`, so that they are not sent to a model. `is_first` means that no option
+/// stands before them. `forced` means that the caller made clear that they are a prompt.
+pub(super) fn check(words: &[String], is_first: bool, forced: bool, osier: &Command) -> Result<()> {
+    let Some((first, rest)) = words.split_first().filter(|_| !forced) else { return Ok(()) };
+    let problem = match command_meant(first, rest, osier) {
+        Some(meant) if meant == *first => {
+            format!("the command `{meant}` takes none of the options before it.")
         }
-        _ => Ok(()),
-    }
+        Some(meant) => format!("no command `{first}`; did you mean `osier {meant}`?"),
+        None if rest.is_empty() && is_first && looks_like_command(first) => {
+            format!("no command `{first}`; {}.", suggestion(first, osier))
+        }
+        None => return Ok(()),
+    };
+    let prompt = words.join(" ").replace('\'', "'\\''");
+    Err(usage(format!("{problem} To send it to the model: osier -- '{prompt}'")))
+}
+
+/// Whether a single word could be a command: a sentence, a file or a question has other characters.
+fn looks_like_command(word: &str) -> bool {
+    let is_part =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+    word.starts_with(|ch: char| ch.is_ascii_lowercase()) && word.bytes().all(is_part)
 }
 
 /// The command that the first word is, or nearly is: if it stands alone, or if a word follows that this command knows.
-fn command_meant(words: &[String], osier: &Command) -> Option<String> {
-    let (first, rest) = words.split_first()?;
-    let shown = osier.get_subcommands().filter(|command| !command.is_hide_set());
-    let names: Vec<&str> = shown.flat_map(Command::get_name_and_visible_aliases).chain(["help"]).collect();
-    let meant = nearest(first, names.iter().copied())?;
+fn command_meant(first: &str, rest: &[String], osier: &Command) -> Option<String> {
+    let meant = nearest(first, names(osier))?;
     let knows = |next: &String| {
-        let command = osier.find_subcommand(meant);
-        let subcommands = command.into_iter().flat_map(Command::get_subcommands);
-        let mut names = subcommands.flat_map(Command::get_name_and_visible_aliases);
-        names.any(|name| name == next)
+        osier.find_subcommand(meant).is_some_and(|command| names(command).any(|name| name == next))
     };
     rest.first().is_none_or(knows).then(|| meant.to_owned())
+}
+
+/// The names of the subcommands that help shows.
+fn names(command: &Command) -> impl Iterator<Item = &str> {
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.flat_map(Command::get_name_and_visible_aliases).chain(["help"])
+}
+
+/// What to do instead: the nearest subcommand of a command, else all commands.
+fn suggestion(word: &str, osier: &Command) -> String {
+    let near = osier.get_subcommands().find_map(|command| {
+        let meant = nearest(word, names(command).filter(|name| *name != "help"))?;
+        Some(format!("{} {meant}", command.get_name()))
+    });
+    match near {
+        Some(near) => format!("the nearest is `osier {near}`"),
+        None => {
+            let all: Vec<&str> = names(osier).filter(|name| name.len() > 1).collect();
+            format!("the commands are {}", all.join(", "))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -48,15 +72,15 @@ mod tests {
             .subcommand(Command::new("demo"))
             .subcommand(Command::new("bench-open").hide(true));
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
-        assert!(check(&words, true, &osier).is_ok());
-        check(&words, false, &osier).map_or_else(|error| error.to_string(), |()| "said".to_owned())
+        assert!(check(&words, true, true, &osier).is_ok());
+        check(&words, true, false, &osier).map_or_else(|error| error.to_string(), |()| "said".to_owned())
     }
 
     #[test]
     fn a_slip_of_a_command_is_caught_and_a_sentence_is_not() {
         assert_eq!(
             told(&["sesions"]),
-            "no command `sesions`; did you mean `osier sessions`? To say it to the model: osier -- 'sesions'"
+            "no command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions'"
         );
         assert!(told(&["session", "list"]).starts_with("no command `session`"));
         assert!(told(&["demo"]).starts_with("the command `demo` takes none"));
@@ -64,6 +88,22 @@ mod tests {
         {
             assert_eq!(told(words), "said", "{words:?}");
         }
-        assert_eq!(told(&["bench-open"]), "said");
+    }
+
+    #[test]
+    fn a_single_bare_word_is_taken_for_a_command() {
+        for (word, suggestion) in [
+            ("rpc", "the commands are sessions, demo, help"),
+            ("list", "the nearest is `osier sessions list`"),
+            ("bench-open", "the commands are sessions, demo, help"),
+        ] {
+            let problem = told(&[word]);
+            assert!(problem.starts_with(&format!("no command `{word}`; {suggestion}.")), "{problem}");
+        }
+        for word in ["why?", "Hello", "README.md", "@notes.txt", "a/b", "привет", "-", "7", "two words"]
+        {
+            assert_eq!(told(&[word]), "said", "{word}");
+        }
+        assert!(check(&["yes".to_owned()], false, false, &Command::new("osier")).is_ok(), "behind an option");
     }
 }

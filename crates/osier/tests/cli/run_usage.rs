@@ -84,19 +84,28 @@ fn a_mistyped_command_is_not_sent_to_a_model() {
             &["sesions", "list", "--all"],
             &["--verbose", "demo"],
             &["modles"],
+            &["rpc"],
+            &["rpc", "--stdio"],
+            &["tree"],
         ],
     );
     expect![[r#"
         $ osier sesions
-        osier: no command `sesions`; did you mean `osier sessions`? To say it to the model: osier -- 'sesions'
+        osier: no command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions'
         $ osier session list
-        osier: no command `session`; did you mean `osier sessions`? To say it to the model: osier -- 'session list'
+        osier: no command `session`; did you mean `osier sessions`? To send it to the model: osier -- 'session list'
         $ osier sesions list --all
-        error: no command `sesions`; did you mean `osier sessions`? To say it to the model: osier -- 'sesions list'
+        error: no command `sesions`; did you mean `osier sessions`? To send it to the model: osier -- 'sesions list'
         $ osier --verbose demo
-        osier: the command `demo` takes none of the options before it. To say it to the model: osier -- 'demo'
+        osier: the command `demo` takes none of the options before it. To send it to the model: osier -- 'demo'
         $ osier modles
-        osier: no command `modles`; did you mean `osier models`? To say it to the model: osier -- 'modles'
+        osier: no command `modles`; did you mean `osier models`? To send it to the model: osier -- 'modles'
+        $ osier rpc
+        osier: no command `rpc`; the commands are sessions, config, models, doctor, trust, demo, completions, man, help. To send it to the model: osier -- 'rpc'
+        $ osier rpc --stdio
+        error: no command `rpc`; the commands are sessions, config, models, doctor, trust, demo, completions, man, help. To send it to the model: osier -- 'rpc'
+        $ osier tree
+        osier: no command `tree`; the nearest is `osier sessions tree`. To send it to the model: osier -- 'tree'
     "#]].assert_eq(&told);
     assert!(world.session_files().is_empty());
 }
@@ -109,10 +118,12 @@ fn words_are_a_prompt_if_they_are_a_sentence_or_if_one_says_so() {
         &["--", "demo"],
         &["-p", "demo"],
         &["--mode", "text", "sessions"],
-        &["hello"],
+        &["say", "hello"],
+        &["Hello"],
+        &["-c", "yes"],
     ] {
         let ran = world.args(args);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{args:?}: {ran}");
     }
-    assert_eq!(world.session_files().len(), 5);
+    assert_eq!(world.session_files().len(), 6);
 }
