@@ -12,6 +12,7 @@ use osier_tools::approvals::Mode;
 use osier_tools::user_bash::UserCommand;
 
 use crate::asking::{Answer, Question};
+use crate::attachments::mentions;
 use crate::compaction::Compacted;
 use crate::error::Error;
 use crate::events::Events;
@@ -35,6 +36,8 @@ pub enum Command {
     Prompt {
         text: String,
         images: Vec<Image>,
+        /// The files that go along, as the user's own words name them; see [`crate::attachments::mentions`].
+        files: Vec<String>,
         when: When,
     },
     /// Goes on where the path asks for something: after a crash, a failure or a move. A reply that failed is asked for again
@@ -78,9 +81,11 @@ pub enum Command {
 }
 
 impl Command {
-    /// Says a text now.
+    /// Sends a text now, with the files that it names.
     pub fn prompt(text: impl Into<String>) -> Command {
-        Command::Prompt { text: text.into(), images: Vec::new(), when: When::Now }
+        let text = text.into();
+        let files = mentions(&text);
+        Command::Prompt { text, images: Vec::new(), files, when: When::Now }
     }
 }
 

@@ -31,6 +31,8 @@ pub enum Error {
     Model(#[from] LookupError),
     #[error("there is no skill {name}; a folder with a SKILL.md that has a description makes one")]
     NoSkill { name: String },
+    #[error("{0}")]
+    Attachment(String),
     #[error("the command could not be started")]
     Command(#[source] std::io::Error),
     #[error(transparent)]

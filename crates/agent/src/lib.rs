@@ -5,6 +5,7 @@
 //! says what to do, so a turn that died with its process goes on where it stopped.
 
 mod asking;
+pub mod attachments;
 mod backtrack;
 mod bash;
 pub mod briefing;

@@ -1,4 +1,4 @@
-//! Storing what the user says. A template or skill is told to the model whole; what was typed is kept beside it for people.
+//! Storing what the user says. The model gets a template, a skill or an attached file whole; people see what was typed.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use osier_model::{Block, Image};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::attachments;
 use crate::error::Error;
 use crate::live::Live;
 use crate::workplace::Workplace;
@@ -16,11 +17,14 @@ pub struct Said {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blocks")]
     pub images: Vec<Image>,
+    /// Files that go along, as the text names them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 impl Said {
     pub fn text(text: impl Into<String>) -> Said {
-        Said { text: text.into(), images: Vec::new() }
+        Said { text: text.into(), ..Said::default() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -42,8 +46,40 @@ impl Said {
 }
 
 impl Workplace {
+    /// What the model gets in place of what was typed, if that differs: the files that go along, and the text, or what it
+    /// stands for. Images of files are added to the others.
+    pub(crate) async fn expand(&self, said: &mut Said) -> Result<Option<String>, Error> {
+        let expanded = self.expand_template(&said.text).await?;
+        let mut parts = self.attach_files(said).await?;
+        if parts.is_empty() {
+            return Ok(expanded);
+        }
+        parts.push(expanded.unwrap_or_else(|| said.text.clone()));
+        Ok(Some(parts.join("\n\n")))
+    }
+
+    /// The texts of the files that go along.
+    async fn attach_files(&self, said: &mut Said) -> Result<Vec<String>, Error> {
+        let mut texts = Vec::new();
+        for name in &said.files {
+            match attachments::read(name, &self.parts.context).await.map_err(Error::Attachment)? {
+                Some(attachment) if !texts.contains(&attachment.text) => {
+                    texts.push(attachment.text);
+                    said.images.extend(attachment.image.filter(|image| !said.images.contains(image)));
+                }
+                Some(_) => {}
+                None if name.contains(['.', '/']) => {
+                    let text = format!("there is no file {name}; @{name} is sent as text");
+                    self.teller.tell(Live::Notice { text });
+                }
+                None => {}
+            }
+        }
+        Ok(texts)
+    }
+
     /// What the text stands for, if it names a template or a skill.
-    pub(crate) async fn expand(&self, typed: &str) -> Result<Option<String>, Error> {
+    async fn expand_template(&self, typed: &str) -> Result<Option<String>, Error> {
         if !typed.trim_start().starts_with('/') {
             return Ok(None);
         }

@@ -146,11 +146,11 @@ impl Turn {
     }
 
     async fn begin(&mut self, begin: Begin) -> Result<Reply, Error> {
-        let Begin::Say(said) = begin else {
+        let Begin::Say(mut said) = begin else {
             self.work.brief().await?;
             return Ok(Reply::Done);
         };
-        let expanded = self.work.expand(&said.text).await?;
+        let expanded = self.work.expand(&mut said).await?;
         self.work.forget_returned().await?;
         self.work.settle_choice().await?;
         self.work.brief().await?;
@@ -261,9 +261,9 @@ impl Turn {
 
     /// Says what waited longest, and only then takes it out of the queue.
     async fn deliver(&self, line: Line) -> Result<(), Error> {
-        let Some(said) = self.work.next_to_say(line) else { return Ok(()) };
-        // A skill that vanished meanwhile does not hold up the rest.
-        let expanded = self.work.expand(&said.text).await.unwrap_or_default();
+        let Some(mut said) = self.work.next_to_say(line) else { return Ok(()) };
+        // A skill or file that vanished meanwhile does not hold up the rest.
+        let expanded = self.work.expand(&mut said).await.unwrap_or_default();
         let stored = self.work.say_as_user(&said, expanded).await;
         self.work.said(line, stored.is_ok()).await?;
         stored.map(drop)

@@ -177,8 +177,8 @@ impl Desk {
 
     async fn take(&mut self, command: Command, reply: Starter) {
         let answer = match command {
-            Command::Prompt { text, images, when } => {
-                return self.prompt(Said { text, images }, when, reply).await;
+            Command::Prompt { text, images, files, when } => {
+                return self.prompt(Said { text, images, files }, when, reply).await;
             }
             command if is_errand(&command) => return self.errand(command, reply).await,
             Command::Resume if self.turn.is_some() => Err(Error::Busy),

@@ -347,8 +347,8 @@ impl App {
         if choose_session {
             self.choose_session().await;
         }
-        if let Some(Said { text, images }) = first {
-            let command = Command::Prompt { text: text.clone(), images, when: When::Now };
+        if let Some(Said { text, images, files }) = first {
+            let command = Command::Prompt { text: text.clone(), images, files, when: When::Now };
             self.act(Action::Send(command, Purpose::Say(text))).await;
         }
         Ok(())

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::desk::Desk;
 
 fn steer(text: &str) -> Command {
-    Command::Prompt { text: text.to_owned(), images: Vec::new(), when: When::Steer }
+    Command::Prompt { text: text.to_owned(), images: Vec::new(), files: Vec::new(), when: When::Steer }
 }
 
 #[tokio::test]

@@ -52,7 +52,7 @@ async fn job() {
         })
         .await;
     let (text, images) = ("and hurry".to_owned(), Vec::new());
-    desk.send(Command::Prompt { text, images, when: When::Steer }).await;
+    desk.send(Command::Prompt { text, images, files: Vec::new(), when: When::Steer }).await;
     // Past the ear of the test harness.
     std::io::stderr().write_all(format!("{at}\n").as_bytes()).unwrap();
     std::future::pending::<()>().await;

@@ -40,7 +40,7 @@ fn navigated(reply: Reply) -> Navigated {
 }
 
 fn steer(text: &str) -> Command {
-    Command::Prompt { text: text.to_owned(), images: Vec::new(), when: When::Steer }
+    Command::Prompt { text: text.to_owned(), images: Vec::new(), files: Vec::new(), when: When::Steer }
 }
 
 #[tokio::test]

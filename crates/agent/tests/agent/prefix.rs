@@ -221,7 +221,9 @@ impl Talk {
         let mut ear = self.desk.begin(Command::prompt("go")).await;
         let (question, _) = ear.until_asked().await;
         let text = "this way".to_owned();
-        self.desk.send(Command::Prompt { text, images: Vec::new(), when: When::Steer }).await;
+        self.desk
+            .send(Command::Prompt { text, images: Vec::new(), files: Vec::new(), when: When::Steer })
+            .await;
         self.desk.send(Command::Answer { question, answer: Answer::No(String::new()) }).await;
         ear.end().await;
     }

@@ -43,6 +43,39 @@ async fn the_model_gets_the_template_and_people_see_what_was_typed() {
     );
 }
 
+/// The folder of the scripted agent holds `note.txt`.
+async fn with_note(turns: impl IntoIterator<Item = Turn>) -> Desk {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("note.txt"), "one\n").unwrap();
+    std::fs::write(folder.path().join("b.bin"), [0, 159, 146, 150, 0]).unwrap();
+    let store = Arc::new(osier_store::MemoryStore::default());
+    osier_store::Store::create(&*store, &osier_tree::Header::new("s", 0, "/x"), &[]).await.unwrap();
+    let cwd = folder.path().to_owned();
+    Desk::open(store, Arc::new(folder), turns, |parts| parts.context.cwd = cwd).await
+}
+
+#[tokio::test]
+async fn the_model_gets_the_file_and_people_see_its_name() {
+    let desk = with_note([Turn::reply("one"), Turn::reply("two")]).await;
+    desk.say("is @note.txt true, @Ada?").await;
+    let sent = "<file name=\"note.txt\">\none\n</file>\n\nis @note.txt true, @Ada?";
+    assert_eq!(desk.last_request(), [format!("user: {sent}")]);
+    assert!(desk.path().await.contains(&"user: \"is @note.txt true, @Ada?\"".to_owned()));
+    let card = desk.session().store().card(desk.session().key()).await.unwrap();
+    assert_eq!(card.first_message, "is @note.txt true, @Ada?");
+    desk.say("no file").await;
+    let plain = desk.messages().await.into_iter().rfind(|message| message["role"] == "user").unwrap();
+    assert_eq!(plain.get("uiContent"), None);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_attached_is_an_error_and_nothing_is_stored() {
+    let desk = with_note([]).await;
+    let said = desk.worker.send(Command::prompt("see @b.bin")).await;
+    assert!(matches!(&said, Err(Error::Attachment(why)) if why.starts_with("@b.bin: ")), "{said:?}");
+    assert_eq!(desk.session().version().entries, 0);
+}
+
 #[tokio::test]
 async fn a_skill_that_is_not_there_is_an_error_and_nothing_is_stored() {
     let desk = with_files([]).await;
@@ -56,7 +89,8 @@ async fn what_waits_is_expanded_when_it_is_said() {
     let desk =
         with_files([Turn::reply("I am thin").pause(std::time::Duration::ZERO), Turn::reply("two")]).await;
     let mut ear = desk.begin(Command::prompt("go")).await;
-    let queued = Command::Prompt { text: "/fix b.rs".into(), images: vec![], when: When::FollowUp };
+    let queued =
+        Command::Prompt { text: "/fix b.rs".into(), images: vec![], files: Vec::new(), when: When::FollowUp };
     desk.send(queued).await;
     while desk.model.requests().len() < 2 {
         ear.next().await;

@@ -9,7 +9,7 @@ use crate::counting::Counting;
 use crate::desk::{Desk, Ear};
 
 fn say(when: When, text: &str) -> Command {
-    Command::Prompt { text: text.to_owned(), images: Vec::new(), when }
+    Command::Prompt { text: text.to_owned(), images: Vec::new(), files: Vec::new(), when }
 }
 
 /// A turn that stands still with a question about its second call of two.

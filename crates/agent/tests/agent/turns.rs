@@ -79,7 +79,7 @@ async fn images_go_along_with_what_is_said() {
     let desk = Desk::new([Turn::reply("A cat.")]).await;
     let image = Image { data: "AA==".into(), mime_type: "image/png".into() };
     let (text, images) = ("what is this?".to_owned(), vec![image.clone()]);
-    desk.run(Command::Prompt { text, images, when: When::Now }).await;
+    desk.run(Command::Prompt { text, images, files: Vec::new(), when: When::Now }).await;
     let Message::User(said) = &desk.model.requests()[0].messages[0] else { panic!() };
     assert_eq!(said.content, [Block::text("what is this?"), Block::Image(image)]);
 }

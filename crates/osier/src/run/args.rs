@@ -16,7 +16,7 @@ const MODEL: &str = "Model and tools";
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
-    /// What to say. `@FILE` adds a text or an image, `-` what standard input holds
+    /// The prompt. `@FILE` attaches a text or an image, `-` is what standard input holds
     #[arg(value_name = "PROMPT")]
     pub(super) words: Vec<String>,
     /// Print the answer and end, instead of talking on

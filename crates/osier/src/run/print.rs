@@ -40,7 +40,8 @@ pub(super) async fn run(open: Open, said: Said, form: Form<'_>) -> Result<ExitCo
     let mut signals = Signals::catch()?;
     let mut printer = Printer::new(form);
     printer.header(&session);
-    worker.send(Command::Prompt { text: said.text, images: said.images, when: When::Now }).await?;
+    let Said { text, images, files } = said;
+    worker.send(Command::Prompt { text, images, files, when: When::Now }).await?;
     let mut why = None;
     let ended = loop {
         tokio::select! {

@@ -1,19 +1,15 @@
 //! What is said first: the words of the command line, the files they name, and what standard input holds.
 
-use std::fs;
 use std::io::{IsTerminal, Read};
-use std::path::Path;
 
 use anyhow::{Context, Result};
-use osier_agent::Said;
-use osier_model::Image;
-use osier_tools::{Content, ToolCall, ToolContext, Toolbox, Tools};
-use serde_json::json;
+use osier_agent::{Said, attachments};
+use osier_tools::ToolContext;
 
 use crate::failure::usage;
 use crate::progress::waiting;
 
-/// A longer text is better looked at by the model, piece by piece.
+/// The most that is read from standard input.
 const LONGEST: u64 = 1 << 20;
 
 /// The prompt made of `words`. What is piped in stands before them, or where a `-` is.
@@ -30,13 +26,13 @@ async fn put_together(words: &[String], piped: String, ctx: &ToolContext) -> Res
     let mut parts: Vec<String> = Vec::new();
     let (mut spoken, mut piped) = (Vec::new(), Some(piped));
     for word in words {
-        match word.strip_prefix('@') {
-            Some(path) if !path.is_empty() => parts.push(file(path, ctx, &mut said.images).await?),
-            _ if word == "-" => {
+        said.files.extend(files_in(word, ctx).await?);
+        match word.as_str() {
+            "-" => {
                 parts.push(std::mem::take(&mut spoken).join(" "));
                 parts.extend(piped.take());
             }
-            _ => spoken.push(word.as_str()),
+            word => spoken.push(word),
         }
     }
     parts.splice(0..0, piped.take());
@@ -44,6 +40,25 @@ async fn put_together(words: &[String], piped: String, ctx: &ToolContext) -> Res
     parts.retain(|part| !part.trim().is_empty());
     said.text = parts.join("\n\n");
     Ok(said)
+}
+
+/// The files that a word of the command line names. A word that is nothing but a name must name one.
+async fn files_in(word: &str, ctx: &ToolContext) -> Result<Vec<String>> {
+    let read = async |name: &str| attachments::read(name, ctx).await.map_err(usage);
+    match word.strip_prefix('@').filter(|name| !name.is_empty()) {
+        // A name with blanks in it is possible only here.
+        Some(name) if read(name).await?.is_some() => Ok(vec![name.to_owned()]),
+        Some(name) if !name.contains(char::is_whitespace) => {
+            Err(usage(format!("@{name}: there is no such file")))
+        }
+        _ => {
+            let names = attachments::mentions(word);
+            for name in &names {
+                read(name).await?;
+            }
+            Ok(names)
+        }
+    }
 }
 
 fn piped() -> Result<String> {
@@ -58,40 +73,10 @@ fn piped() -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// A file as part of a prompt: its text between two lines that name it, or its image beside the text.
-async fn file(path: &str, ctx: &ToolContext, images: &mut Vec<Image>) -> Result<String> {
-    let arguments = json!({ "path": path });
-    let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments };
-    // The tool finds the file as it would for the model, knows images, and says what is wrong with the rest.
-    let read = Tools::standard().run(call, ctx).await;
-    if read.is_error {
-        return Err(usage(format!("@{path}: {}", read.plain_text())));
-    }
-    let before = images.len();
-    for block in read.content {
-        if let Content::Image { data, mime_type } = block {
-            images.push(Image { data, mime_type });
-        }
-    }
-    if images.len() > before {
-        return Ok(format!("<file name=\"{path}\"></file>"));
-    }
-    let text = ctx.path(path).context("`~` is not known here").and_then(|path| whole(&path));
-    let text = text.with_context(|| format!("cannot read @{path}"))?;
-    Ok(format!("<file name=\"{path}\">\n{}\n</file>", text.trim_end_matches(['\n', '\r'])))
-}
-
-fn whole(path: &Path) -> Result<String> {
-    if fs::metadata(path)?.len() > LONGEST {
-        return Err(usage(
-            "it is longer than 1 MiB; name it in the prompt without the @, to be read in pieces",
-        ));
-    }
-    Ok(String::from_utf8_lossy(&fs::read(path)?).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use osier_tools::Env;
 
@@ -99,21 +84,18 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a.txt"), "one\ntwo\n").expect("a file");
         fs::write(folder.path().join("b.bin"), [0, 159, 146, 150, 0]).expect("a file");
-        fs::write(folder.path().join("dot.gif"), GIF).expect("a file");
+        fs::write(folder.path().join("two words.txt"), "x").expect("a file");
         fs::create_dir(folder.path().join("home")).expect("a folder");
         fs::write(folder.path().join("home").join("h.txt"), "at home\n").expect("a file");
         let home = folder.path().join("home").into_os_string();
         let ctx = ToolContext::new(folder.path(), folder.path(), Env::new([("HOME".into(), home)]));
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();
         match put_together(&words, piped.to_owned(), &ctx).await {
-            Ok(said) if said.images.is_empty() => said.text,
-            Ok(said) => format!("{} + {} {}", said.text, said.images.len(), said.images[0].mime_type),
+            Ok(said) if said.files.is_empty() => said.text,
+            Ok(said) => format!("{} + {}", said.text, said.files.join(" + ")),
             Err(error) => format!("! {error}"),
         }
     }
-
-    /// One white point.
-    const GIF: &[u8] = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\xff\xff\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
 
     #[tokio::test]
     async fn words_are_a_sentence_and_a_pipe_stands_before_them() {
@@ -124,12 +106,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_are_named_and_images_go_beside_the_text() {
-        let text = told(&["explain", "@a.txt", "please"], "").await;
-        assert_eq!(text, "<file name=\"a.txt\">\none\ntwo\n</file>\n\nexplain please");
-        assert_eq!(told(&["@~/h.txt"], "").await, "<file name=\"~/h.txt\">\nat home\n</file>");
-        let image = told(&["@dot.gif", "what is it?"], "").await;
-        assert!(image.starts_with("<file name=\"dot.gif\"></file>\n\nwhat is it? + 1 image/"), "{image}");
+    async fn words_name_files_wherever_they_stand() {
+        assert_eq!(told(&["explain", "@a.txt", "please"], "").await, "explain @a.txt please + a.txt");
+        assert_eq!(told(&["explain @a.txt, please"], "").await, "explain @a.txt, please + a.txt,");
+        assert_eq!(told(&["@a.txt is short"], "").await, "@a.txt is short + a.txt");
+        assert_eq!(told(&["@~/h.txt"], "").await, "@~/h.txt + ~/h.txt");
+        assert_eq!(told(&["@two words.txt"], "").await, "@two words.txt + two words.txt");
+        assert_eq!(told(&["explain"], "see @a.txt").await, "see @a.txt\n\nexplain", "a pipe names none");
     }
 
     #[tokio::test]

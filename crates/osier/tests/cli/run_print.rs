@@ -60,15 +60,27 @@ fn what_is_piped_in_is_said_too() {
 }
 
 #[test]
-fn files_named_with_an_at_are_said_too() {
+fn files_named_with_an_at_sign_go_along_in_every_mode() {
     let server = Server::new();
     let world = server.world();
     world.write("src/a.rs", "fn a() {}\n");
-    let running = Running::start(osier(&world, &["-p", "@src/a.rs", "what is it?"]));
-    let asked = server.next();
-    assert_eq!(asked.messages(), ["user: <file name=\"src/a.rs\">\nfn a() {}\n</file>\n\nwhat is it?"]);
-    asked.answer("a function");
-    assert_eq!(running.end().code, 0);
+    let file = "<file name=\"src/a.rs\">\nfn a() {}\n</file>";
+    for (args, question) in [
+        (&["-p", "@src/a.rs", "what is it?"][..], "@src/a.rs what is it?"),
+        (&["-p", "what is @src/a.rs?"], "what is @src/a.rs?"),
+        (&["--mode", "json", "what is", "@src/a.rs"], "what is @src/a.rs"),
+    ] {
+        let running = Running::start(osier(&world, args));
+        let asked = server.next();
+        assert_eq!(asked.messages(), [format!("user: {file}\n\n{question}")], "{args:?}");
+        asked.answer("a function");
+        assert_eq!(running.end().code, 0);
+        let card = &world.json("list --limit 1")[0];
+        assert_eq!(card["firstMessage"], question, "the title is the question");
+        let user = world.ok(&format!("tree {} --ids --filter user-only", card["id"].as_str().unwrap()));
+        let moved = world.run(&format!("move {} {}", card["id"].as_str().unwrap(), &user[..8]));
+        assert_eq!(moved.out, format!("{question}\n"), "and what returns to the editor");
+    }
     let ran = world.args(&["-p", "@src/b.rs", "what is it?"]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{ran}");
     assert!(ran.err.starts_with("osier: @src/b.rs: "), "{ran}");

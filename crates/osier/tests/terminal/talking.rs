@@ -50,6 +50,23 @@ fn looking_in_leaves_no_session_behind_and_nothing_to_come_back_to() {
 }
 
 #[test]
+fn a_file_named_with_an_at_sign_goes_along_and_is_not_shown() {
+    let server = Server::new();
+    let world = server.world();
+    world.write("src/a.rs", "fn willow() {}\n");
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("what is (@src/a.rs)?");
+    let asked = server.next();
+    let file = "<file name=\"src/a.rs\">\nfn willow() {}\n</file>";
+    assert_eq!(asked.messages(), [format!("user: {file}\n\nwhat is (@src/a.rs)?")]);
+    asked.answer("a function");
+    screen.wait_for("a function");
+    let shown = screen.leave();
+    assert!(shown.contains("what is (@src/a.rs)?") && !shown.contains("willow"), "{shown}");
+}
+
+#[test]
 fn an_answer_is_seen_while_it_comes() {
     let server = Server::new();
     let world = server.world();

@@ -191,12 +191,12 @@ impl App {
     }
 }
 
-/// What is said, with the images it names.
+/// What is said, with the images whose paths it holds.
 async fn with_images(command: Command, setting: &Setting) -> Command {
     match command {
-        Command::Prompt { text, mut images, when } => {
+        Command::Prompt { text, mut images, files, when } => {
             images.extend(images::named_in(&text, setting).await);
-            Command::Prompt { text, images, when }
+            Command::Prompt { text, images, files, when }
         }
         command => command,
     }

@@ -1,5 +1,5 @@
-//! Images that a prompt names: `@shot.png`, or the bare path that a file manager pastes. They go along with the text, which
-//! stays as it is; what is no image is for the model to read.
+//! Images whose bare path is in a prompt, as a file manager pastes it. They go along with the text, which stays as it is. The
+//! agent attaches what `@file` names.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -63,8 +63,8 @@ pub(super) async fn from_clipboard() -> Option<Image> {
 fn paths(text: &str) -> Vec<&str> {
     let words = text.split_whitespace().map(|word| word.trim_matches(['\'', '"', ',', '(', ')']));
     let is_image = |word: &&str| ENDINGS.iter().any(|ending| word.to_lowercase().ends_with(ending));
-    let named = |word: &&str| word.starts_with('@') || word.contains('/');
-    words.filter(is_image).filter(named).map(|word| word.trim_start_matches('@')).collect()
+    let is_path = |word: &&str| word.contains('/') && !word.starts_with('@');
+    words.filter(is_image).filter(is_path).collect()
 }
 
 #[cfg(test)]
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn only_what_is_meant_as_an_image_is_one() {
-        assert_eq!(paths("see @a.png, './b.JPG' and c.png at http x/y.txt"), ["a.png", "./b.JPG"]);
+        assert_eq!(paths("see @x/a.png, './b.JPG' and c.png at http x/y.txt"), ["./b.JPG"]);
     }
 
     #[tokio::test]
@@ -86,7 +86,7 @@ mod tests {
         std::fs::write(folder.path().join("home/shot.gif"), point).unwrap();
         let cwd = folder.path().to_string_lossy().into_owned();
         let setting = Setting { home: Some(format!("{cwd}/home")), cwd, ..Setting::default() };
-        let images = named_in("what is @dot.gif, @~/shot.gif and @gone.png?", &setting).await;
+        let images = named_in("what is ./dot.gif, ~/shot.gif and ./gone.png?", &setting).await;
         assert_eq!(images.len(), 2);
         assert!(images[0].mime_type.starts_with("image/"), "{}", images[0].mime_type);
     }

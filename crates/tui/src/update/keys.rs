@@ -1,5 +1,6 @@
 //! What keys mean when nothing lies over the editor.
 
+use osier_agent::attachments::mentions;
 use osier_agent::{Command, When};
 use osier_model::ThinkingLevel;
 use osier_tools::user_bash::UserCommand;
@@ -138,7 +139,9 @@ fn submit(state: &mut State, while_it_works: When) -> Vec<Action> {
         return actions;
     }
     let when = if state.work.turn { while_it_works } else { When::Now };
-    let prompt = Command::Prompt { text: text.trim().to_owned(), images, when };
+    // Only what was typed names files; a paste is still a marker in it.
+    let files = mentions(&typed);
+    let prompt = Command::Prompt { text: text.trim().to_owned(), images, files, when };
     actions.extend(send(prompt, Purpose::Say(typed)));
     actions
 }

@@ -83,7 +83,7 @@ fn what_is_said_is_sent_and_shown_once_it_is_stored() {
     let mut desk = Desk::on(60, 16, "say a; reply b");
     desk.say("and now?");
     expect![[r#"
-        Send(Prompt { text: "and now?", images: [], when: Now }, Say("and now?"))
+        Send(Prompt { text: "and now?", images: [], files: [], when: Now }, Say("and now?"))
     "#]]
     .assert_eq(&desk.asked());
     desk.live(Live::TurnStarted);
@@ -187,8 +187,8 @@ fn what_is_said_while_it_works_waits_and_can_be_taken_back() {
     desk.live(Live::TurnStarted);
     desk.press("'stop' enter 'later' alt+enter");
     expect![[r#"
-        Send(Prompt { text: "stop", images: [], when: Steer }, Say("stop"))
-        Send(Prompt { text: "later", images: [], when: FollowUp }, Say("later"))
+        Send(Prompt { text: "stop", images: [], files: [], when: Steer }, Say("stop"))
+        Send(Prompt { text: "later", images: [], files: [], when: FollowUp }, Say("later"))
     "#]]
     .assert_eq(&desk.asked());
     desk.live(Live::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });
@@ -205,7 +205,7 @@ fn what_is_said_while_it_works_waits_and_can_be_taken_back() {
         code │ a/model │ #1 │ 5e551011
     "#]]);
     desk.press("alt+up");
-    let said = |text: &str| Said { text: text.to_owned(), images: Vec::new() };
+    let said = |text: &str| Said::text(text.to_owned());
     let back = Reply::Returned(vec![said("stop"), said("later")]);
     desk.asked();
     desk.hear(Msg::Replied(Purpose::Unqueue, Box::new(Ok(back))));
@@ -385,7 +385,7 @@ fn the_status_line_leaves_out_what_matters_least() {
 #[test]
 fn what_a_former_process_never_said_is_in_the_editor() {
     let mut desk = Desk::new(60, 12);
-    let returned = vec![Said { text: "lost?".to_owned(), images: Vec::new() }];
+    let returned = vec![Said::text("lost?".to_owned())];
     desk.hear(Msg::Joined(Box::new(Joined { returned, ..Joined::default() })));
     assert_eq!(desk.state.editor.text(), "lost?");
 }

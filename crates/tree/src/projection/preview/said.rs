@@ -35,10 +35,15 @@ pub fn full_text(entry: &Entry<'_>) -> String {
     }
 }
 
-/// The text that returns to the editor when an entry is chosen to be said again.
+/// The text that returns to the editor when an entry is chosen to be said again. Files that went along before the text are
+/// named in it, and attached again.
 pub fn editor_text(entry: &Entry<'_>) -> Option<String> {
     let says_again = entry.role == Role::User || entry.kind == Kind::CustomMessage;
-    says_again.then(|| full_text(entry))
+    let full = says_again.then(|| full_text(entry))?;
+    match display_text(entry).filter(|typed| full.starts_with("<file name=") && full.ends_with(&**typed)) {
+        Some(typed) => Some(typed.into_owned()),
+        None => Some(full),
+    }
 }
 
 /// The text to show for a user's message, where it differs from what the model gets.

@@ -49,7 +49,7 @@ fn the_pasted_path_of_an_image_becomes_a_marker_that_goes_along_and_is_kept() {
         desk.asked(),
         format!(
             "KeepImages([(\"[image #1 my shot.png]\", {image})])\n\
-             Send(Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], when: Now }}, Say(\"see [image #1 my shot.png] !\"))\n"
+             Send(Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], files: [], when: Now }}, Say(\"see [image #1 my shot.png] !\"))\n"
         )
     );
     desk.say("[image #1 my shot.png] again");

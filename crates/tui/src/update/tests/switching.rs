@@ -44,7 +44,7 @@ fn a_turn_that_a_move_stops_is_not_stopped_silently() {
 #[test]
 fn what_waited_to_be_said_where_one_was_comes_back() {
     let mut desk = Desk::on(60, 10, "say a; reply b; say c");
-    let returned = vec![Said { text: "and this".to_owned(), images: Vec::new() }];
+    let returned = vec![Said::text("and this".to_owned())];
     desk.moved(Navigated { returned, ..Navigated::default() });
     assert_eq!(desk.state.editor.text(), "and this");
 }

@@ -1,0 +1,100 @@
+//! `@file` in a prompt: the file goes along with it. One meaning for every client: the words name files, the model gets their
+//! contents before the words, and people see the words.
+
+use std::fs;
+
+use osier_model::Image;
+use osier_tools::{Content, ToolCall, ToolContext, Toolbox, Tools};
+use serde_json::json;
+
+/// A longer text is better read by the model, piece by piece.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Punctuation that may follow a name without being part of it.
+const AFTER: [char; 11] = [',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '"'];
+
+/// A file as part of a prompt.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attachment {
+    /// The text between two lines that name the file; for an image only the name.
+    pub text: String,
+    pub image: Option<Image>,
+}
+
+/// The files that a text names: words that begin with `@`. Only the user's own words may be given, never what was piped in
+/// or pasted: that could name any file.
+pub fn mentions(typed: &str) -> Vec<String> {
+    let words = typed.split_whitespace().map(|word| word.trim_start_matches(['(', '[', '{', '\'', '"']));
+    let names = words.filter_map(|word| word.strip_prefix('@')).filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
+}
+
+/// Reads a file that a prompt names. `None` if there is no such file: then it is only a word. The error says why a file
+/// cannot be attached.
+pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, String> {
+    let is_file = |name: &&str| ctx.path(name).is_some_and(|path| path.is_file());
+    let Some(path) = [name, name.trim_end_matches(AFTER)].into_iter().find(is_file) else { return Ok(None) };
+    let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
+    // The tool keeps to the paths that may be read, knows images, and says what is wrong with other files.
+    let read = Tools::standard().run(call, ctx).await;
+    if read.is_error {
+        return Err(format!("@{path}: {}", read.plain_text()));
+    }
+    let image = read.content.into_iter().find_map(|block| match block {
+        Content::Image { data, mime_type } => Some(Image { data, mime_type }),
+        _ => None,
+    });
+    let text = match image {
+        Some(_) => format!("<file name=\"{path}\"></file>"),
+        None => {
+            format!("<file name=\"{path}\">\n{}\n</file>", whole(path, ctx)?.trim_end_matches(['\n', '\r']))
+        }
+    };
+    Ok(Some(Attachment { text, image }))
+}
+
+fn whole(name: &str, ctx: &ToolContext) -> Result<String, String> {
+    let cannot = |error: std::io::Error| format!("cannot read @{name}: {error}");
+    let path = ctx.path(name).ok_or_else(|| format!("cannot read @{name}: `~` is not known here"))?;
+    if fs::metadata(&path).map_err(cannot)?.len() > MAX_BYTES {
+        return Err(format!(
+            "@{name} is longer than 1 MiB; name it in the prompt without the @, and the model reads it in pieces"
+        ));
+    }
+    Ok(String::from_utf8_lossy(&fs::read(&path).map_err(cannot)?).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use osier_tools::Env;
+
+    #[test]
+    fn words_that_begin_with_an_at_sign_name_files() {
+        assert_eq!(
+            mentions("see @a.txt, (@src/b.rs) and me@example.com @ \"@c\""),
+            ["a.txt,", "src/b.rs)", "c\""]
+        );
+    }
+
+    #[tokio::test]
+    async fn a_file_is_read_whole_and_a_word_stays_a_word() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
+        write("a.txt", b"one\ntwo\n");
+        write("b.bin", &[0, 159, 146, 150, 0]);
+        write("long.txt", &[b'x'; 1 + MAX_BYTES as usize]);
+        let ctx = ToolContext::new(folder.path(), folder.path(), Env::default());
+        for name in ["a.txt", "a.txt,", "a.txt)?"] {
+            let found = read(name, &ctx).await.unwrap().unwrap();
+            assert_eq!(found.text, "<file name=\"a.txt\">\none\ntwo\n</file>", "{name}");
+        }
+        for name in ["none.txt", "types/node", ".", ""] {
+            assert_eq!(read(name, &ctx).await, Ok(None), "{name}");
+        }
+        for name in ["b.bin", "long.txt"] {
+            let why = read(name, &ctx).await.unwrap_err();
+            assert!(why.starts_with(&format!("@{name}")), "{why}");
+        }
+    }
+}
