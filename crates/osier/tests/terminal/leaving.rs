@@ -86,7 +86,7 @@ fn a_terminal_that_cannot_be_drawn_on_is_refused_with_the_way_out() {
 fn the_key_is_never_on_the_screen() {
     let server = Server::new();
     let world = server.world();
-    let mut screen = open(&world, &["hello"]);
+    let mut screen = open(&world, &["--", "hello"]);
     server.next().refuse(401, &format!("{{\"error\":\"bad key {}\"}}", crate::run_support::KEY));
     screen.wait_for("bad key [key]");
     screen.say("/settings");

@@ -15,7 +15,7 @@ fn world(settings: &str) -> World {
 #[test]
 fn escape_twice_opens_what_the_settings_say() {
     let world = world("double_escape = 'fork'\n");
-    let mut screen = open(&world, &["hello"]);
+    let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
     screen.press(ESCAPE);
     screen.press(ESCAPE);
@@ -28,7 +28,7 @@ fn escape_twice_opens_what_the_settings_say() {
 #[test]
 fn the_tree_begins_with_the_filter_of_the_settings_and_moves_need_not_ask() {
     let world = world("tree_filter = 'user-only'\nask_summary = false\n");
-    let mut screen = open(&world, &["hello"]);
+    let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
     screen.say("/tree");
     screen.wait_for("user: \"hello\"");
@@ -57,7 +57,7 @@ fn the_editor_of_the_settings_changes_what_is_typed() {
 #[test]
 fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
     let world = world("# mine\n");
-    let mut screen = open(&world, &["hello"]);
+    let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
     screen.say("/settings");
     screen.wait_for("backtracking");
@@ -84,7 +84,7 @@ fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
 #[test]
 fn keys_of_the_tree_are_those_of_the_settings() {
     let world = world("[keys]\n'tree.label' = 'ctrl+k'\n");
-    let mut screen = open(&world, &["hello"]);
+    let mut screen = open(&world, &["--", "hello"]);
     screen.wait_for("#2");
     screen.say("/tree");
     screen.wait_for("ctrl+k label");

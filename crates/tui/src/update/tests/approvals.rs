@@ -94,7 +94,7 @@ fn a_draft_goes_on_while_a_question_is_visible() {
     desk.press("enter");
     desk.wait(1000);
     expect![[r#"
-        Send(Prompt { text: "please look at any", images: [], when: Steer }, Say("please look at any"))
+        Send(Prompt { text: "please look at any", images: [], files: [], when: Steer }, Say("please look at any"))
     "#]]
     .assert_eq(&desk.asked());
     desk.press("enter");
