@@ -18,10 +18,19 @@ pub struct Prompts {
 impl Prompts {
     /// All templates and skills there are, for lists and completion, and what is wrong with some files.
     pub fn find(&self) -> (Vec<Template>, Vec<Skill>, Vec<Problem>) {
-        let (templates, mut problems) = templates::find(&self.templates);
+        let (templates, mut problems) = self.find_templates();
         let (skills, more) = skills::find(&self.skills);
         problems.extend(more);
         (templates, skills, problems)
+    }
+
+    /// The built-in templates and those of the folders, which win.
+    fn find_templates(&self) -> (Vec<Template>, Vec<Problem>) {
+        let (mut found, problems) = templates::find(&self.templates);
+        let builtin = templates::builtin().into_iter();
+        let builtin = builtin.filter(|builtin| found.iter().all(|template| template.name != builtin.name));
+        found.extend(builtin.collect::<Vec<_>>());
+        (found, problems)
     }
 
     /// What a text stands for; `None` if it is neither a template nor a skill.
@@ -34,7 +43,7 @@ impl Prompts {
             let skill = skill.ok_or_else(|| Error::NoSkill { name: name.to_owned() })?;
             return Ok(Some(skill.expand(rest)));
         }
-        let template = templates::find(&self.templates).0.into_iter().find(|template| template.name == name);
+        let template = self.find_templates().0.into_iter().find(|template| template.name == name);
         Ok(template.map(|template| template.expand(rest)))
     }
 }
@@ -56,6 +65,9 @@ mod tests {
         assert_eq!(expand("/fix a.rs").as_deref(), Some("Fix a.rs."));
         assert_eq!(expand("/fix\nb.rs").as_deref(), Some("Fix b.rs."));
         assert!(expand("/skill:pdf x").unwrap().ends_with("</skill>\n\nx"));
+        assert!(expand("/init briefly").unwrap().ends_with("briefly"), "it is built in");
+        std::fs::write(at("prompts/init.md"), "My own.").unwrap();
+        assert_eq!(expand("/init").as_deref(), Some("My own."));
         for plain in ["fix a.rs", "/other", "/../prompts/fix", "", "/"] {
             assert_eq!(expand(plain), None, "{plain}");
         }

@@ -14,8 +14,17 @@ pub struct Template {
     pub description: String,
     /// What may be typed behind the name.
     pub argument_hint: Option<String>,
+    /// Empty for a built-in one.
     pub path: PathBuf,
     body: String,
+}
+
+/// The text of `/init`.
+const INIT: &str = include_str!("templates/init.md");
+
+/// The templates that are always there.
+pub(crate) fn builtin() -> Vec<Template> {
+    vec![Template::parse("init", Path::new(""), INIT).0]
 }
 
 /// The templates in these folders by name; of two with one name that of the later folder counts.
@@ -41,8 +50,11 @@ pub fn find(folders: &[PathBuf]) -> (Vec<Template>, Vec<Problem>) {
 
 impl Template {
     fn read(name: &str, path: &Path) -> Result<(Template, Option<Problem>), Problem> {
-        let text = textfile::read(path)?;
-        let page = Page::read(&text);
+        Ok(Template::parse(name, path, &textfile::read(path)?))
+    }
+
+    fn parse(name: &str, path: &Path, text: &str) -> (Template, Option<Problem>) {
+        let page = Page::read(text);
         let first_line = || page.body.lines().map(str::trim).find(|line| !line.is_empty());
         let template = Template {
             name: name.to_owned(),
@@ -51,7 +63,7 @@ impl Template {
             path: path.to_owned(),
             body: page.body.trim().to_owned(),
         };
-        Ok((template, page.problem.map(|what| Problem { path: path.to_owned(), what })))
+        (template, page.problem.map(|what| Problem { path: path.to_owned(), what }))
     }
 
     /// The text with what was typed behind the name put in. Words that no place takes are added at the end.

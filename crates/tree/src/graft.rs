@@ -19,6 +19,7 @@ use crate::plan::PlanError;
 use crate::projection::compare::{Stretch, below};
 use crate::projection::preview::{full_text, one_line};
 use crate::projection::{Lines, context};
+use crate::summary::without_files;
 
 /// How many characters of the conclusion are told.
 const CONCLUSION: usize = 6_000;
@@ -79,6 +80,25 @@ impl SessionTree {
 /// How a text points at an entry.
 pub fn link(id: &str) -> String {
     format!("[entry {}]", one_line(id, 80))
+}
+
+/// A graft as people see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grafted<'s> {
+    /// The id of the end of the other branch.
+    pub tip: &'s str,
+    pub conclusion: &'s str,
+}
+
+/// Reads the text of a graft's summary; none if it is the summary of something else.
+pub fn read_graft(summary: &str) -> Option<Grafted<'_>> {
+    let (tip, _) = summary.strip_prefix("Grafted from [entry ")?.split_once(']')?;
+    let (_, body) = summary.split_once("\n\n")?;
+    let body = without_files(body);
+    let (_, told) =
+        body.split_once("\n\n").filter(|_| body.starts_with("Asked there:\n")).unwrap_or(("", body));
+    let quoted = told.strip_prefix("Concluded there [entry ").and_then(|told| told.split_once(":\n\n"));
+    Some(Grafted { tip, conclusion: quoted.map_or(told, |(_, conclusion)| conclusion).trim() })
 }
 
 /// A graft in the making.

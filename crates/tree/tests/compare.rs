@@ -273,3 +273,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn files_that_a_summary_merely_lists_are_not_those_of_its_branch() {
+    let script = Script::run(
+        r#"say go; reply ok
+        say one; reply calls edit a.rs, read b.rs; result r; result r; reply one done
+        move ok; entry {"type":"branch_summary","fromId":"00000006","summary":"It tried one.","details":{"readFiles":["b.rs"],"modifiedFiles":["a.rs"]}}
+        say two; reply calls read a.rs, edit c.rs; result r; result r; reply two done"#,
+    );
+    let compared = compared(&script, "one done", "two done");
+    assert_eq!(compared.left.modified_files, ["a.rs"]);
+    assert_eq!(compared.right.modified_files, ["c.rs"]);
+    assert_eq!(compared.right.read_files, ["a.rs"]);
+    assert_eq!(compared.modified_by_both, Vec::<String>::new());
+}

@@ -4,7 +4,7 @@
 use expect_test::{Expect, expect};
 use osier_testkit::{Script, context_text, draw, fold, random_logs};
 use osier_tree::Seq;
-use osier_tree::graft::graft;
+use osier_tree::graft::{graft, read_graft};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -174,7 +174,7 @@ fn a_graft_is_one_summary_here_and_names_the_branch() {
         │  [edit: x]
         │  assistant: "found it"
         └─ assistant: "c"
-           [branch summary]: Grafted from [entry 00000004]: entries [entry 00000002] to [entry 00000004], parted from here at [entry 00000001]. A model's words. <modified-files> x </modified-files>  ← active
+           [graft from 00000004]: A model's words.  ← active
         --
         user: a
         assistant: c
@@ -205,4 +205,19 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn the_conclusion_is_read_back_out_of_the_summary() {
+    let script = Script::run(
+        "say a; reply b calls edit x; result r; say which?; reply Take the list.; move a; reply c",
+    );
+    let tip = script.id("Take the list.");
+    let graft = graft(&script.tree, script.tree.leaf(), tip, &script.lines).unwrap();
+    for (written, conclusion) in [(None, "Take the list."), (Some("A model's words."), "A model's words.")] {
+        let text = graft.text(written);
+        let read = read_graft(&text).unwrap();
+        assert_eq!((read.tip, read.conclusion), (tip, conclusion), "{text}");
+    }
+    assert_eq!(read_graft("The user tried another branch."), None);
 }

@@ -397,6 +397,7 @@ impl App {
             returned: attached.returned,
             pictures: reading::pictures(&self.worker),
             said: reading::said(&path),
+            history: self.host.history(),
             unfinished: reading::is_unfinished(&self.worker).await?,
         };
         self.events = attached.events;

@@ -5,6 +5,8 @@ mod branch;
 mod compact;
 mod compaction;
 mod compare;
+mod copy;
+mod cost;
 mod export;
 mod fork;
 mod graft;
@@ -23,6 +25,7 @@ mod thinking;
 mod tree;
 mod undo;
 
+use crate::complete::Fit;
 use crate::msg::Action;
 use crate::state::State;
 use crate::update::complain;
@@ -38,17 +41,20 @@ pub(crate) struct Spec {
 }
 
 const ALL: &[Spec] = &[
+    help::COMMAND,
     tree::COMMAND,
-    fork::COMMAND,
-    branch::COMMAND,
+    model::COMMAND,
     resume::COMMAND,
     new::COMMAND,
+    compact::COMMAND,
+    fork::COMMAND,
+    branch::COMMAND,
+    copy::COMMAND,
+    cost::COMMAND,
+    session::COMMAND,
     name::COMMAND,
     label::COMMAND,
-    session::COMMAND,
-    compact::COMMAND,
     compaction::COMMAND,
-    model::COMMAND,
     thinking::COMMAND,
     approval::COMMAND,
     undo::COMMAND,
@@ -58,12 +64,35 @@ const ALL: &[Spec] = &[
     export::COMMAND,
     retry::COMMAND,
     settings::COMMAND,
-    help::COMMAND,
     quit::COMMAND,
 ];
 
 pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
     ALL.iter()
+}
+
+/// Commands, templates and skills for completion. Other names of a command are offered once they are being typed.
+pub(crate) fn fits(state: &State, typed: &str) -> Vec<Fit> {
+    let typed = typed.trim_start_matches('/');
+    let own = ALL.iter().flat_map(|spec| {
+        let aliases = spec.aliases.iter().filter(|alias| !typed.is_empty() && alias.starts_with(typed));
+        std::iter::once(&spec.name).chain(aliases).map(|name| (*name, spec.help))
+    });
+    let templates = state.setting.templates.iter().map(|(name, help)| (name.as_str(), help.as_str()));
+    let fit = |(name, help): (&str, &str)| Fit {
+        text: format!("/{name}"),
+        told: help.to_owned(),
+        uses: uses(state, name),
+    };
+    own.chain(templates).map(fit).collect()
+}
+
+/// How often a command was typed before.
+fn uses(state: &State, name: &str) -> usize {
+    let is_use = |text: &&String| {
+        text.strip_prefix('/').is_some_and(|text| text.split_whitespace().next() == Some(name))
+    };
+    state.editor.history.texts().filter(is_use).count()
 }
 
 /// Runs what was typed if it is a command. An unknown command stays in the editor.
@@ -74,7 +103,7 @@ pub(crate) fn run(state: &mut State, typed: &str) -> Option<Vec<Action>> {
         state.editor.take();
         return Some((spec.run)(state, words.trim()));
     }
-    if name.starts_with("skill:") || state.setting.templates.iter().any(|template| template == name) {
+    if name.starts_with("skill:") || state.setting.templates.iter().any(|(template, _)| template == name) {
         return None;
     }
     let near = ALL

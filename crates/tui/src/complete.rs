@@ -1,5 +1,7 @@
 //! Completion of `/command` at the start and of `@file` anywhere. Says what fits; the editor puts it in.
 
+use std::cmp::Reverse;
+
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher};
 
@@ -16,6 +18,8 @@ pub struct Completion {
     pub from: usize,
     pub fits: Vec<Fit>,
     pub at: usize,
+    /// Somebody chose another one than the first.
+    pub moved: bool,
 }
 
 /// One of them: what is put in, and a word about it.
@@ -23,6 +27,8 @@ pub struct Completion {
 pub struct Fit {
     pub text: String,
     pub told: String,
+    /// How often it was used before.
+    pub uses: usize,
 }
 
 impl Completion {
@@ -38,25 +44,24 @@ impl Completion {
         before[from..].starts_with('@').then_some((from, &before[from..]))
     }
 
-    /// Of these, the ones that fit best.
+    /// Of these, the ones that fit best: the very word first, then words that begin so, each by how often they were used. What
+    /// fits equally well keeps its order.
     pub fn new(from: usize, typed: &str, all: impl IntoIterator<Item = Fit>) -> Option<Completion> {
         let wanted = typed.trim_start_matches(['/', '@']);
         let pattern = Pattern::parse(wanted, CaseMatching::Ignore, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT.match_paths());
         let mut letters = Vec::new();
-        let mut fits: Vec<(u32, Fit)> = all
-            .into_iter()
-            .filter_map(|fit| {
-                let word =
-                    nucleo_matcher::Utf32Str::new(fit.text.trim_start_matches(['/', '@']), &mut letters);
-                pattern.score(word, &mut matcher).map(|score| (score, fit))
-            })
-            .collect();
-        fits.sort_by(|(a, one), (b, other)| {
-            b.cmp(a).then(one.text.len().cmp(&other.text.len())).then(one.text.cmp(&other.text))
-        });
+        let mut rank = |fit: &Fit| {
+            let word = fit.text.trim_start_matches(['/', '@']);
+            let score = pattern.score(nucleo_matcher::Utf32Str::new(word, &mut letters), &mut matcher)?;
+            let begins = !wanted.is_empty() && word.starts_with(wanted);
+            let length = if typed.starts_with('/') { 0 } else { word.len() };
+            Some((Reverse((begins && word == wanted, begins, fit.uses, score)), length))
+        };
+        let mut fits: Vec<_> = all.into_iter().filter_map(|fit| Some((rank(&fit)?, fit))).collect();
+        fits.sort_by_key(|(rank, _)| *rank);
         let fits: Vec<Fit> = fits.into_iter().map(|(_, fit)| fit).take(50).collect();
-        (!fits.is_empty()).then_some(Completion { from, fits, at: 0 })
+        (!fits.is_empty()).then_some(Completion { from, fits, at: 0, moved: false })
     }
 
     pub fn chosen(&self) -> Option<&Fit> {
@@ -64,6 +69,7 @@ impl Completion {
     }
 
     pub fn step(&mut self, down: bool) {
+        self.moved = true;
         let count = self.fits.len().max(1);
         self.at = if down { (self.at + 1) % count } else { (self.at + count - 1) % count };
     }
@@ -101,10 +107,23 @@ mod tests {
     #[test]
     fn the_best_fit_comes_first() {
         let all = ["@src/main.rs", "@src/map.rs", "@README.md"]
-            .map(|text| Fit { text: text.into(), told: String::new() });
+            .map(|text| Fit { text: text.into(), ..Fit::default() });
         let found = Completion::new(0, "@main", all.clone()).unwrap();
         assert_eq!(found.chosen().unwrap().text, "@src/main.rs");
         assert_eq!(found.fits.len(), 1);
         assert_eq!(Completion::new(0, "@zzz", all), None);
+    }
+
+    #[test]
+    fn commands_are_ordered_by_match_and_by_use() {
+        let order = |typed: &str| {
+            let all = [("help", 0), ("compact", 0), ("compare", 2), ("copy", 0), ("recompile", 9)]
+                .map(|(name, uses)| Fit { text: format!("/{name}"), uses, ..Fit::default() });
+            let found = Completion::new(0, typed, all).unwrap();
+            found.fits.iter().map(|fit| fit.text.clone()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(order("/"), "/recompile /compare /help /compact /copy");
+        assert_eq!(order("/co"), "/compare /compact /copy /recompile");
+        assert_eq!(order("/copy"), "/copy");
     }
 }

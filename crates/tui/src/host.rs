@@ -37,6 +37,14 @@ pub trait Host: Send + Sync + Debug {
         None
     }
 
+    /// What was typed in all sessions, the newest last.
+    fn history(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Keeps something that was typed for [`Host::history`]. Failures are not worth a word.
+    fn remember(&self, _text: &str) {}
+
     /// The settings a person may change here, in the order in which they are shown.
     fn settings(&self) -> Vec<SettingRow> {
         Vec::new()

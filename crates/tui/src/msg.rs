@@ -69,6 +69,8 @@ pub struct Joined {
     pub pictures: BTreeMap<String, Image>,
     /// What was said on the path, for the history.
     pub said: Vec<String>,
+    /// What was typed in other sessions, the newest last.
+    pub history: Vec<String>,
     /// The last turn on the path did not come to its end.
     pub unfinished: bool,
 }
@@ -166,6 +168,8 @@ pub enum Action {
     PasteImage,
     /// Put all of an entry's text into the clipboard.
     CopyEntry(String),
+    /// The same with the last answer on the path.
+    CopyAnswer,
     ListSessions,
     /// Look for something in what was said in the sessions of these cards, instead of what was looked for before.
     Search {
@@ -177,6 +181,10 @@ pub enum Action {
     ListFiles,
     Compare(String, String),
     TellUsage,
+    /// Show what the session cost.
+    TellCost,
+    /// Keep what was typed for other sessions.
+    Remember(String),
     /// Show what the last compaction left out.
     TellCompaction,
     ReadSettings,

@@ -8,6 +8,7 @@ mod list;
 mod pick;
 mod progress;
 mod reader;
+mod recall;
 mod sessions;
 mod settings;
 mod tree;
@@ -24,6 +25,7 @@ pub(crate) use list::Row;
 pub(crate) use pick::Pick;
 pub(crate) use progress::Progress;
 pub(crate) use reader::Reader;
+pub(crate) use recall::Recall;
 pub(crate) use sessions::Sessions;
 pub(crate) use settings::Settings;
 pub use tree::key_problem;
@@ -60,6 +62,8 @@ pub(crate) enum Outcome {
     Do(Vec<Action>),
     /// The same, and close.
     End(Vec<Action>),
+    /// Close, and put a text into the editor.
+    Write(String),
     /// The key means something to others.
     Pass,
 }

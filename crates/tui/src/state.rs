@@ -36,8 +36,8 @@ pub struct Setting {
     pub cwd: String,
     /// Names of models, for completion.
     pub models: Vec<String>,
-    /// Names of templates and skills, which are said like commands.
-    pub templates: Vec<String>,
+    /// Names of templates and skills, which are said like commands, and what each is for.
+    pub templates: Vec<(String, String)>,
     /// Seconds that the user's time is east of UTC.
     pub utc_offset: i32,
     /// Lines for somebody who is here for the first time.
@@ -55,6 +55,8 @@ pub enum DoubleEscape {
 /// What the status line tells about the session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
+    /// The id of the session, and as much of it as is shown.
+    pub id: String,
     pub session: String,
     pub name: Option<String>,
     pub git_branch: Option<String>,
@@ -62,7 +64,8 @@ pub struct Facts {
     pub thinking: ThinkingLevel,
     /// What the session says may be done without asking.
     pub approval: Option<Mode>,
-    /// Tokens the model takes at most.
+    /// Tokens of the context, and those that the model takes at most.
+    pub context: u64,
     pub window: u64,
     pub cost: f64,
     /// How many entries the path has, and how many ends the tree.

@@ -38,20 +38,27 @@ pub(crate) struct Desk {
     pub(crate) script: Script,
     /// What it asked for, but for what it printed.
     pub(crate) asked: Vec<Action>,
+    /// What it wants to find again in other sessions.
+    pub(crate) remembered: Vec<String>,
 }
 
 impl Desk {
     pub(crate) fn new(columns: u16, rows: u16) -> Desk {
         let setting = Setting { directory: "code".to_owned(), cwd: "/code".to_owned(), ..Setting::default() };
         let mut state = State::new(setting, columns.into(), rows.into());
-        state.facts =
-            Facts { model: "a/model".to_owned(), session: "5e551011".to_owned(), ..Facts::default() };
+        state.facts = Facts {
+            model: "a/model".to_owned(),
+            id: "5e551011-0000".to_owned(),
+            session: "5e551011".to_owned(),
+            ..Facts::default()
+        };
         let mut desk = Desk {
             state,
             screen: Screen::new(Vec::new(), Theme::dark(), columns.into()),
             parser: vt100::Parser::new(rows, columns, 1000),
             script: Script::default(),
             asked: Vec::new(),
+            remembered: Vec::new(),
         };
         desk.draw(&[]);
         desk
@@ -94,6 +101,7 @@ impl Desk {
                     finished.clear();
                     self.screen.clear().unwrap();
                 }
+                Action::Remember(text) => self.remembered.push(text),
                 action => self.asked.push(action),
             }
         }

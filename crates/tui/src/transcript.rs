@@ -9,8 +9,9 @@ mod card;
 mod folded;
 
 use osier_tree::entry::{Entry, read_entry};
+use osier_tree::graft::read_graft;
 use osier_tree::projection::json::entry_json;
-use osier_tree::projection::preview::shown_text;
+use osier_tree::projection::preview::{one_line, shown_text};
 use osier_tree::{Kind, Role as Speaker};
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ pub(crate) use card::{header, tail};
 
 use crate::editor::Pastes;
 use crate::markdown::markdown;
-use crate::text::{Line, Style, clean, wrap};
+use crate::text::{Line, Style, clean, width, wrap};
 use crate::theme::Role;
 use folded::fold_with_key;
 
@@ -78,12 +79,15 @@ impl Script {
                 let tokens = body["tokensBefore"]
                     .as_u64()
                     .map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
-                summary(&format!("compaction{}", tokens.unwrap_or_default()), body, look)
+                summary(&format!("compaction{}", tokens.unwrap_or_default()), word(body, "summary"), look)
             }
-            (Kind::BranchSummary, _) if word(body, "summary").starts_with("Grafted from ") => {
-                summary("conclusion of another branch", body, look)
-            }
-            (Kind::BranchSummary, _) => summary("summary of the branch that was left", body, look),
+            (Kind::BranchSummary, _) => match read_graft(word(body, "summary")).filter(|_| !look.open) {
+                Some(graft) => {
+                    let title = format!("conclusion of branch {}", one_line(graft.tip, 80));
+                    summary(&title, graft.conclusion, look)
+                }
+                None => summary("summary of the branch that was left", word(body, "summary"), look),
+            },
             (Kind::Backtrack, _) => backtrack::draw(body, look),
             (Kind::SubagentBatch | Kind::SubagentResult, _) => card::subagents(body, look),
             _ => return Vec::new(),
@@ -133,20 +137,20 @@ pub(crate) fn assistant(message: &Value, look: Look<'_>) -> Vec<Line> {
     lines
 }
 
-/// What the model thought: one line, unless all is wanted.
+/// What the model thought: its first line and how much more there is, unless all is wanted.
 pub(crate) fn thinking(text: &str, look: Look<'_>) -> Vec<Line> {
-    let style = Style { italic: true, ..Role::Thinking.into() };
-    let text = clean(text);
-    let text = text.trim();
-    if text.is_empty() {
-        return Vec::new();
+    let room = look.width.saturating_sub(2);
+    let mut lines = markdown(text.trim(), Role::Thinking, room);
+    lines.iter_mut().flat_map(|line| &mut line.spans).for_each(|span| span.style.italic = true);
+    if lines.len() > 1 && !look.open {
+        let more = match lines.iter().skip(1).filter(|line| !line.is_empty()).count() {
+            1 => " … 1 more line (ctrl+o)".to_owned(),
+            more => format!(" … {more} more lines (ctrl+o)"),
+        };
+        let first = lines.swap_remove(0).cut(room.saturating_sub(width(&more)));
+        lines = vec![first.with(Role::Dim, &more).cut(room)];
     }
-    if !look.open {
-        let first = text.lines().next().unwrap_or_default();
-        return vec![Line::of(style, &format!("∴ {}", first.trim_matches(['*', '#', ' ']))).cut(look.width)];
-    }
-    let lines = text.lines().flat_map(|line| wrap(&Line::of(style, line), look.width.saturating_sub(2)));
-    lines.map(|line| line.behind(Role::Border, "∴ ")).collect()
+    lines.into_iter().map(|line| line.behind(Role::Border, "∴ ")).collect()
 }
 
 fn user(text: &str, message: &Value, look: Look<'_>) -> Vec<Line> {
@@ -176,9 +180,9 @@ fn custom(body: &Value, look: Look<'_>) -> Vec<Line> {
     lines.into_iter().map(|line| line.on(Role::CustomMessageBg)).collect()
 }
 
-fn summary(title: &str, body: &Value, look: Look<'_>) -> Vec<Line> {
+fn summary(title: &str, text: &str, look: Look<'_>) -> Vec<Line> {
     let mut lines = vec![Line::of(Role::Accent, "◆ ").with(Style::from(Role::Accent).bold(), title)];
-    let text = markdown(word(body, "summary"), Role::Dim, look.width.saturating_sub(2));
+    let text = markdown(text, Role::Dim, look.width.saturating_sub(2));
     let text = fold_with_key(text, 6, look.open).into_iter();
     lines.extend(text.map(|line| line.behind(Role::Border, "│ ").cut(look.width)));
     lines

@@ -43,6 +43,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
         }
         Msg::Path(path) => show_path(state, &path),
         Msg::Facts(facts) => {
+            state.context = facts.context;
             state.facts = *facts;
             Vec::new()
         }
@@ -127,13 +128,13 @@ fn clean_paste(text: &str) -> String {
 }
 
 fn join(state: &mut State, joined: Joined) -> Vec<Action> {
-    let Joined { running, drafts, asked, queue, returned, pictures, said, unfinished } = joined;
+    let Joined { running, drafts, asked, queue, returned, pictures, said, unfinished, history } = joined;
     state.work = Work { turn: running, ..Work::default() };
     state.reading = None;
     state.work.since = state.now;
     state.editor.pictures = Pictures::new(pictures);
     let said = said.iter().map(|text| state.editor.pastes.folded(text)).collect();
-    state.editor.history = History::new(said);
+    state.editor.history = History::new(history, said);
     let texts = |line: Vec<osier_agent::Said>| line.into_iter().map(|said| said.text).collect();
     (state.steering, state.follow_up) = (texts(queue.steering), texts(queue.follow_up));
     let mut draft = drafts.last().map(|open| Draft::new(open.id.clone())).unwrap_or_default();
@@ -180,7 +181,6 @@ fn edit_again(state: &mut State, editor: &continuing::Editor) {
 
 /// The screen shows this path and nothing else.
 fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
-    state.context = 0;
     state.shown_to = path.entries;
     state.draft.unprint();
     let mut lines = Vec::new();
@@ -199,7 +199,6 @@ fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
     let mut script = Script::default();
     for line in &path.lines {
         lines.extend(script.line(line, state.look()));
-        note_usage(state, line);
     }
     // While a turn runs its calls may still get their results.
     if !state.work.turn {
@@ -212,7 +211,7 @@ fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
     vec![Action::Clear, Action::Print(lines)]
 }
 
-/// How full the context was, by a reply that says so.
+/// How full the context is, by a reply that says so.
 pub(crate) fn note_usage(state: &mut State, line: &[u8]) {
     if let Ok(entry) = serde_json::from_slice::<Value>(line)
         && let Some(tokens) = entry["message"]["usage"]["totalTokens"].as_u64().filter(|tokens| *tokens > 0)
@@ -276,7 +275,7 @@ pub(crate) fn hear(state: &mut State, news: &News<'_>) -> Vec<Action> {
             actions.extend(more);
             false
         }
-        Outcome::Stay | Outcome::Pass | Outcome::Open(_) | Outcome::OpenAnd(..) => true,
+        Outcome::Stay | Outcome::Pass | Outcome::Open(_) | Outcome::OpenAnd(..) | Outcome::Write(_) => true,
     });
     actions
 }
@@ -302,6 +301,11 @@ pub(crate) fn obey(state: &mut State, outcome: Outcome) -> Vec<Action> {
         Outcome::End(actions) => {
             state.overlays.pop();
             actions
+        }
+        Outcome::Write(text) => {
+            state.overlays.pop();
+            state.editor.set(&text);
+            Vec::new()
         }
     }
 }
@@ -344,7 +348,7 @@ fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -
         }
         (Purpose::Graft, Ok(_)) => {
             state.overlays.clear();
-            tell(state, "its conclusion is here now");
+            tell(state, "Grafted the conclusion of the branch");
         }
         (Purpose::Uncompact, Ok(Reply::Stored { .. })) => {
             tell(state, "all that was left out is sent again; alt+u takes that back");

@@ -25,15 +25,35 @@ pub(crate) fn rows(home: &Home) -> Result<Vec<SettingRow>> {
     Ok(KEYS.iter().filter(is_here).map(row).collect())
 }
 
+/// When a changed setting takes effect. None: at once.
+fn effect(key: &str) -> Option<&'static str> {
+    match key {
+        "theme" | "double_escape" | "tree_filter" | "tree_order" | "ask_summary" | "prompt_history"
+        | "editor" => None,
+        "model" => Some("applies to new sessions; /model changes this one"),
+        "thinking" => Some("applies to new sessions; /thinking changes this one"),
+        "approval" => Some("applies to new sessions; /approval changes this one"),
+        "agent" | "default_store" => Some("applies to new sessions"),
+        _ => Some("applies to the next session that you open with /new or /resume"),
+    }
+}
+
 /// Changes a setting in the user's own file, or with an empty value takes it out. Tells what stands there now, and what else
 /// there is to know.
 pub(crate) fn set(key: &str, value: &str, home: &Home) -> Result<String> {
-    if value.trim().is_empty() {
-        let path = edit::take_out(key, home)?;
-        return Ok(format!("{} is not set any more", dotted(&path)));
-    }
-    let (path, shown) = edit::write_down(key, value, home)?;
-    let mut told = format!("{} = {shown}", dotted(&path));
+    let (path, mut told) = match value.trim().is_empty() {
+        true => {
+            let path = edit::take_out(key, home)?;
+            let told = format!("{} is not set any more", dotted(&path));
+            (path, told)
+        }
+        false => {
+            let (path, shown) = edit::write_down(key, value, home)?;
+            let told = format!("{} = {shown}", dotted(&path));
+            (path, told)
+        }
+    };
+    told += &effect(key).map(|when| format!("; {when}")).unwrap_or_default();
     for thought in edit::afterthoughts(&path, home)? {
         told += &format!("; {thought}");
     }

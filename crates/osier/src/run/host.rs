@@ -15,6 +15,7 @@ use osier_tui::{Changed, Host, Opened, SettingRow};
 use super::choice::{self, Choice};
 use super::desk::Desk;
 use super::git;
+use super::history::HistoryFile;
 use crate::config;
 use crate::failure::told;
 use crate::home::{self, Home};
@@ -46,6 +47,13 @@ impl Program {
 
     fn desk(&self) -> Arc<Desk> {
         self.now().desk.clone()
+    }
+
+    /// What was typed before, unless nothing is to be kept.
+    fn history(&self) -> Option<HistoryFile> {
+        let desk = self.desk();
+        let is_kept = home_now(&desk).settings.screen.prompt_history && !desk.args.no_session;
+        is_kept.then(|| HistoryFile::new(&desk.home.folder))
     }
 
     /// The agent that works on the session shown last.
@@ -174,6 +182,17 @@ impl Host for Program {
         own.or_else(|| home::variable("VISUAL")).or_else(|| home::variable("EDITOR"))
     }
 
+    fn history(&self) -> Vec<String> {
+        self.history().map(|history| history.read()).unwrap_or_default()
+    }
+
+    fn remember(&self, text: &str) {
+        if let Some(history) = self.history() {
+            // Whatever goes wrong, the session has it.
+            let _ = history.add(text);
+        }
+    }
+
     fn settings(&self) -> Vec<SettingRow> {
         config::screen::rows(&self.desk().home).unwrap_or_default()
     }
@@ -209,7 +228,8 @@ pub(super) fn theme(home: &Home) -> Theme {
 pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> Setting {
     let screen = &home.settings.screen;
     let (templates, skills, _) = desk.prompts().find();
-    let skills = skills.into_iter().map(|skill| format!("skill:{}", skill.name));
+    let skills = skills.into_iter().map(|skill| (format!("skill:{}", skill.name), plain(&skill.description)));
+    let templates = templates.into_iter().map(|template| (template.name, plain(&template.description)));
     Setting {
         directory: plain(&home.shown(&home.cwd)),
         home: home.user.clone(),
@@ -222,7 +242,7 @@ pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> Setting {
         never_summarize: !screen.ask_summary,
         cwd: home.cwd.to_string_lossy().into_owned(),
         models: desk.model_names(),
-        templates: templates.into_iter().map(|template| template.name).chain(skills).collect(),
+        templates: templates.chain(skills).collect(),
         welcome: welcome(desk),
     }
 }

@@ -8,6 +8,7 @@ mod clean;
 mod desk;
 mod follow;
 mod git;
+mod history;
 mod host;
 mod late;
 mod nearest;

@@ -67,6 +67,8 @@ pub(crate) struct Screen {
     /// The branch one is on comes before its siblings.
     pub(crate) active_first: bool,
     pub(crate) ask_summary: bool,
+    /// What is typed is kept for other sessions.
+    pub(crate) prompt_history: bool,
     pub(crate) editor: Option<String>,
     /// Keys by the name of what they do.
     pub(crate) keys: BTreeMap<String, String>,
@@ -88,6 +90,7 @@ impl Screen {
             tree_filter: layers.text("tree_filter").and_then(|name| Filter::named(&name)).unwrap_or_default(),
             active_first: layers.text("tree_order").as_deref() == Some("active"),
             ask_summary: layers.bool("ask_summary").unwrap_or(true),
+            prompt_history: layers.bool("prompt_history").unwrap_or(true),
             editor: layers.text("editor").filter(|editor| !editor.trim().is_empty()),
             keys: layers
                 .table("keys")

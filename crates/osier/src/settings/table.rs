@@ -61,6 +61,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("tree_filter", Choice(&["default", "no-tools", "user-only", "labeled-only", "all"]), "\"default\"", Harmless, "which entries the tree shows at first"),
     key("tree_order", Choice(&["oldest", "active"]), "\"oldest\"", Harmless, "which of several branches the tree shows first: the oldest, or yours"),
     key("ask_summary", Bool, "true", Harmless, "whether a move on the screen asks about a summary of what it leaves"),
+    key("prompt_history", Bool, "true", Harmless, "whether what you type is kept in `history.jsonl`, for Up and Ctrl+R in all sessions"),
     key("editor", Text, "", Trusted, "your own editor, as a command; $VISUAL or $EDITOR without this"),
     key("durability", Choice(&["os", "turn", "always"]), "\"turn\"", Harmless, "when entries are synced to the disk"),
     key("agent", Text, "\"main\"", Trusted, "the agent that new sessions belong to"),
@@ -218,6 +219,7 @@ mod tests {
                 "tree_filter",
                 "tree_order",
                 "ask_summary",
+                "prompt_history",
                 "durability",
             ]
         );

@@ -137,7 +137,7 @@ fn a_graft_tells_the_conclusion_of_another_branch_here() {
                assistant: "planting"
                [write: map.rs]
                [fast] assistant: "the tree is fast"
-               [branch summary]: Grafted from [entry 00000006]: entries [entry 00000003] to [entry 00000006], parted from here at [entry 00000002]. Asked there: - with a map [entry 00000003] Concluded there [entry 00000006]: the map  ← active
+               [graft from 00000006]: the map is slow  ← active
             $ context s.jsonl
             ── user
             sort the list

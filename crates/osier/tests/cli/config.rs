@@ -50,6 +50,7 @@ fn without_files_the_defaults_hold() {
             tree_filter                    "default"          default
             tree_order                     "oldest"           default
             ask_summary                    true               default
+            prompt_history                 true               default
             editor                         -
             durability                     "turn"             default
             agent                          "main"             default
@@ -89,6 +90,7 @@ fn each_setting_is_shown_with_the_line_it_came_from() {
             tree_filter                    "default"                   default
             tree_order                     "oldest"                    default
             ask_summary                    true                        default
+            prompt_history                 true                        default
             editor                         -
             durability                     "turn"                      default
             agent                          "main"                      default
@@ -168,6 +170,7 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
             tree_filter                    "default"          default
             tree_order                     "oldest"           default
             ask_summary                    true               default
+            prompt_history                 true               default
             editor                         -
             durability                     "turn"             default
             agent                          "main"             default
@@ -209,6 +212,7 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
             tree_filter                    "default"          default
             tree_order                     "oldest"           default
             ask_summary                    true               default
+            prompt_history                 true               default
             editor                         -
             durability                     "turn"             default
             agent                          "main"             default

@@ -158,7 +158,8 @@ fn branches_are_compared_side_by_side_and_grafted() {
     screen.press(ESCAPE);
     screen.wait_gone("They part at");
     screen.say("/graft 00000004");
-    screen.wait_for("Asked there");
+    screen.wait_for("◆ conclusion of branch 00000004");
+    screen.wait_for("│ second");
     screen.leave();
     assert_eq!(
         (&last(&world)["type"], &last(&world)["fromId"]),

@@ -3,6 +3,7 @@
 
 mod asking;
 mod going;
+mod history;
 mod leaving;
 mod looks;
 #[allow(dead_code, reason = "shared with the tests of commands, which need all of it")]

@@ -69,6 +69,14 @@ fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
     screen.wait_for("double_escape = \"fork\"");
     screen.press(ESCAPE);
     screen.wait_for("type to search");
+    screen.press("attempts");
+    screen.wait_for("› retry.attempts");
+    screen.press("\r");
+    screen.wait_for("> 4");
+    screen.press("\x7f5\r");
+    screen.wait_for("retry.attempts = 5; applies to the next session");
+    screen.press(ESCAPE);
+    screen.wait_for("type to search");
     screen.press(ESCAPE);
     screen.wait_gone("Settings");
     screen.press(ESCAPE);
@@ -78,7 +86,7 @@ fn what_is_changed_on_the_screen_counts_at_once_and_for_good() {
     screen.wait_gone("Go on before a message");
     screen.leave();
     let file = fs::read_to_string(world.home().join("config.toml")).unwrap();
-    assert_eq!(file, "# mine\ndouble_escape = \"fork\"\n");
+    assert_eq!(file, "# mine\ndouble_escape = \"fork\"\n\n[retry]\nattempts = 5\n");
 }
 
 #[test]

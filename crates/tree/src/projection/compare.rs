@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use serde::Serialize;
 
 use crate::asking::{Asks, answer};
-use crate::entry::{Entry, Kind, Role, flag};
+use crate::entry::{Entry, Role, flag};
 use crate::files::Files;
 use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
@@ -197,10 +197,9 @@ impl<'t> Reader<'t> {
         if let Some(spent) = spent_by(entry) {
             self.side.usage.add(&spent.usage);
         }
-        match (entry.kind, entry.message) {
-            (Kind::Message, Some(message)) => self.files.add_message(message),
-            (Kind::BranchSummary, _) => self.files.add_summary(entry),
-            _ => {}
+        // The files that a summary lists were read and changed on another branch, or by calls that are on this one anyway.
+        if let Some(message) = entry.message {
+            self.files.add_message(message);
         }
         let text = self.previews.preview(entry);
         let head = self.tree.head(seq);

@@ -10,6 +10,7 @@ mod said;
 use std::fmt::Write;
 
 use crate::entry::{Entry, Kind, Role, Why};
+use crate::graft::{Grafted, read_graft};
 use crate::scan::Raw;
 use crate::summary::own_words;
 
@@ -40,7 +41,12 @@ fn line(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>) -> String
         },
         Kind::BranchSummary => {
             let text = field(entry, "summary").and_then(Raw::text).unwrap_or_default();
-            format!("[branch summary]: {}", one_line(own_words(&text), LENGTH))
+            match read_graft(&text) {
+                Some(Grafted { tip, conclusion }) => {
+                    format!("[graft from {}]: {}", one_line(tip, 80), one_line(conclusion, LENGTH))
+                }
+                None => format!("[branch summary]: {}", one_line(own_words(&text), LENGTH)),
+            }
         }
         Kind::Custom => format!("[custom: {}]", words("customType")),
         Kind::CustomMessage => format!("[{}]: {}", words("customType"), one_line(&full_text(entry), LENGTH)),

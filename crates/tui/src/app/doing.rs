@@ -56,6 +56,10 @@ impl App {
                 let none = || Msg::Failed("there is no image in the clipboard that can be read".to_owned());
                 Ok(image.map_or_else(none, |image| Msg::Image(String::new(), image)))
             }),
+            Action::Remember(text) => {
+                let host = self.host.clone();
+                drop(tokio::task::spawn_blocking(move || host.remember(&text)));
+            }
             Action::Search { query, cards, among } => self.search(query, cards, among),
             Action::StopSearch => self.stop_search(),
             Action::Quit => self.pause = Some(Pause::Leave(0)),
@@ -90,6 +94,7 @@ impl App {
             columns: self.state.columns,
             clock: self.state.clock,
             folder: self.state.setting.cwd.clone(),
+            home: self.state.setting.home.clone(),
             host: self.host.clone(),
         };
         self.task(move |worker| async move { errands::run(&worker, action, &around).await });
@@ -184,10 +189,12 @@ impl App {
     /// Through the terminal, so that it works over ssh.
     fn copy(&mut self, text: &str) {
         use std::io::Write;
+        let count = text.chars().count();
         let text = base64::engine::general_purpose::STANDARD.encode(text);
         // A terminal that cannot copy ignores it.
         let _ = write!(self.screen.out(), "\x1b]52;c;{text}\x07");
-        crate::update::tell(&mut self.state, "copied");
+        let told = format!("Copied {count} characters to the clipboard");
+        crate::update::tell(&mut self.state, &told);
     }
 }
 

@@ -1,7 +1,7 @@
 //! What reads or writes the session and needs nothing of the screen. Each runs beside the loop and answers with a message.
 
 use std::io::ErrorKind;
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
 use osier_agent::{Error, Worker};
@@ -35,6 +35,8 @@ pub(super) struct Around {
     pub(super) columns: usize,
     pub(super) clock: Clock,
     pub(super) folder: String,
+    /// The user's home folder.
+    pub(super) home: Option<String>,
     pub(super) host: Arc<dyn Host>,
 }
 
@@ -54,8 +56,13 @@ pub(super) async fn run(worker: &Worker, action: Action, around: &Around) -> Res
             lines.extend(pages::usage(&reading::usage(worker).await?, around.columns));
             Ok(Msg::Told(lines))
         }
+        Action::TellCost => Ok(Msg::Told(pages::usage(&reading::usage(worker).await?, around.columns))),
+        Action::CopyAnswer => Ok(match reading::answer(worker).await? {
+            Some(text) => Msg::Copied(text),
+            None => Msg::Failed("there is no answer to copy yet".to_owned()),
+        }),
         Action::TellCompaction => tell_compaction(worker, around).await,
-        Action::Export(path) => export(worker, path, &around.folder).await,
+        Action::Export(path) => export(worker, path, around).await,
         Action::ListSessions | Action::RenameSession { .. } | Action::DeleteSession(_) => {
             change_sessions(session, action, &around.host.stores(session)).await
         }
@@ -196,12 +203,15 @@ async fn compared(worker: &Worker, left: &str, right: &str, columns: usize) -> R
     Ok(Msg::Page("Two branches".to_owned(), lines))
 }
 
-async fn export(worker: &Worker, path: Option<String>, folder: &str) -> Result<Msg, Error> {
+async fn export(worker: &Worker, path: Option<String>, around: &Around) -> Result<Msg, Error> {
     let session = worker.session();
     let (state, at) = worker.cursor().here();
     let tree = &state.tree;
-    let short = osier_tree::projection::card::short_id(session.id());
-    let path = FilePath::new(folder).join(path.unwrap_or_else(|| format!("osier-{short}.md")));
+    let name = format!("osier-{}", osier_tree::projection::card::short_id(session.id()));
+    let path = match export_path(path.as_deref(), &name, around) {
+        Ok(path) => path,
+        Err(problem) => return Ok(Msg::Failed(problem)),
+    };
     let text = if path.extension().is_some_and(|end| end == "jsonl") {
         session_of(session, at).await?
     } else {
@@ -209,12 +219,38 @@ async fn export(worker: &Worker, path: Option<String>, folder: &str) -> Result<M
         markdown(&transcript(tree, at, &lines), tree.marks().name().unwrap_or_default()).into_bytes()
     };
     Ok(match write_own(&path, &text) {
-        Ok(()) => Msg::Told(vec![Line::of(Role::Dim, &format!("written to {}", path.display()))]),
+        Ok(()) => Msg::Told(vec![Line::of(Role::Dim, &format!("Exported to {}", path.display()))]),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Msg::Failed(format!("{} is there already; name another file: /export PATH", path.display()))
+            Msg::Failed(format!("{} exists already; name another file: /export FILE", path.display()))
         }
-        Err(error) => Msg::Failed(format!("{} could not be written: {error}", path.display())),
+        Err(error) => Msg::Failed(format!("cannot write {}: {error}", path.display())),
     })
+}
+
+/// The file to write: as it was named, in a folder that was named, or a new one in the working directory.
+fn export_path(named: Option<&str>, name: &str, around: &Around) -> Result<PathBuf, String> {
+    let folder = FilePath::new(&around.folder);
+    let named = named.map(|named| named.trim_matches(['"', '\'']));
+    let path = match (named, named.and_then(|named| named.strip_prefix("~/")), &around.home) {
+        (_, Some(below), Some(home)) => FilePath::new(home).join(below),
+        (Some(named), ..) => folder.join(named),
+        (None, ..) => folder.to_owned(),
+    };
+    match path.extension().and_then(|end| end.to_str()) {
+        _ if path.is_dir() => Ok(unused(&path, name)),
+        Some("md" | "markdown" | "txt" | "jsonl") => Ok(path),
+        end => {
+            let end = end.map_or_else(|| "a name without an ending".to_owned(), |end| format!(".{end}"));
+            Err(format!("cannot export to {end}; try FILE.md for Markdown or FILE.jsonl for a session"))
+        }
+    }
+}
+
+/// A name that no file in the folder has.
+fn unused(folder: &FilePath, name: &str) -> PathBuf {
+    let numbered = (2..).map(|number| format!("{name}-{number}.md"));
+    let mut names = std::iter::once(format!("{name}.md")).chain(numbered).map(|name| folder.join(name));
+    names.find(|path| !path.exists()).unwrap_or_else(|| folder.join(name))
 }
 
 /// The path as a session of its own.

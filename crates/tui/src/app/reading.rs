@@ -9,7 +9,9 @@ use osier_agent::{Error, Worker};
 use osier_model::Image;
 use osier_session::Session;
 use osier_tools::approvals::Mode;
+use osier_tree::asking::Asks;
 use osier_tree::entry::read_entry;
+use osier_tree::kind::flag;
 use osier_tree::projection::card::short_id;
 use osier_tree::projection::preview::{full_text, one_line, shown_text};
 use osier_tree::projection::transcript::transcript_entries;
@@ -170,17 +172,42 @@ pub(super) async fn facts(worker: &Worker, git_branch: Option<String>) -> Result
     let (state, at) = worker.cursor().here();
     let tree = &state.tree;
     Ok(Facts {
+        id: session.id().to_owned(),
         session: short_id(session.id()).to_owned(),
         name: tree.marks().name().map(str::to_owned),
         git_branch,
         model: choice.model.full_name(),
         thinking: choice.thinking,
         approval: approval(tree),
+        context: context(worker).await?,
         window: choice.model.context_window,
         cost: card.as_ref().map_or(0.0, |card| card.cost),
         depth: transcript_entries(tree, at).len(),
         tips: card.map_or(0, |card| card.branches as usize),
     })
+}
+
+/// How many tokens the model would get now: as its last reply reported them, or estimated.
+async fn context(worker: &Worker) -> Result<u64, Error> {
+    let (state, at) = worker.cursor().here();
+    let mut weighing = state.tree.weighing(at);
+    loop {
+        let wanted = weighing.wants();
+        if wanted.is_empty() {
+            return Ok(weighing.tokens());
+        }
+        weighing.give(&lines(worker, &wanted).await?);
+    }
+}
+
+/// The text of the last answer on the path.
+pub(super) async fn answer(worker: &Worker) -> Result<Option<String>, Error> {
+    let (state, at) = worker.cursor().here();
+    let tree = &state.tree;
+    let is_answer =
+        |seq: &Seq| tree.head(*seq).role == Role::Assistant && tree.head(*seq).has(flag::HAS_TEXT);
+    let Some(seq) = tree.heads().up(at).find(is_answer) else { return Ok(None) };
+    Ok(Some(text(worker, tree.id(seq).as_str()).await?))
 }
 
 fn approval(tree: &SessionTree) -> Option<Mode> {

@@ -7,8 +7,8 @@ use crate::state::State;
 pub(super) const COMMAND: Spec = Spec {
     name: "export",
     aliases: &[],
-    arguments: "[path]",
-    help: "write the path as Markdown, or as JSONL if the name ends so",
+    arguments: "[file]",
+    help: "write the path to a file: Markdown, or a session if it ends in .jsonl",
     run,
 };
 

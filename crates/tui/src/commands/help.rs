@@ -16,11 +16,13 @@ const KEYS: &[(&str, &str)] = &[
     ("ctrl+j, shift+enter", "a new line"),
     ("escape", "stop what goes on; twice: the tree"),
     ("ctrl+c", "stop, empty the editor, leave"),
-    ("ctrl+d", "leave"),
+    ("ctrl+d", "leave; asks while something runs"),
     ("alt+t", "the tree"),
     ("alt+u, alt+r", "undo and redo a move"),
     ("alt+up", "take back what waits to be said"),
     ("shift+tab", "think more, or less"),
+    ("up, down", "at the edge of the text: what you typed before, in other sessions too"),
+    ("ctrl+r", "search what you typed before"),
     ("ctrl+o", "show all, or fold"),
     ("ctrl+g", "write in your own editor"),
     ("ctrl+v", "an image from the clipboard; or paste its path"),
@@ -32,10 +34,15 @@ const KEYS: &[(&str, &str)] = &[
 ];
 
 fn run(state: &mut State, _words: &str) -> Vec<Action> {
-    let commands = all().map(|spec| (format!("/{} {}", spec.name, spec.arguments), spec.help));
+    let commands = all().map(|spec| {
+        let names = spec.aliases.iter().map(|alias| format!(", /{alias}")).collect::<String>();
+        (format!("/{}{names} {}", spec.name, spec.arguments), spec.help)
+    });
+    let templates = state.setting.templates.clone();
+    let templates = templates.iter().map(|(name, help)| (format!("/{name}"), help.as_str()));
     let keys = KEYS.iter().map(|(name, told)| ((*name).to_owned(), *told));
     let tree = key_words(&state.setting).into_iter().map(|(key, word)| (format!("tree: {key}"), word));
-    let rows = commands.chain(keys).chain(tree);
+    let rows = commands.chain(templates).chain(keys).chain(tree);
     let lines = rows.flat_map(|(name, told)| row(&name, told, state.columns)).collect();
     state.overlays.push(Box::new(Reader::new("Help", lines)));
     Vec::new()

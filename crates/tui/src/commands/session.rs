@@ -8,7 +8,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "session",
     aliases: &[],
     arguments: "",
-    help: "size, tokens and cost, by branch and model",
+    help: "file, size, tokens and cost of the session",
     run,
 };
 

@@ -1,7 +1,7 @@
-//! What was said before, for up and down. The text one was writing is the newest of it.
+//! What was said before, for up and down and for searches. The text one was writing is the newest of it.
 
 /// How much is remembered.
-const MOST: usize = 500;
+const MOST: usize = 2000;
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
@@ -12,9 +12,16 @@ pub struct History {
 }
 
 impl History {
-    pub fn new(said: Vec<String>) -> History {
+    /// What was typed in other sessions comes before what was said in this one.
+    pub fn new(elsewhere: Vec<String>, here: Vec<String>) -> History {
+        let mut said: Vec<String> = elsewhere.into_iter().filter(|text| !here.contains(text)).collect();
+        said.extend(here);
         let from = said.len().saturating_sub(MOST);
-        History { said: said[from..].to_vec(), at: None }
+        History { said: said.split_off(from), at: None }
+    }
+
+    pub fn texts(&self) -> impl DoubleEndedIterator<Item = &String> {
+        self.said.iter()
     }
 
     pub(super) fn push(&mut self, text: &str) {

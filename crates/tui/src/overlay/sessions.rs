@@ -6,7 +6,7 @@ mod threads;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use osier_tree::projection::card::{Card, short_id};
+use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
 
 use super::{Ask, Choose, News, Outcome, Overlay, Room};
@@ -59,7 +59,7 @@ impl Sessions {
     pub(crate) fn new(state: &State) -> Sessions {
         Sessions {
             cwd: state.setting.cwd.clone(),
-            current: state.facts.session.clone(),
+            current: state.facts.id.clone(),
             store: state.setting.store.clone(),
             cards: None,
             many_stores: false,
@@ -162,6 +162,10 @@ impl Sessions {
         Outcome::End(stop.into_iter().chain(action).collect())
     }
 
+    fn is_current(&self, card: &Card) -> bool {
+        card.store == self.store && card.id == self.current
+    }
+
     fn selected(&self) -> Option<&Card> {
         self.cards.as_ref()?.get(self.shown.get(self.at)?.0)
     }
@@ -177,7 +181,7 @@ impl Sessions {
 
     fn delete(&self) -> Outcome {
         let Some(card) = self.selected() else { return Outcome::Stay };
-        if card.store == self.store && short_id(&card.id) == short_id(&self.current) {
+        if self.is_current(card) {
             return Outcome::Open(Box::new(
                 Choose::new("This session is open; go to another one first.")
                     .with("all right", || Outcome::Close),
@@ -214,12 +218,14 @@ impl Sessions {
         let store = if self.many_stores { format!("{}  ", one_line(&card.store, 20)) } else { String::new() };
         let age = room.clock.age(card.modified);
         let right = format!("  {place}{store}{} · {age} · {}", card.message_count, &card.short_id);
-        let room = room.columns.saturating_sub(width(&right) + 2);
+        let mark = if self.is_current(card) { "  ← current" } else { "" };
+        let room = room.columns.saturating_sub(width(&right) + width(mark) + 2);
         let role = if card.name.is_some() { Role::Label } else { Role::Text };
         let left = Line::of(Role::Border, &thread).with(role, &one_line(card.title(), 200)).cut(room);
         let selected = at == self.at;
         let pad = " ".repeat(room.saturating_sub(left.width()));
         let mut line = left.behind(Role::Accent, if selected { "› " } else { "  " });
+        line.push(Role::Active, mark);
         line.push(Role::Dim, &format!("{pad}{right}"));
         if selected { line.on(Role::SelectedBg) } else { line }
     }

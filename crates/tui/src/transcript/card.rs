@@ -1,5 +1,6 @@
 //! Tool calls as cards: what was called, what came of it, and no more than a few lines of it.
 
+use osier_tools::{Status, Todo, todos_of};
 use osier_tree::projection::preview;
 use osier_tree::scan::Raw;
 use serde_json::Value;
@@ -7,7 +8,7 @@ use serde_json::Value;
 use super::folded::{fold, fold_above};
 use super::{Look, text_of, word};
 use crate::markdown::highlight;
-use crate::text::{Line, Style, clean, hard_wrap, wrap};
+use crate::text::{Line, Style, clean, hard_wrap, width, wrap};
 use crate::theme::Role;
 
 /// How many lines of a diff, of a command's output, of an error and of a command are shown.
@@ -29,8 +30,11 @@ pub(super) fn draw(call: &Call, message: &Value, look: Look<'_>) -> Vec<Line> {
     let details = &message["details"];
     let failed = message["isError"] == true;
     let text = text_of(&message["content"]);
-    let mut lines = header(call, if failed { Role::Bad } else { Role::Good }, look);
     let room = look.width.saturating_sub(2);
+    if let Some(items) = todos_of(details).filter(|_| call.name == "todo" && !failed) {
+        return checklist(&items, look);
+    }
+    let mut lines = header(call, if failed { Role::Bad } else { Role::Good }, look);
     let body = match (details["diff"].as_str(), call.name.as_str()) {
         (Some(diff), _) if !failed => fold(diff_lines(diff, room), DIFF, look.open),
         (_, "bash") => fold_above(output(&text, Role::Dim, room), OUTPUT, look.open),
@@ -41,6 +45,25 @@ pub(super) fn draw(call: &Call, message: &Value, look: Look<'_>) -> Vec<Line> {
     lines.extend(body.into_iter().map(|line| line.behind(Role::Border, "  ")));
     let end = ending(details, &text, failed);
     lines.extend(end.map(|line| line.behind(Role::Border, "  ")));
+    lines
+}
+
+/// The model's list of things to do.
+fn checklist(items: &[Todo], look: Look<'_>) -> Vec<Line> {
+    let done = items.iter().filter(|item| item.status == Status::Completed).count();
+    let count =
+        if items.is_empty() { " cleared".to_owned() } else { format!(" {done}/{} done", items.len()) };
+    let mut lines =
+        vec![Line::of(Role::Good, "● ").with(Style::default().bold(), "todo").with(Role::Dim, &count)];
+    for item in items {
+        let (mark, style) = match item.status {
+            Status::Completed => ("  ☑ ", Style { strike: true, ..Role::Dim.into() }),
+            Status::InProgress => ("  ▶ ", Style::from(Role::Accent).bold()),
+            Status::Pending => ("  ☐ ", Role::Text.into()),
+        };
+        let text = wrap(&Line::of(style, item.content.trim()), look.width.saturating_sub(width(mark)));
+        lines.extend(super::hung(text, Style { strike: false, ..style }, mark));
+    }
     lines
 }
 
@@ -62,6 +85,9 @@ pub(crate) fn header(call: &Call, mark: Role, look: Look<'_>) -> Vec<Line> {
         let mut first = start.with(Role::Text, " ");
         first.spans.extend(lines.next().unwrap_or_default().spans);
         return std::iter::once(first).chain(lines.map(|line| line.behind(Role::Text, "       "))).collect();
+    }
+    if call.name == "todo" {
+        return vec![start];
     }
     let arguments = call.arguments.to_string();
     let told = Raw::parse(arguments.as_bytes())

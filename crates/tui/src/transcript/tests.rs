@@ -3,6 +3,8 @@
 use expect_test::{Expect, expect};
 use osier_testkit::Script as Played;
 
+use serde_json::json;
+
 use super::*;
 use crate::text::plain;
 
@@ -215,7 +217,7 @@ fn nothing_hostile_reaches_the_screen() {
 
 #[test]
 fn a_folded_summary_names_the_key_that_opens_it() {
-    let body = serde_json::json!({ "summary": (1..=12).map(|line| format!("- point {line}\n")).collect::<String>() });
+    let body = (1..=12).map(|line| format!("- point {line}\n")).collect::<String>();
     let told = |width, open| plain(&summary("compaction", &body, Look { width, open, ..Look::default() }));
     assert!(told(60, false).ends_with("│ … 6 more lines; ctrl+o shows them\n"), "{}", told(60, false));
     assert!(told(60, true).ends_with("point 12\n"), "{}", told(60, true));
@@ -234,6 +236,75 @@ entry {"type":"message","uiContent":"/review","message":{"role":"user","content"
               [1 image]
 
             > /review
+        "#]],
+    );
+}
+
+#[test]
+fn a_todo_list_is_drawn_as_a_checklist() {
+    check(
+        r#"say go; reply calls todo
+result [x] read details {"items":[{"content":"read the parser","status":"completed"},{"content":"fix the bug that loses the last line of a file","status":"in_progress"},{"content":"test","status":"pending"}]}
+reply calls todo
+result empty details {"items":[]}"#,
+        40,
+        expect![[r#"
+
+            > go
+
+            ● todo 1/3 done
+              ☑ read the parser
+              ▶ fix the bug that loses the last line
+                of a file
+              ☐ test
+
+            ● todo cleared
+        "#]],
+    );
+}
+
+#[test]
+fn thinking_is_markdown_and_says_how_much_more_there_is() {
+    let thought =
+        json!({ "type": "thinking", "thinking": "**Look at it.** I need\n\n- the `parser`\n- the tests\n" });
+    let script = format!(
+        "entry {}",
+        json!({ "type": "message", "message": { "role": "assistant", "content": [thought] } })
+    );
+    let drawn = |open| lines(&script, Look { width: 44, open, ..Look::default() });
+    expect![[r#"
+
+        ∴ Look at it. I need … 2 more lines (ctrl+o)
+    "#]]
+    .assert_eq(&plain(&drawn(false)));
+    expect![[r#"
+
+        ∴ Look at it. I need
+        ∴ 
+        ∴ • the parser
+        ∴ • the tests
+    "#]]
+    .assert_eq(&plain(&drawn(true)));
+    let is_dim = |line: &Line| line.spans.iter().all(|span| span.style.role != Role::Text);
+    assert!(drawn(true).iter().all(is_dim));
+    let one = thinking("short", Look { width: 44, ..Look::default() });
+    assert_eq!(plain(&one), "∴ short\n");
+}
+
+#[test]
+fn a_graft_shows_its_conclusion() {
+    check(
+        r#"say a; reply c
+entry {"type":"branch_summary","fromId":"0000000a","summary":"Grafted from [entry 0000000a]: entries [entry 00000003] to [entry 0000000a], parted from here at [entry 00000002].\n\nAsked there:\n- with a map [entry 00000003]\n\nConcluded there [entry 0000000a]:\n\nThe **map** is slow.\n\n<modified-files>\nmap.rs\n</modified-files>"}"#,
+        60,
+        expect![[r#"
+
+            > a
+
+            c
+
+            ◆ conclusion of branch 0000000a
+            │ The map is slow.
         "#]],
     );
 }

@@ -83,6 +83,10 @@ fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
     if matches!(entry.kind, Kind::Compaction | Kind::BranchSummary) {
         state.work.summary = None;
     }
+    if entry.kind == Kind::Compaction {
+        // What the last reply reported does not hold any more.
+        state.context = 0;
+    }
     match entry.kind {
         // The leaf jumped: the screen shows where one is now.
         Kind::Leaf => return vec![Action::ShowPath { moved: Some(moved(line)) }],

@@ -10,7 +10,7 @@ use crate::commands;
 use crate::complete::{Completion, Fit};
 use crate::key::{Code, Input, Key};
 use crate::msg::{Action, Purpose};
-use crate::overlay::{Choose, Outcome};
+use crate::overlay::{Choose, Outcome, Recall};
 use crate::state::{DoubleEscape, State};
 use crate::view::room;
 
@@ -54,6 +54,10 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
         }
         (Code::Char('g'), true, _) => vec![Action::Edit(state.editor.pastes.expanded(state.editor.text()))],
         (Code::Char('v'), true, _) => vec![Action::PasteImage],
+        (Code::Char('r'), true, _) => {
+            state.overlays.push(Box::new(Recall::new(state.editor.history.texts())));
+            Vec::new()
+        }
         (Code::Char('u'), false, true) => send(Command::Undo, Purpose::Undo),
         (Code::Char('r'), false, true) => send(Command::Redo, Purpose::Redo),
         (Code::Char('t'), false, true) => read_tree(state, false),
@@ -119,10 +123,11 @@ fn submit(state: &mut State, while_it_works: When) -> Vec<Action> {
     if typed.is_empty() {
         return Vec::new();
     }
+    let remember = remember(state, &typed);
     if let Some(actions) = commands::run(state, &typed) {
-        return actions;
+        return remember.into_iter().chain(actions).collect();
     }
-    let mut actions = keep(state, &typed);
+    let mut actions: Vec<Action> = remember.into_iter().chain(keep(state, &typed)).collect();
     let images = state.editor.pictures.used(&typed);
     let text = state.editor.take();
     if let Some(command) = UserCommand::parse(text.trim()) {
@@ -144,6 +149,15 @@ fn submit(state: &mut State, while_it_works: When) -> Vec<Action> {
     let prompt = Command::Prompt { text: text.trim().to_owned(), images, files, when };
     actions.extend(send(prompt, Purpose::Say(typed)));
     actions
+}
+
+/// Keeps what was typed for other sessions. What begins with a space stays private, as in a shell, and pasted texts and
+/// images stay with their session.
+fn remember(state: &State, typed: &str) -> Option<Action> {
+    let editor = &state.editor;
+    let is_pasted = editor.pastes.used(typed).next().is_some() || !editor.pictures.used(typed).is_empty();
+    let is_private = editor.text().starts_with(char::is_whitespace);
+    (!is_pasted && !is_private).then(|| Action::Remember(typed.to_owned()))
 }
 
 /// Pastes that the session is to keep.
@@ -213,6 +227,8 @@ fn completing(state: &mut State, key: Key) -> Option<Vec<Action>> {
             state.editor.complete(from, &format!("{text} "));
             state.completion = None;
         }
+        // A slash alone chooses nothing yet.
+        (Code::Enter, false) if !key.shift && state.editor.text() == "/" && !completion.moved => {}
         (Code::Enter, false) if !key.shift => {
             let (from, text) = (completion.from, completion.chosen()?.text.clone());
             let whole = state.editor.text()[from..state.editor.cursor()] == *text;
@@ -248,17 +264,10 @@ pub(super) fn complete(state: &mut State) -> bool {
     let is_file = word.starts_with('@');
     state.completion = if is_file {
         let files = state.files.clone().unwrap_or_default();
-        let fit = |file: &String| Fit { text: format!("@{file}"), told: String::new() };
+        let fit = |file: &String| Fit { text: format!("@{file}"), ..Fit::default() };
         Completion::new(from, word, files.iter().map(fit))
     } else {
-        let own = commands::all()
-            .map(|command| Fit { text: format!("/{}", command.name), told: command.help.to_owned() });
-        let theirs = state
-            .setting
-            .templates
-            .iter()
-            .map(|name| Fit { text: format!("/{name}"), told: "template".to_owned() });
-        Completion::new(from, word, own.chain(theirs))
+        Completion::new(from, word, commands::fits(state, word))
     };
     is_file
 }

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod fitting;
+mod history;
 mod pastes;
 mod pickers;
 mod switching;
@@ -253,12 +254,15 @@ fn commands_are_completed_and_an_unknown_one_names_the_nearest() {
 
         > /co
         › /compact     let a summary stand for the older part
-          /compare     compare two branches; in /tree mark them wit…
+          /copy        copy the last answer to the clipboard
+          /cost        tokens and cost of the session, by model and…
           /compaction  what the last compaction left out; undo: go …
+          /compare     compare two branches; in /tree mark them wit…
+          /config      how it is set up, and to change it
         code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("down tab");
-    assert_eq!(desk.state.editor.text(), "/compare ");
+    assert_eq!(desk.state.editor.text(), "/copy ");
     desk.press("ctrl+c '/tre' enter");
     assert_eq!(desk.asked(), "ReadTree\n", "what is chosen is run");
     desk.press("'/trxe' enter");

@@ -123,7 +123,7 @@ fn a_copy_in_another_store_is_another_session() {
 
         Sessions this directory · threads
         / words, "a phrase" or re:pattern
-        › this                                          file  4 · now · 5e551011
+        › this  ← current                               file  4 · now · 5e551011
           this                                       archive  4 · now · 5e551011
         (1/2) enter · tab scope · ctrl+s sort · ctrl+n named · ctrl+r rename
         the store team is not listed
@@ -134,14 +134,14 @@ fn a_copy_in_another_store_is_another_session() {
     desk.say("/resume");
     desk.asked();
     let copies = ["file", "archive"]
-        .map(|store| Card { store: store.to_owned(), ..card("5e551011-0", "/code", None, "this", None) });
+        .map(|store| Card { store: store.to_owned(), ..card("5e551011-0000", "/code", None, "this", None) });
     desk.hear(Msg::Sessions(copies.to_vec(), None));
     desk.press("ctrl+d enter");
     assert_eq!(desk.asked(), "", "it is open");
     desk.press("down ctrl+d");
     assert!(desk.text().contains("Delete \"this\" from archive for good?"), "{}", desk.text());
     desk.press("down enter");
-    assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0\" })\n");
+    assert_eq!(desk.asked(), "DeleteSession(Spot { store: \"archive\", key: \"5e551011-0000\" })\n");
 }
 
 #[test]
@@ -372,4 +372,14 @@ fn a_wrong_pattern_says_what_is_wrong_with_it() {
         code │ a/model │ #0 │ 5e551011
     "#]]);
     assert!(!searches(&mut desk).iter().any(|asked| asked.starts_with("re:(")), "nothing can be found");
+}
+
+#[test]
+fn the_current_session_is_marked_among_those_that_look_alike() {
+    let mut desk = Desk::new(72, 20);
+    desk.state.setting = Setting { store: "file".to_owned(), ..Setting::clone(&desk.state.setting) }.into();
+    desk.say("/resume");
+    let cards = ["5e551011-0000", "5e551011-0001"].map(|id| card(id, "/code", None, "hello", None));
+    desk.hear(Msg::Sessions(cards.to_vec(), None));
+    assert_eq!(desk.text().matches("hello  ← current").count(), 1, "{}", desk.text());
 }

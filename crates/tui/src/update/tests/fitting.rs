@@ -9,15 +9,15 @@ fn the_help_fits_any_screen() {
     desk.check(expect![[r#"
 
         Help
+          /help
+              commands and keys
           /tree
               the whole tree: look, search,
               label, move
-          /fork
-              go on before a message, here or in
-              a new session
-          /branch
-              copy this path into a new session
-        ↑↓ · 148 more lines · escape closes
+          /model [name]
+              who answers: choose from a list,
+              or by name
+        ↑↓ · 162 more lines · escape closes
         code │ a/model │ #0 │ 5e551011
     "#]]);
     desk.press("end escape");

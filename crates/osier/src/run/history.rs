@@ -1,0 +1,126 @@
+//! What was typed on the terminal, for all sessions: `history.jsonl` in Osier's home folder, readable by its owner alone.
+//!
+//! Each line is `{"text": …}`, the newest last. A lock file orders several processes; readers need none, because a line is
+//! one write and a shorter file replaces the old one whole.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+/// The file is shortened beyond so many bytes, to so many of its last lines.
+const MOST_BYTES: u64 = 512 << 10;
+const KEPT_LINES: usize = 1000;
+/// A longer text is hardly one to repeat.
+const MOST_TEXT: usize = 8 << 10;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub(super) struct HistoryFile {
+    path: PathBuf,
+}
+
+impl HistoryFile {
+    pub(super) fn new(folder: &Path) -> HistoryFile {
+        HistoryFile { path: folder.join("history.jsonl") }
+    }
+
+    /// What was typed, the newest last. Lines that are not understood are left out.
+    pub(super) fn read(&self) -> Vec<String> {
+        let bytes = fs::read(&self.path).unwrap_or_default();
+        let text = |line: &[u8]| match serde_json::from_slice::<Value>(line).ok()?.get_mut("text")?.take() {
+            Value::String(text) => Some(text),
+            _ => None,
+        };
+        bytes.split(|byte| *byte == b'\n').filter_map(text).collect()
+    }
+
+    pub(super) fn add(&self, text: &str) -> io::Result<()> {
+        if text.len() > MOST_TEXT {
+            return Ok(());
+        }
+        if let Some(folder) = self.path.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        let lock = private(OpenOptions::new().write(true), &self.path.with_extension("lock"))?;
+        lock.lock()?;
+        let mut file = private(OpenOptions::new().append(true), &self.path)?;
+        file.write_all(format!("{}\n", json!({ "text": text })).as_bytes())?;
+        if file.metadata()?.len() > MOST_BYTES { self.shorten() } else { Ok(()) }
+    }
+
+    fn shorten(&self) -> io::Result<()> {
+        let texts = self.read();
+        let kept = &texts[texts.len().saturating_sub(KEPT_LINES)..];
+        let mut lines: Vec<String> =
+            kept.iter().map(|text| format!("{}\n", json!({ "text": text }))).collect();
+        let mut left = MOST_BYTES as usize / 2;
+        let first = lines.iter().rposition(|line| {
+            let is_over = line.len() > left;
+            left = left.saturating_sub(line.len());
+            is_over
+        });
+        lines.drain(..first.map_or(0, |at| at + 1));
+        let shorter = self.path.with_extension("new");
+        private(OpenOptions::new().write(true).truncate(true), &shorter)?
+            .write_all(lines.concat().as_bytes())?;
+        fs::rename(shorter, &self.path)
+    }
+}
+
+fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    options.create(true).mode(0o600).open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn several_writers_lose_nothing_and_only_the_owner_reads() {
+        let folder = tempfile::tempdir().unwrap();
+        let history = HistoryFile::new(folder.path());
+        assert_eq!(history.read(), Vec::<String>::new());
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let history = history.clone();
+                scope.spawn(move || {
+                    for number in 0..50 {
+                        history.add(&format!("{writer} says\n{number}")).unwrap();
+                    }
+                });
+            }
+        });
+        let read = history.read();
+        assert_eq!(read.len(), 200);
+        for writer in 0..4 {
+            let own = read.iter().filter(|text| text.starts_with(&writer.to_string()));
+            assert!(
+                own.eq((0..50).map(|number| format!("{writer} says\n{number}")).collect::<Vec<_>>().iter())
+            );
+        }
+        let mode = fs::metadata(&history.path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn it_stays_small_and_keeps_the_newest() {
+        let folder = tempfile::tempdir().unwrap();
+        let history = HistoryFile::new(folder.path());
+        let long = "x".repeat(4000);
+        for number in 0..400 {
+            history.add(&format!("{number} {long}")).unwrap();
+            assert!(fs::metadata(&history.path).unwrap().len() <= MOST_BYTES);
+        }
+        assert!(history.read().last().unwrap().starts_with("399 "));
+        assert!(history.read().len() > 50);
+        history.add(&"y".repeat(MOST_TEXT + 1)).unwrap();
+        assert!(history.read().last().unwrap().starts_with("399 "), "what is too long is left out");
+        fs::write(&history.path, "{\"text\":\"a\"}\nnonsense\n{\"text\":1}\n{\"text\":\"b\"}\n{\"te")
+            .unwrap();
+        assert_eq!(history.read(), ["a", "b"]);
+    }
+}

@@ -1,0 +1,113 @@
+//! What was typed is found again in other sessions, and commands that users of other agents know.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::run_support::Server;
+use crate::screen::{ESCAPE, READY, UP, open};
+use crate::support::World;
+
+const CTRL_R: &str = "\x12";
+
+#[test]
+fn what_was_typed_in_one_session_is_found_in_the_next() {
+    let world = World::new();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("hello there");
+    screen.wait_for("offline model");
+    screen.say(" a secret");
+    screen.wait_for("> a secret");
+    screen.wait_for("#4");
+    screen.leave();
+    let file = world.home().join("history.jsonl");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{\"text\":\"hello there\"}\n");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.press(UP);
+    screen.wait_for("> hello there");
+    screen.press("\x15");
+    screen.wait_for(READY);
+    screen.press(CTRL_R);
+    screen.press("THERE");
+    screen.wait_for("› hello there");
+    screen.press("\r");
+    screen.wait_for("> hello there");
+    screen.press("\x15");
+    screen.wait_for(READY);
+    screen.leave();
+}
+
+#[test]
+fn nothing_is_kept_without_a_session_or_if_it_is_switched_off() {
+    let world = World::new();
+    let mut screen = open(&world, &["--no-session"]);
+    screen.wait_for(READY);
+    screen.say("hello there");
+    screen.wait_for("offline model");
+    screen.leave();
+    assert!(!world.home().join("history.jsonl").exists());
+    fs::create_dir_all(world.home()).unwrap();
+    fs::write(world.home().join("config.toml"), "prompt_history = false\n").unwrap();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("hello there");
+    screen.wait_for("offline model");
+    screen.leave();
+    assert!(!world.home().join("history.jsonl").exists());
+}
+
+#[test]
+fn the_last_answer_is_copied_and_a_cleared_conversation_is_kept() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("hello");
+    server.next().answer("Good morning.");
+    screen.wait_for("Good morning.");
+    screen.say("/copy");
+    screen.wait_for("Copied 13 characters");
+    let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
+    assert!(bytes.contains("\x1b]52;c;R29vZCBtb3JuaW5nLg==\x07"), "{bytes:?}");
+    screen.say("/cost");
+    screen.wait_for("the session");
+    screen.say("/export notes.html");
+    screen.wait_for("cannot export to .html");
+    screen.say("/export");
+    screen.wait_for("Exported to");
+    screen.say("/clear");
+    screen.wait_for("a new session");
+    screen.say("again");
+    let asked = server.next();
+    assert_eq!(asked.messages(), ["user: again"]);
+    asked.answer("Good evening.");
+    screen.wait_for("Good evening.");
+    screen.say("/resume");
+    screen.wait_for("again  ← current");
+    screen.wait_for("hello");
+    screen.press(ESCAPE);
+    screen.wait_gone("← current");
+    screen.leave();
+    assert_eq!(world.session_files().len(), 2);
+}
+
+#[test]
+fn init_asks_for_an_agents_file() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = open(&world, &[]);
+    screen.wait_for(READY);
+    screen.say("/init tests above all");
+    let asked = server.next();
+    let said = asked.messages().pop().unwrap();
+    assert!(
+        said.starts_with("user: Write an `AGENTS.md` file") && said.ends_with("tests above all"),
+        "{said}"
+    );
+    asked.answer("Written.");
+    screen.wait_for("Written.");
+    assert!(screen.text().contains("> /init tests above all"), "{}", screen.text());
+    screen.leave();
+}

@@ -1,0 +1,12 @@
+//! `/copy`: the last answer into the clipboard.
+
+use super::Spec;
+use crate::msg::Action;
+use crate::state::State;
+
+pub(super) const COMMAND: Spec =
+    Spec { name: "copy", aliases: &[], arguments: "", help: "copy the last answer to the clipboard", run };
+
+fn run(_state: &mut State, _words: &str) -> Vec<Action> {
+    vec![Action::CopyAnswer]
+}

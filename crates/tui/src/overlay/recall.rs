@@ -1,0 +1,116 @@
+//! Ctrl+R: searches what was typed before, in this session and in others, with every letter.
+
+use super::{Outcome, Overlay, Room};
+use crate::key::{Code, Key};
+use crate::screen::Frame;
+use crate::text::{Line, Style, pieces, width};
+use crate::theme::Role;
+use osier_tree::projection::preview::one_line;
+
+/// Rows that are shown at once.
+const MOST: usize = 8;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Recall {
+    /// Newest first, each once.
+    texts: Vec<String>,
+    query: String,
+    found: Vec<usize>,
+    at: usize,
+}
+
+impl Recall {
+    /// `texts` are the newest last.
+    pub(crate) fn new<'t>(texts: impl DoubleEndedIterator<Item = &'t String>) -> Recall {
+        let mut seen = std::collections::BTreeSet::new();
+        let texts: Vec<String> = texts.rev().filter(|text| seen.insert(*text)).cloned().collect();
+        let mut recall = Recall { texts, query: String::new(), found: Vec::new(), at: 0 };
+        recall.search(String::new());
+        recall
+    }
+
+    /// Finds texts that contain every word of the query.
+    fn search(&mut self, query: String) {
+        let words: Vec<String> = query.to_lowercase().split_whitespace().map(str::to_owned).collect();
+        let fits = |text: &String| {
+            let text = text.to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        self.found = (0..self.texts.len()).filter(|at| fits(&self.texts[*at])).collect();
+        (self.query, self.at) = (query, 0);
+    }
+
+    fn row(&self, row: usize, columns: usize) -> Line {
+        let text = &self.texts[self.found[row]];
+        let more = text.trim().lines().count().saturating_sub(1);
+        let more = match more {
+            0 => String::new(),
+            1 => "  +1 line".to_owned(),
+            more => format!("  +{more} lines"),
+        };
+        let line = Line::of(Role::Accent, if row == self.at { "› " } else { "  " })
+            .with(Role::Text, &one_line(text.trim().lines().next().unwrap_or_default(), 400))
+            .cut(columns.saturating_sub(width(&more)))
+            .with(Role::Dim, &more);
+        if row == self.at { line.on(Role::SelectedBg) } else { line }
+    }
+}
+
+impl Overlay for Recall {
+    fn key(&mut self, key: Key, _room: Room) -> Outcome {
+        let last = self.found.len().saturating_sub(1);
+        match (key.code, key.ctrl) {
+            (Code::Escape, _) | (Code::Char('c' | 'g'), true) => return Outcome::Close,
+            (Code::Char('r'), true) | (Code::Down, _) => self.at = (self.at + 1).min(last),
+            (Code::Char('s'), true) | (Code::Up, _) => self.at = self.at.saturating_sub(1),
+            (Code::PageDown, _) => self.at = (self.at + MOST).min(last),
+            (Code::PageUp, _) => self.at = self.at.saturating_sub(MOST),
+            (Code::Enter | Code::Tab | Code::Right, _) => {
+                return match self.found.get(self.at) {
+                    Some(text) => Outcome::Write(self.texts[*text].clone()),
+                    None => Outcome::Stay,
+                };
+            }
+            (Code::Char('u'), true) => self.search(String::new()),
+            (Code::Backspace, _) => {
+                let mut query = self.query.clone();
+                query.pop();
+                self.search(query);
+            }
+            _ => {
+                if let Some(typed) = key.typed() {
+                    self.search(format!("{}{typed}", self.query));
+                }
+            }
+        }
+        Outcome::Stay
+    }
+
+    fn paste(&mut self, text: &str) {
+        self.search(format!("{}{}", self.query, text.replace('\n', " ")));
+    }
+
+    fn view(&self, room: Room) -> Frame {
+        let prompt = Line::of(Role::Accent, "/ ");
+        let mut lines = vec![
+            Line::of(Style::from(Role::Accent).bold(), "Prompt history"),
+            match self.query.as_str() {
+                "" => prompt.with(Role::Dim, "type to search"),
+                query => prompt.with(Role::Text, query),
+            },
+        ];
+        let height = room.rows.saturating_sub(4).clamp(1, MOST);
+        let from = (self.at + 1).saturating_sub(height);
+        lines.extend((from..(from + height).min(self.found.len())).map(|row| self.row(row, room.columns)));
+        if self.found.is_empty() {
+            lines.push(Line::of(Role::Dim, "  no match"));
+        }
+        let at = if self.found.is_empty() { 0 } else { self.at + 1 };
+        let count = format!("({at}/{})", self.found.len());
+        let keys = [count.as_str(), "enter use", "ctrl+r older", "ctrl+s newer", "escape cancel"];
+        lines.push(Line::of(Role::Dim, &pieces(keys, room.columns, 1).concat()));
+        let cursor = Some((1, (2 + width(&self.query)).min(room.columns.saturating_sub(1))));
+        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor }
+    }
+}
