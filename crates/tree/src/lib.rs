@@ -18,6 +18,7 @@ pub mod header;
 pub mod heads;
 pub mod history;
 pub mod kind;
+mod layered;
 pub mod leaving;
 pub mod marks;
 pub mod migrate;

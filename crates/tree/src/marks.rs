@@ -2,12 +2,13 @@
 //! Of each the last one in the log counts, wherever it hangs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use crate::entry::{Entry, Kind};
 use crate::heads::Seq;
+use crate::layered::LayeredMap;
 use crate::scan::Raw;
 
 /// A person's name for an entry.
@@ -20,14 +21,14 @@ pub struct Label {
     since: Seq,
 }
 
-/// See the module.
+/// See the module. Every published state of a session has its own, so copies share what they have in common.
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
-    labels: FxHashMap<Box<str>, Label>,
+    labels: LayeredMap<Arc<str>, Arc<Label>>,
     name: Option<String>,
-    settings: BTreeMap<String, Value>,
-    deleted: FxHashMap<Box<str>, Seq>,
-    updates: FxHashMap<Box<str>, Seq>,
+    settings: Arc<BTreeMap<String, Value>>,
+    deleted: LayeredMap<Arc<str>, Seq>,
+    updates: LayeredMap<Arc<str>, Seq>,
 }
 
 impl Marks {
@@ -40,48 +41,50 @@ impl Marks {
                 self.name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
             }
             (Kind::Config, _) => self.configure(body),
-            (Kind::DeleteBranch, Some(target)) => drop(self.deleted.insert(target.into(), seq)),
-            (Kind::RestoreBranch, Some(target)) => drop(self.deleted.remove(target)),
-            (Kind::EntryUpdate, Some(target)) => drop(self.updates.insert(target.into(), seq)),
+            (Kind::DeleteBranch, Some(target)) => self.deleted.insert(target.into(), seq),
+            (Kind::RestoreBranch, Some(target)) => self.deleted.remove(target.into()),
+            (Kind::EntryUpdate, Some(target)) => self.updates.insert(target.into(), seq),
             _ => {}
         }
     }
 
     fn label(&mut self, seq: Seq, target: &str, body: Raw<'_>) {
         match body.get("label").and_then(Raw::text).filter(|label| !label.is_empty()) {
-            None => drop(self.labels.remove(target)),
+            None => self.labels.remove(target.into()),
             Some(text) => {
                 let since = self.labels.get(target).map_or(seq, |label| label.since);
-                self.labels.insert(target.into(), Label { text: text.into_owned(), set_by: seq, since });
+                let label = Label { text: text.into_owned(), set_by: seq, since };
+                self.labels.insert(target.into(), Arc::new(label));
             }
         }
     }
 
     fn configure(&mut self, body: Raw<'_>) {
         let Some(data) = body.get("data") else { return };
+        let settings = Arc::make_mut(&mut self.settings);
         if let Some(set) = data.get("set") {
             set.each_field(|key, value| {
                 if let Ok(value) = serde_json::from_slice(value.bytes()) {
-                    self.settings.insert(key.to_owned(), value);
+                    settings.insert(key.to_owned(), value);
                 }
             });
         }
         if let Some(unset) = data.get("unset") {
             unset.each_item(|key| {
                 if let Some(key) = key.text() {
-                    self.settings.remove(&*key);
+                    settings.remove(&*key);
                 }
             });
         }
     }
 
     pub fn label_of(&self, id: &str) -> Option<&Label> {
-        self.labels.get(id)
+        self.labels.get(id).map(|label| &**label)
     }
 
     /// All labels with the ids they name, in the order in which they were first set.
     pub fn labels(&self) -> Vec<(&str, &Label)> {
-        let mut labels: Vec<_> = self.labels.iter().map(|(id, label)| (&**id, label)).collect();
+        let mut labels: Vec<_> = self.labels.iter().map(|(id, label)| (&**id, &**label)).collect();
         labels.sort_by_key(|(_, label)| label.since);
         labels
     }
@@ -101,7 +104,7 @@ impl Marks {
     }
 
     pub fn is_deleted(&self, id: &str) -> bool {
-        self.deleted.contains_key(id)
+        self.deleted.get(id).is_some()
     }
 
     /// Ids of updated entries with the latest update of each, in log order.
