@@ -22,7 +22,9 @@ impl Workplace {
         cancel: &CancellationToken,
     ) -> Result<Arc<str>, Error> {
         let (state, at) = self.here();
-        let mut grafting = state.tree.grafting(at, tip)?;
+        // People type it, so a prefix will do.
+        let tip = state.tree.id(state.tree.resolve(tip)?).to_string();
+        let mut grafting = state.tree.grafting(at, &tip)?;
         self.answer_all(&state, &mut grafting).await?;
         let graft = grafting.finish();
         let (mut written, mut extra) = (None, Map::new());
@@ -39,7 +41,6 @@ impl Workplace {
             }
             extra = summarizer.extra(&graft.files);
         }
-        let tip = state.tree.id(graft.tip).to_string();
         let commit = Commit::new(move |tree, at| match tree.find(&tip) {
             Some(seq) if seq == graft.tip => Ok(graft.plan(tree, at, written.as_deref(), &extra)),
             _ => Err(PlanError::NotFound { id: tip.clone() }),

@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_tree::projection::card::short_id;
 use osier_tree::time::{self, Millis};
 use serde_json::{Value, json};
 
@@ -67,8 +66,9 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
         }
     };
     out.line(&format!("{what} Try:\n"))?;
+    let short = store.short_id(&header.id).await?;
     for (command, rest, what) in HINTS {
-        let call = format!("osier sessions {command} {}{rest}", short_id(&header.id));
+        let call = format!("osier sessions {command} {short}{rest}");
         out.line(&format!("  {} {}", left(&call, 52), out.paint(Style::Dim, what)))?;
     }
     out.done()

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use osier_session::Session;
 use osier_store::{StoreError, Texts};
 use osier_tree::asking::Asks;
-use osier_tree::{Place, Seq, SessionTree};
+use osier_tree::{Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
 use crate::progress::waiting;
@@ -70,16 +70,22 @@ pub(crate) fn at_home<'a>(text: &'a str, home: Option<&str>) -> Cow<'a, str> {
     }
 }
 
-/// The entry a person names.
-pub(crate) fn entry(tree: &SessionTree, id: &str) -> Result<Seq> {
-    match tree.find(id) {
-        Some(seq) => Ok(seq),
-        None => {
+/// The entry a person names by its id or by a unique prefix of it.
+pub(crate) fn entry(tree: &SessionTree, word: &str) -> Result<Seq> {
+    match tree.resolve(word) {
+        Err(PlanError::NotFound { .. }) => {
             let ids: Vec<_> = tree.heads().iter().map(|(seq, _)| tree.id(seq)).collect();
             let ids = ids.iter().map(osier_tree::Id::as_str);
-            bail!("no entry {id} in this session; {}", target::nearest_entries(ids, id))
+            bail!("no entry {word} in this session; {}", target::nearest_entries(ids, word))
         }
+        resolved => Ok(resolved?),
     }
+}
+
+/// The whole id of the entry a person names; `root` stays as it is.
+pub(crate) fn whole_id(tree: &SessionTree, word: &str) -> Result<String> {
+    let seq = place(tree, Some(word))?;
+    Ok(seq.map_or_else(|| word.to_owned(), |seq| tree.id(seq).to_string()))
 }
 
 /// The place a person names with `--at`; without it, where the log stands.

@@ -8,6 +8,7 @@ use osier_session::{Down, Owned, Session, Stores};
 use osier_store::{FileStore, Filter, Opened, PagedHeads, Store, StoreError};
 use osier_tree::Seq;
 use osier_tree::projection::card::Card;
+use osier_tree::short_ids::{SESSION_ID_LENGTH, ShortIds, has_prefix};
 
 use crate::failure::usage;
 use crate::home::Home;
@@ -72,6 +73,12 @@ impl Target {
     async fn open(store: Arc<dyn Store>, key: String) -> Result<Target> {
         let opened = store.open(&key).await?;
         Ok(Target { store, key, opened })
+    }
+
+    /// The card, with a short id that names no other session of the store.
+    pub(crate) async fn card(&self) -> Result<Card> {
+        let card = self.store.card(&self.key).await?;
+        Ok(Card { short_id: self.store.short_id(&card.id).await?, ..card })
     }
 
     /// The heads, read only as far as they are needed.
@@ -166,7 +173,7 @@ async fn seek(home: &Home, word: &str, reach: Reach<'_>) -> Result<Sought> {
     }
     let found = reach.stores(home).find(word).await?;
     let owned = reach.of(found.owned, home, |owned| owned.store.name());
-    if reach == Reach::Named && !owned.is_empty() && !owned.iter().any(|owned| owned.id == word) {
+    if reach == Reach::Named && !owned.is_empty() && !owned.iter().any(|owned| is_whole(&owned.id, word)) {
         sure(word, &found.down)?;
     }
     // A store gives ids in order, so copies of one session lie side by side.
@@ -219,8 +226,9 @@ fn of_path(home: &Home, path: &Path) -> Result<(Arc<dyn Store>, String)> {
 
 /// The one session that is meant.
 fn one(word: &str, owned: Vec<Owned>) -> Result<Option<Owned>> {
-    let whole: Vec<Owned> = owned.iter().filter(|owned| owned.id == word).cloned().collect();
-    let mut owned = if whole.is_empty() { owned } else { whole };
+    let exact: Vec<Owned> = owned.iter().filter(|owned| owned.id == word).cloned().collect();
+    let whole: Vec<Owned> = owned.iter().filter(|owned| is_whole(&owned.id, word)).cloned().collect();
+    let mut owned = [exact, whole, owned].into_iter().find(|meant| !meant.is_empty()).unwrap_or_default();
     if owned.len() < 2 {
         return Ok(owned.pop());
     }
@@ -230,12 +238,17 @@ fn one(word: &str, owned: Vec<Owned>) -> Result<Option<Owned>> {
         bail!("session {id} is in the stores {}; say which with --store", stores.join(" and "));
     }
     let many = stores.iter().any(|store| *store != stores[0]);
-    let named = |owned: &Owned| match many {
-        true => format!("{} ({})", owned.id, owned.store.name()),
-        false => owned.id.clone(),
+    let short = ShortIds::new(owned.iter().map(|owned| &owned.id));
+    let named = |owned: &Owned| match (short.shorten(&owned.id, SESSION_ID_LENGTH), many) {
+        (id, true) => format!("{id} ({})", owned.store.name()),
+        (id, false) => id.to_owned(),
     };
     let ids: Vec<String> = owned.iter().map(named).collect();
-    bail!("{word} could mean {} sessions: {}; say more of it", ids.len(), some(&ids))
+    bail!("{word} is ambiguous: it could mean {} sessions: {}; give more characters", ids.len(), some(&ids))
+}
+
+fn is_whole(id: &str, word: &str) -> bool {
+    id.eq_ignore_ascii_case(word)
 }
 
 /// What to say of a session that is nowhere.
@@ -261,12 +274,15 @@ async fn cards_of_files(home: &Home, reach: Reach<'_>) -> Result<Vec<Card>> {
 /// A file that somebody copied or renamed is still the session that its header names.
 async fn by_header(home: &Home, word: &str, reach: Reach<'_>) -> Result<Option<String>> {
     let cards = cards_of_files(home, reach).await?;
-    let named = cards.into_iter().filter(|card| card.id.starts_with(word)).collect();
+    let named = cards.into_iter().filter(|card| has_prefix(&card.id, word)).collect();
     let named = reach.of(named, home, |card: &Card| card.store.as_str());
     let mut files: Vec<String> = named.into_iter().filter_map(|card| card.file).collect();
     match files.len() {
         0 | 1 => Ok(files.pop()),
-        many => bail!("{word} could mean {many} sessions: {}; name one of these files", some(&files)),
+        many => bail!(
+            "{word} is ambiguous: it could mean {many} sessions: {}; name one of these files",
+            some(&files)
+        ),
     }
 }
 
@@ -280,7 +296,7 @@ pub(crate) fn alike<'a>(ids: impl Iterator<Item = &'a str>, word: &str) -> Vec<S
     let mut best = 1;
     let mut near: Vec<String> = Vec::new();
     for id in ids {
-        let shared = id.bytes().zip(word.bytes()).take_while(|(a, b)| a == b).count();
+        let shared = id.bytes().zip(word.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
         if shared > best {
             near.clear();
             best = shared;
@@ -295,7 +311,8 @@ pub(crate) fn alike<'a>(ids: impl Iterator<Item = &'a str>, word: &str) -> Vec<S
 }
 
 fn nearest(known: &[String], word: &str) -> String {
-    let near = alike(known.iter().map(String::as_str), word);
+    let short = ShortIds::new(known);
+    let near = alike(known.iter().map(|id| short.shorten(id, SESSION_ID_LENGTH)), word);
     match near.is_empty() {
         true => "; `osier sessions list --all` shows what there is".to_owned(),
         false => format!("; the nearest: {}", some(&near)),

@@ -67,7 +67,7 @@ impl Session {
     pub async fn fresh_id(store: &dyn Store, env: &Env) -> Result<String, Error> {
         loop {
             let id = env.ids.session();
-            if store.find(osier_tree::projection::card::short_id(&id)).await?.is_empty() {
+            if store.find(osier_tree::short_ids::first_eight(&id)).await?.is_empty() {
                 return Ok(id);
             }
         }

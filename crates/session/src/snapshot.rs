@@ -92,6 +92,11 @@ impl Session {
 
     /// The card of exactly this state: the store's, unless somebody appended meanwhile.
     pub async fn card_of(&self, state: &Arc<State>) -> Result<Card, Error> {
+        let card = self.card_with_any_short_id(state).await?;
+        Ok(Card { short_id: self.store().short_id(&card.id).await?, ..card })
+    }
+
+    async fn card_with_any_short_id(&self, state: &Arc<State>) -> Result<Card, Error> {
         let (store, key) = (self.store(), self.key());
         let mut card = store.card(key).await?;
         if store.open(key).await?.version == state.version {

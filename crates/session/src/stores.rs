@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use osier_store::{Filter, Page, Store, StoreError};
 use osier_tree::Header;
 use osier_tree::projection::card::Card;
+use osier_tree::short_ids::{SESSION_ID_LENGTH, ShortIds};
 
 /// The longest that all others wait for one store.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -87,7 +88,8 @@ impl Stores {
         Ok(Found { owned: owned.collect(), down })
     }
 
-    /// The sessions of all stores, the one used last first. Fails if no store can be asked.
+    /// The sessions of all stores, the one used last first, with short ids that no other session begins with. Fails if no
+    /// store can be asked.
     pub async fn list(&self, filter: &Filter) -> Result<Listed, StoreError> {
         let wanted = filter.limit.map(|limit| limit.saturating_add(filter.skip));
         let each = match self.all.len() {
@@ -95,20 +97,16 @@ impl Stores {
             _ => Filter { skip: 0, limit: wanted, ..filter.clone() },
         };
         let each = &each;
-        let asked = self.ask(|store| async move { (store.clone(), store.list(each).await) }).await;
-        let (mut pages, down) = self.answers(asked)?;
-        if self.all.len() == 1 {
-            let page = pages.pop().map(|(_, page)| page).unwrap_or_default();
-            return Ok(Listed { page, down });
-        }
-        let more = pages.iter().any(|(_, page)| page.more);
-        let (mut cards, mut unreadable) = (Vec::new(), Vec::new());
-        for (_, page) in pages {
-            cards.extend(page.cards);
-            unreadable.extend(page.unreadable);
-        }
-        let page = filter.page(cards, unreadable);
-        Ok(Listed { page: Page { more: page.more || more, ..page }, down })
+        let asked = self.ask(|store| async move { (store.clone(), page_and_ids(&*store, each).await) }).await;
+        let (answers, down) = self.answers(asked)?;
+        let (pages, ids): (Vec<Page>, Vec<Vec<String>>) =
+            answers.into_iter().map(|(_, answer)| answer).unzip();
+        let mut page = match self.all.len() {
+            1 => pages.into_iter().next().unwrap_or_default(),
+            _ => merged(pages, filter),
+        };
+        shorten(&mut page.cards, &ids.concat());
+        Ok(Listed { page, down })
     }
 
     /// The sessions that work of these was done in: those of sub-agents in the same store, and of theirs, each behind the
@@ -188,5 +186,33 @@ impl Stores {
             (true, false) => Err(down.remove(0).why),
             _ => Ok((answers, down)),
         }
+    }
+}
+
+/// A page of a store, and the ids of all its sessions.
+async fn page_and_ids(store: &dyn Store, filter: &Filter) -> Result<(Page, Vec<String>), StoreError> {
+    let page = store.list(filter).await?;
+    let ids = if page.cards.is_empty() { Vec::new() } else { store.find("").await? };
+    Ok((page, ids))
+}
+
+/// One page of the pages of several stores.
+fn merged(pages: Vec<Page>, filter: &Filter) -> Page {
+    let more = pages.iter().any(|page| page.more);
+    let (mut cards, mut unreadable) = (Vec::new(), Vec::new());
+    for page in pages {
+        cards.extend(page.cards);
+        unreadable.extend(page.unreadable);
+    }
+    let page = filter.page(cards, unreadable);
+    Page { more: page.more || more, ..page }
+}
+
+/// Gives cards short ids that differ from the beginning of all ids there are. A file may bear another name than the id in
+/// its header, so the cards' own ids count too.
+fn shorten(cards: &mut [Card], ids: &[String]) {
+    let all = ShortIds::new(ids.iter().chain(cards.iter().map(|card| &card.id)));
+    for card in cards {
+        card.short_id = all.shorten(&card.id, SESSION_ID_LENGTH).to_owned();
     }
 }

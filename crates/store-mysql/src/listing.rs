@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use osier_store::{Filter, Page};
 use osier_tree::projection::card::Card;
+use osier_tree::short_ids::has_prefix;
 use sqlx::mysql::MySqlRow;
-use sqlx::{MySqlConnection, Row};
+use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 
 use crate::failure::Failure;
 use crate::rows::{CardRow, added, cwd_hash, open_mark};
@@ -31,6 +32,9 @@ macro_rules! listed {
         )
     };
 }
+
+/// How many characters of a prefix are looked up in upper and in lower case.
+const SPELLED: usize = 4;
 
 const ALL: &str = listed!("used_last", "");
 
@@ -140,8 +144,30 @@ pub(crate) async fn find(connection: &mut MySqlConnection, prefix: &str) -> Resu
     if !prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-')) {
         return Ok(Vec::new());
     }
-    // `~` comes after everything that an id may hold.
-    let asked = sqlx::query("SELECT id FROM osier_sessions WHERE id >= ? AND id < ? ORDER BY id");
-    let rows = asked.bind(prefix).bind(format!("{prefix}~")).fetch_all(connection).await?;
-    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+    let spellings = spellings(prefix);
+    let ranges = vec!["id >= ? AND id < ?"; spellings.len()].join(" OR ");
+    let sql = format!("SELECT id FROM osier_sessions WHERE {ranges} ORDER BY id");
+    let mut query = sqlx::query(AssertSqlSafe(sql));
+    for begin in spellings {
+        // `~` comes after everything that an id may hold.
+        let end = format!("{begin}~");
+        query = query.bind(begin).bind(end);
+    }
+    let rows = query.fetch_all(connection).await?;
+    let mut ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, _>>()?;
+    ids.retain(|id| has_prefix(id, prefix));
+    Ok(ids)
+}
+
+/// How ids with this prefix may begin. The index orders ids byte by byte, so each spelling is a range of its own; the first
+/// few characters are enough to leave little to look through.
+fn spellings(prefix: &str) -> Vec<String> {
+    let mut spellings = vec![String::new()];
+    for ch in prefix.chars().take(SPELLED) {
+        let mut cases = vec![ch.to_ascii_lowercase(), ch.to_ascii_uppercase()];
+        cases.dedup();
+        spellings =
+            spellings.iter().flat_map(|begin| cases.iter().map(move |ch| format!("{begin}{ch}"))).collect();
+    }
+    spellings
 }

@@ -2,8 +2,9 @@
 
 use osier_store::Version;
 use osier_tree::entry::{Read, read};
-use osier_tree::projection::card::{CARD_VERSION, Card, CardFold, short_id};
+use osier_tree::projection::card::{CARD_VERSION, Card, CardFold};
 use osier_tree::scan::Raw;
+use osier_tree::short_ids::first_eight;
 use osier_tree::{Entry, Header, Heads, Seq};
 use serde::{Deserialize, Serialize};
 use sqlx::mysql::MySqlRow;
@@ -160,7 +161,7 @@ impl CardRow {
         let card = self.stored.as_ref()?.card.clone();
         // Decimal digits would bring the cost back a little different, and others may call this store otherwise. Which
         // session it is and where it lies is not for the card to say: anybody who may write could name another one there.
-        let (id, short_id, store) = (id.to_owned(), short_id(id).to_owned(), store.to_owned());
+        let (id, short_id, store) = (id.to_owned(), first_eight(id).to_owned(), store.to_owned());
         let card = Card { id, short_id, store, file: None, cost: self.cost, ..card };
         match &self.added {
             None => Some(card),

@@ -67,6 +67,7 @@ macro_rules! contract_tests {
             a_list_comes_by_pages
             cards_are_the_fold_of_all_lines
             sessions_are_found_by_the_beginning_of_their_ids
+            a_short_id_is_as_long_as_it_must_be
             repeated_ids_give_the_heads_of_the_fold
             parents_that_come_later_or_never_give_the_heads_of_the_fold
             circles_give_the_heads_of_the_fold

@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 use osier_tree::entry::{Read, read};
 use osier_tree::projection::card::{Card, CardFold};
+use osier_tree::short_ids::has_prefix;
 use osier_tree::{Head, Header, Heads, Seq, header};
 use rustc_hash::FxHashMap;
 use tokio::sync::watch;
@@ -182,7 +183,7 @@ impl Store for MemoryStore {
 
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let logs = self.logs.lock().expect("no code panics while it holds the lock");
-        let mut ids: Vec<String> = logs.keys().filter(|id| id.starts_with(prefix)).cloned().collect();
+        let mut ids: Vec<String> = logs.keys().filter(|id| has_prefix(id, prefix)).cloned().collect();
         ids.sort();
         Ok(ids)
     }

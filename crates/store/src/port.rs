@@ -7,6 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::Previews;
+use osier_tree::short_ids::{SESSION_ID_LENGTH, ShortIds, first_eight};
 use osier_tree::{Head, Header, Heads, Seq};
 use serde::Serialize;
 use tokio::sync::watch;
@@ -172,8 +173,14 @@ pub trait Store: Send + Sync + Debug {
         Ok(texts)
     }
 
-    /// Whole ids that start with `prefix`.
+    /// Whole ids that start with `prefix`, in any case, sorted.
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError>;
+
+    /// The shortest prefix of a session's id, eight characters or more, that names no other session of this store.
+    async fn short_id(&self, id: &str) -> Result<String, StoreError> {
+        let alike = ShortIds::new(self.find(first_eight(id)).await?);
+        Ok(alike.shorten(id, SESSION_ID_LENGTH).to_owned())
+    }
 
     /// `Busy` if somebody has the session open, here or in another process, as far as the store can know.
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError>;

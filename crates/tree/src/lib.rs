@@ -27,6 +27,7 @@ pub mod plan;
 pub mod projection;
 pub mod scan;
 pub mod serialize;
+pub mod short_ids;
 pub mod summary;
 pub mod time;
 pub mod tokens;

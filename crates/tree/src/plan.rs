@@ -3,18 +3,21 @@
 use serde_json::{Map, Value, json};
 
 use crate::draft::{Draft, Under};
-use crate::entry::{Kind, Role};
+use crate::entry::{Kind, Role, flag};
 use crate::fold::{Checkpoint, Place, SessionTree};
 use crate::heads::Seq;
 use crate::projection::context::with_field;
 use crate::projection::settings::wrong_setting;
 use crate::scan::Raw;
+use crate::short_ids::has_prefix;
 
 /// Why a request cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     #[error("no entry {id} in this session; `osier sessions tree --ids` shows what there is")]
     NotFound { id: String },
+    #[error("{prefix} is ambiguous: it could mean {}; give more characters", candidates(ids))]
+    Ambiguous { prefix: String, ids: Vec<String> },
     #[error("entry {id} lies in a deleted branch; `osier sessions restore-branch` shows it again")]
     Hidden { id: String },
     #[error("there is no move to undo")]
@@ -62,6 +65,7 @@ impl PlanError {
     pub fn word(&self) -> &'static str {
         match self {
             PlanError::NotFound { .. } => "entry_not_found",
+            PlanError::Ambiguous { .. } => "entry_ambiguous",
             PlanError::Hidden { .. } => "entry_hidden",
             PlanError::NothingToUndo => "nothing_to_undo",
             PlanError::NothingToRedo => "nothing_to_redo",
@@ -87,6 +91,27 @@ impl SessionTree {
     /// Finds an entry or says that there is none.
     pub fn require(&self, id: &str) -> Result<Seq, PlanError> {
         self.find(id).ok_or_else(|| PlanError::NotFound { id: id.to_owned() })
+    }
+
+    /// Finds the entry that a person names: by its id, or by a prefix of it, in any case, that no other id begins with.
+    /// What programs pass on is looked up by [`SessionTree::require`] instead.
+    pub fn resolve(&self, word: &str) -> Result<Seq, PlanError> {
+        if let Some(seq) = self.find(word) {
+            return Ok(seq);
+        }
+        let counts = |seq: &Seq| !self.head(*seq).has(flag::SUPERSEDED);
+        let begins = |seq: &Seq| !word.is_empty() && has_prefix(self.id(*seq).as_str(), word);
+        let all = || self.heads().iter().map(|(seq, _)| seq).filter(counts).filter(begins);
+        let whole = |seq: &Seq| self.id(*seq).as_str().len() == word.len();
+        let mut found = all();
+        match (found.next(), found.next()) {
+            (None, _) => Err(PlanError::NotFound { id: word.to_owned() }),
+            (Some(seq), None) => Ok(seq),
+            _ => all().find(whole).ok_or_else(|| PlanError::Ambiguous {
+                prefix: word.to_owned(),
+                ids: all().map(|seq| self.id(seq).to_string()).collect(),
+            }),
+        }
     }
 
     /// Finds an entry that is not deleted, or says why there is none.
@@ -351,6 +376,16 @@ impl SessionTree {
         self.check_update(target, status)?;
         let data = json!({ "targetId": target, "status": status, "payload": payload });
         Ok(Draft::new(Kind::EntryUpdate, Under::Log).with_value("data", &data))
+    }
+}
+
+/// The first of many ids, and how many more there are.
+fn candidates(ids: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let shown = ids.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match ids.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
 }
 

@@ -11,7 +11,7 @@ use osier_session::{Env, Session};
 use osier_store::{FileStore, Store};
 use osier_tools::{ToolContext, Tools};
 use osier_tree::Header;
-use osier_tree::projection::card::short_id;
+use osier_tree::short_ids::first_eight;
 use osier_tui::msg::{Spot, Which};
 use osier_tui::state::Setting;
 use osier_tui::theme::{Depth, Theme, depth, is_light};
@@ -97,7 +97,7 @@ async fn main() -> Result<std::process::ExitCode, Failure> {
         Some(prefix) => host.found(prefix).await?,
         None => host.made(&[]).await?,
     };
-    let short = short_id(session.id()).to_owned();
+    let short = first_eight(session.id()).to_owned();
     let worker = host.work(session).await?;
     let code = run(worker, host, setup(&cwd)).await?;
     println!("session {short}");

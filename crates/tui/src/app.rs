@@ -362,7 +362,8 @@ impl App {
 
     /// Goes on in another session.
     async fn move_to(&mut self, opened: Opened) {
-        let switched = reading::switched(self.worker.session(), opened.worker.session(), opened.stopped);
+        let switched =
+            reading::switched(self.worker.session(), opened.worker.session(), opened.stopped).await;
         self.worker = opened.worker;
         self.state.setting = Arc::new(opened.setting);
         self.state.overlays.clear();

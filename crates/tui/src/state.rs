@@ -55,7 +55,7 @@ pub enum DoubleEscape {
 /// What the status line tells about the session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
-    /// The id of the session, and as much of it as is shown.
+    /// The id of the session, and the prefix of it that names no other session of its store.
     pub id: String,
     pub session: String,
     pub name: Option<String>,

@@ -8,7 +8,6 @@ use std::time::Duration;
 use anyhow::Result;
 use osier_agent::{Client, Command, Worker};
 use osier_store::{MemoryStore, Store};
-use osier_tree::projection::card::short_id;
 use osier_tui::Setup;
 
 use super::args::Args;
@@ -70,7 +69,8 @@ async fn leave(worker: &Worker) {
     let is_kept = session.store().name() != MemoryStore::default().name();
     let is_said = session.tree().heads().iter().any(|(_, head)| head.is_message());
     if is_kept && is_said {
+        let short = session.store().short_id(session.id()).await.unwrap_or_else(|_| session.id().to_owned());
         // The terminal may be gone, and nobody would miss it then.
-        let _ = writeln!(std::io::stdout(), "\nosier --resume {}", short_id(session.id()));
+        let _ = writeln!(std::io::stdout(), "\nosier --resume {short}");
     }
 }

@@ -120,7 +120,7 @@ fn names_a_session(word: &str) -> bool {
 fn wish(args: &Args, text: &str, home: &Home) -> Result<Wish> {
     let text = read_stdin(text)?;
     let object = match &args.entry {
-        Some(_) => below(text.into_bytes(), args.parent.as_deref())?,
+        Some(_) => text.into_bytes(),
         None if text.trim().is_empty() => return Err(usage("TEXT is empty")),
         None => said(args.role, &text, home),
     };
@@ -138,9 +138,9 @@ fn read_stdin(word: &str) -> Result<String> {
 }
 
 /// A whole entry with the parent that was named beside it.
-fn below(object: Vec<u8>, parent: Option<&str>) -> Result<Vec<u8>> {
-    let Some(parent) = parent else { return Ok(object) };
-    let raw = Raw::parse(&object).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
+fn below(object: &[u8], parent: Option<&str>) -> Result<Vec<u8>> {
+    let Some(parent) = parent else { return Ok(object.to_vec()) };
+    let raw = Raw::parse(object).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
     if raw.get("parentId").is_some() {
         return Err(usage("the entry names its parentId; leave out --parent"));
     }
@@ -176,8 +176,8 @@ async fn go_on(home: &Home, word: &str, wish: &Wish) -> Result<Appended> {
         return Err(usage("--name is for a new session; `osier sessions rename` names this one"));
     }
     let session = target::session(home, word).await?;
-    reading::place(&session.tree(), wish.parent.as_deref())?;
-    let stored = commit(&session, wish).await?;
+    let parent = wish.parent.as_deref().map(|word| reading::whole_id(&session.tree(), word)).transpose()?;
+    let stored = commit(&session, wish, parent.as_deref()).await?;
     session.before_prompt().await?;
     let file = session.file().map(Path::to_owned);
     Ok(Appended { session: session.id().to_owned(), file, id: stored.id.to_string(), seq: stored.seq })
@@ -209,7 +209,7 @@ async fn first_lines(home: &Home, header: &Header, wish: &Wish) -> Result<(Vec<V
     if let Some(name) = &wish.name {
         session.rename(name).await?;
     }
-    let stored = commit(&session, wish).await?;
+    let stored = commit(&session, wish, wish.parent.as_deref()).await?;
     let all: Vec<Seq> = (0..session.version().entries).map(Seq::new).collect();
     let mut lines = Vec::new();
     session
@@ -221,10 +221,10 @@ async fn first_lines(home: &Home, header: &Header, wish: &Wish) -> Result<(Vec<V
     Ok((lines, stored))
 }
 
-async fn commit(session: &Session, wish: &Wish) -> Result<Stored> {
+async fn commit(session: &Session, wish: &Wish, parent: Option<&str>) -> Result<Stored> {
     let outcome = match wish.is_entry {
-        true => session.append_entry(&wish.object).await?,
-        false => session.commit(message(wish)).await?,
+        true => session.append_entry(&below(&wish.object, parent)?).await?,
+        false => session.commit(message(wish, parent)).await?,
     };
     match outcome {
         Outcome::Stored(stored) => Ok(stored),
@@ -232,8 +232,8 @@ async fn commit(session: &Session, wish: &Wish) -> Result<Stored> {
     }
 }
 
-fn message(wish: &Wish) -> Commit {
-    let (object, parent) = (wish.object.clone(), wish.parent.clone());
+fn message(wish: &Wish, parent: Option<&str>) -> Commit {
+    let (object, parent) = (wish.object.clone(), parent.map(str::to_owned));
     Commit::new(move |tree, at| {
         let message = Raw::parse(&object).ok().and_then(|object| object.get("message"));
         let message = message.ok_or(PlanError::NotAnEntry { why: "it has no message" })?;

@@ -38,10 +38,10 @@ pub(crate) enum Wish {
 pub(crate) async fn run(args: Args, home: &Home, wish: Wish) -> Result<ExitCode> {
     let session = target::session(home, &args.session).await?;
     let before = session.tree();
-    reading::entry(&before, &args.entry)?;
+    let first = before.id(reading::entry(&before, &args.entry)?).to_string();
     match wish {
-        Wish::Delete => session.delete_branch(&args.entry).await?,
-        Wish::Restore => session.restore_branch(&args.entry).await?,
+        Wish::Delete => session.delete_branch(&first).await?,
+        Wish::Restore => session.restore_branch(&first).await?,
     };
     session.before_prompt().await?;
     let tree = session.tree();

@@ -206,7 +206,7 @@ async fn named(words: &[String], home: &Home) -> Result<(Vec<Card>, Vec<String>)
     let (mut cards, mut missing): (Vec<Card>, Vec<String>) = (Vec::new(), Vec::new());
     for word in words {
         match Target::find_to_delete(home, word, is_id(word)).await? {
-            Some(target) => cards.push(target.store.card(&target.key).await?),
+            Some(target) => cards.push(target.card().await?),
             None => missing.push(word.clone()),
         }
     }

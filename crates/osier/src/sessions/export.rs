@@ -50,7 +50,7 @@ enum Format {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let target = Target::find(home, &args.session).await?;
-    let card = target.store.card(&target.key).await?;
+    let card = target.card().await?;
     let session = target.session(home).await?;
     let tree = session.tree();
     let at = reading::place(&tree, args.at.as_deref())?;

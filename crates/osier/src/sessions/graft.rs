@@ -45,13 +45,13 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let session = target::session(home, &args.session).await?;
-    reading::entry(&session.tree(), &args.branch)?;
+    let tip = session.tree().id(reading::entry(&session.tree(), &args.branch)?).to_string();
     let writer = match args.summarize {
         true => Writer::Model(args.model.as_deref()),
         false => Writer::None,
     };
     let command = Command::Graft {
-        tip: args.branch.clone(),
+        tip: tip.clone(),
         summarize: args.summarize,
         instructions: args.instructions.clone(),
     };
@@ -62,10 +62,10 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     };
     let mut out = Out::new();
     if args.json {
-        out.json(&json!({ "entry": entry, "fromId": args.branch, "leafId": entry }))?;
+        out.json(&json!({ "entry": entry, "fromId": tip, "leafId": entry }))?;
         return out.done();
     }
-    remark(&format!("what came of the branch that ends in {} is told here now", plain(&args.branch)));
+    remark(&format!("what came of the branch that ends in {} is told here now", plain(&tip)));
     out.line(&plain(&entry))?;
     out.done()
 }

@@ -37,15 +37,17 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let session = target::session(home, &args.session).await?;
-    if let Some(entry) = &args.entry {
-        reading::entry(&session.tree(), entry)?;
-        if args.clear || args.text.is_some() {
-            session.label(entry, args.text.as_deref()).await?;
-            session.before_prompt().await?;
-        }
+    let entry = args.entry.as_deref().map(|word| {
+        let tree = session.tree();
+        Ok::<_, anyhow::Error>(tree.id(reading::entry(&tree, word)?).to_string())
+    });
+    let entry = entry.transpose()?;
+    if let Some(entry) = entry.as_ref().filter(|_| args.clear || args.text.is_some()) {
+        session.label(entry, args.text.as_deref()).await?;
+        session.before_prompt().await?;
     }
     let tree = session.tree();
-    let wanted = |id: &str| args.entry.as_deref().is_none_or(|entry| entry == id);
+    let wanted = |id: &str| entry.as_deref().is_none_or(|entry| entry == id);
     let labels: Vec<(&str, &str)> = tree.snapshot_labels().filter(|(id, _)| wanted(id)).collect();
     let mut out = Out::new();
     if args.json {

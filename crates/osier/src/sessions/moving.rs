@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use osier_agent::{Command, Navigated, Navigation, Reply};
 use osier_session::{Outcome, Session};
 use osier_tree::projection::preview;
-use osier_tree::{Choice, Chosen, Landing, Place, SessionTree};
+use osier_tree::{Choice, Chosen, Landing, Place, PlanError, SessionTree};
 use serde::Serialize;
 
 use crate::errand::{self, Came, Writer};
@@ -101,13 +101,14 @@ pub(super) struct Went {
     summary_entry: Option<String>,
 }
 
-pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
+pub(crate) async fn run_move(mut args: MoveArgs, home: &Home) -> Result<ExitCode> {
     if args.label.is_some() && args.entry == "root" && !args.summarize {
         return Err(usage("there is no entry at the root that could have a label"));
     }
     let session = target::session(home, &args.session).await?;
     let (state, at) = session.main().here();
     let tree = &state.tree;
+    args.entry = reading::whole_id(tree, &args.entry)?;
     let landing = landing(tree, at, &args.entry, args.exact)?;
     if args.summarize {
         if landing.moves && !tree.leaving(at, landing.text_of.or(landing.place)).entries.is_empty() {
@@ -119,6 +120,7 @@ pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
     let cursor = session.main();
     let outcome = match &args.expect {
         Some(leaf) => {
+            let leaf = expected(tree, leaf)?;
             cursor.move_from(Some(leaf.as_str()).filter(|leaf| *leaf != "root"), landing.place).await?
         }
         None => cursor.move_to(landing.place).await?,
@@ -131,11 +133,20 @@ pub(crate) async fn run_move(args: MoveArgs, home: &Home) -> Result<ExitCode> {
     tell(&session, Went { cancelled, editor_text: text, ..went(&outcome) }, args.json).await
 }
 
+/// The place where the leaf is expected. An entry that is gone is no longer the leaf, which the move itself reports.
+fn expected(tree: &SessionTree, leaf: &str) -> Result<String> {
+    match tree.resolve(leaf) {
+        Err(PlanError::NotFound { .. }) => Ok(leaf.to_owned()),
+        resolved => Ok(tree.id(resolved?).to_string()),
+    }
+}
+
 /// Where choosing an entry leads.
 pub(super) fn landing(tree: &SessionTree, at: Place, entry: &str, exact: bool) -> Result<Landing> {
-    let chosen = match reading::place(tree, Some(entry))? {
-        None => Chosen::Root,
-        Some(_) => Chosen::Entry(entry),
+    let id = reading::whole_id(tree, entry)?;
+    let chosen = match id.as_str() {
+        "root" => Chosen::Root,
+        id => Chosen::Entry(id),
     };
     if exact && let Chosen::Entry(id) = chosen {
         let place = Some(tree.require_shown(id)?);

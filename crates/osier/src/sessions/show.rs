@@ -49,7 +49,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
         return out.done();
     }
-    let card = target.store.card(&target.key).await?;
+    let card = target.card().await?;
     if args.json {
         out.json(&card)?;
         return out.done();

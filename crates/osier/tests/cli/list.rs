@@ -258,7 +258,7 @@ fn columns_stand_below_each_other_whatever_the_letters() {
     {
         let script = format!("say x; name {name}");
         let file = String::from_utf8(Script::run(&script).file()).unwrap();
-        let id = format!("5e551011-0000-4000-8000-00000000001{number}");
+        let id = format!("5e55101{number}-0000-4000-8000-000000000001");
         let file = file.replace("5e551011-0000-4000-8000-000000000001", &id).replace(":1767225", ":4102444");
         fs::write(folder.join(format!("{id}.jsonl")), file).unwrap();
     }
@@ -266,10 +266,10 @@ fn columns_stand_below_each_other_whatever_the_letters() {
     let ran = command.args(["sessions", "list", "--all"]).env("COLUMNS", "60").output().unwrap();
     let out = String::from_utf8(ran.stdout).unwrap();
     expect![[r#"
-        5e551011  1 msg  now  plain                            /code
+        5e551010  1 msg  now  plain                            /code
         5e551011  1 msg  now  一行一个对象                     /code
-        5e551011  1 msg  now  étude 👨‍👩‍👧                         /code
-        5e551011  1 msg  now  a very long name that goes on …  /code
+        5e551012  1 msg  now  étude 👨‍👩‍👧                         /code
+        5e551013  1 msg  now  a very long name that goes on …  /code
     "#]]
     .assert_eq(&out);
 }

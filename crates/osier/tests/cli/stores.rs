@@ -248,14 +248,14 @@ fn first_digits_that_mean_sessions_of_two_stores_are_told_with_them() {
         &["path abcdef --json", "path abcdef --store archive", "path abcdef01 --store archive", "path abc9"],
         expect![[r#"
             $ path abcdef --json
-            ! osier: abcdef could mean 2 sessions: <1>-0000 (file), <2>-0000 (archive); say more of it
+            ! osier: abcdef is ambiguous: it could mean 2 sessions: <1> (file), <2> (archive); give more characters
             exit 1
             $ path abcdef --store archive
             00000001  user: "a"
             $ path <1> --store archive
             00000001  user: "a"
             $ path abc9
-            ! osier: no session abc9; the nearest: <1>-0000, <2>-0000
+            ! osier: no session abc9; the nearest: <1>, <2>
             exit 1
         "#]],
     );

@@ -3,7 +3,7 @@
 use std::fs;
 
 use osier_testkit::{Script, expect};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::World;
 
@@ -46,10 +46,10 @@ fn unknown_and_ambiguous_ids_list_the_nearest() {
         &["show 4f", "show 4f91", "show 7", "show x"],
         expect![[r#"
         $ show 4f
-        ! osier: 4f could mean 2 sessions: <1>-5e7b, <2>-0000; say more of it
+        ! osier: 4f is ambiguous: it could mean 2 sessions: <1>, <2>; give more characters
         exit 1
         $ show 4f91
-        ! osier: no session 4f91; the nearest: <2>-0000
+        ! osier: no session 4f91; the nearest: <2>
         exit 1
         $ show 7
         a
@@ -70,6 +70,139 @@ fn unknown_and_ambiguous_ids_list_the_nearest() {
         exit 1
     "#]],
     );
+}
+
+/// Three sessions that pi made within one second: its ids begin with the time.
+const OF_PI: [&str; 3] = [
+    "019b7ca9-a7f6-74ba-af75-068de155e02b",
+    "019b7ca9-a812-7001-8d1f-0e4c5f1a2b3c",
+    "019b7ca9-a812-7f31-9a77-1b2c3d4e5f60",
+];
+
+#[test]
+fn short_ids_have_as_many_digits_as_they_need() {
+    let mut ids = OF_PI.to_vec();
+    ids.push("4f89da11-5e7b-4c1d-9a3e-2b6f0c8d7e15");
+    let world = stored(&ids);
+    let short = ["019b7ca9-a7", "019b7ca9-a812-70", "019b7ca9-a812-7f", "4f89da11"];
+    let cards = world.json("list --all");
+    for (id, short) in ids.iter().zip(short) {
+        let card = cards.as_array().unwrap().iter().find(|card| card["id"] == *id).unwrap();
+        assert_eq!(card["shortId"], short);
+        let shown = world.json(&format!("show {short}"));
+        assert_eq!((&shown["id"], &shown["shortId"]), (&json!(id), &json!(short)));
+        assert_eq!(world.json(&format!("snapshot {short}"))["session"]["shortId"], short);
+        assert_eq!(world.json(&format!("export {short}"))["session"]["shortId"], short);
+    }
+    let rows = world.ok("list --all");
+    let mut shown: Vec<&str> = rows.lines().map(|row| row.split(' ').next().unwrap()).collect();
+    shown.sort_unstable();
+    assert_eq!(shown, short);
+    let limited = world.ok("list --all --limit 1");
+    assert!(
+        short.contains(&limited.split(' ').next().unwrap()),
+        "others count that are not listed: {limited}"
+    );
+    let asked = world.run(&format!("delete {} --yes", OF_PI[1])).err;
+    assert!(asked.starts_with("019b7ca9-a812-70  "), "{asked}");
+}
+
+#[test]
+fn prefixes_of_session_ids_may_be_in_any_case() {
+    let world = stored(&["4f89da11-5e7b", "ABCD1234-00", "abcd1234-01"]);
+    for (word, id) in
+        [("4F89DA11", "4f89da11-5e7b"), ("4F89da11-5E7B", "4f89da11-5e7b"), ("ABCD1234-01", "abcd1234-01")]
+    {
+        assert_eq!(world.json(&format!("show {word}"))["id"], id, "{word}");
+    }
+    world.check(
+        &["show abcd", "show ABCD1", "show 4F8A"],
+        expect![[r#"
+            $ show abcd
+            ! osier: abcd is ambiguous: it could mean 2 sessions: ABCD1234-00, <1>-01; give more characters
+            exit 1
+            $ show ABCD1
+            ! osier: ABCD1 is ambiguous: it could mean 2 sessions: ABCD1234-00, <1>-01; give more characters
+            exit 1
+            $ show 4F8A
+            ! osier: no session 4F8A; the nearest: <2>
+            exit 1
+        "#]],
+    );
+}
+
+/// Every place that takes the id of an entry takes a prefix of it.
+#[test]
+fn entries_are_named_by_unique_prefixes_of_their_ids() {
+    let world = World::new();
+    for (id, text) in [("xyza0001", "a"), ("xyzb0002", "b"), ("zzzz0003", "c")] {
+        let entry = json!({ "type": "message", "id": id, "message": { "role": "user", "content": text } });
+        world.ok(&format!("append s.jsonl --entry '{entry}'"));
+    }
+    let ids = |line: &str| crate::support::ids(&world.json(line)).join(" ");
+    assert_eq!(ids("path s.jsonl --at XYZB"), "xyza0001 xyzb0002");
+    assert_eq!(world.json("context s.jsonl --at xyzb")["leafId"], "xyzb0002");
+    assert!(world.ok("tree s.jsonl --at xyza").starts_with("user: \"a\"  ← active\n"));
+    assert!(!world.ok("export s.jsonl --at xyzb").contains("\nc\n"));
+    assert_eq!(world.json("label s.jsonl z third"), json!({ "zzzz0003": "third" }));
+    assert_eq!(world.json("label s.jsonl z"), json!({ "zzzz0003": "third" }));
+    assert_eq!(world.json("move s.jsonl xyza --exact --expect Z")["leafId"], "xyza0001");
+    world.ok("move s.jsonl XYZB --exact --label first --expect xyza");
+    assert_eq!(world.json("label s.jsonl xyzb"), json!({ "xyzb0002": "first" }));
+    let below = world.json("append s.jsonl --parent xyzb below")["id"].as_str().unwrap().to_owned();
+    assert_eq!(ids(&format!("path s.jsonl --at {below}")), format!("xyza0001 xyzb0002 {below}"));
+    let entry = json!({ "type": "custom", "customType": "x" });
+    let custom = world.json(&format!("append s.jsonl --parent xyza --entry '{entry}'"));
+    assert_eq!(
+        ids(&format!("path s.jsonl --at {}", custom["id"].as_str().unwrap())).split(' ').next(),
+        Some("xyza0001")
+    );
+    assert_eq!(world.json("compare s.jsonl xyzb z")["commonId"], "xyzb0002");
+    world.ok("move s.jsonl root");
+    world.ok("move s.jsonl xyza --exact");
+    assert_eq!(world.json("graft s.jsonl zz")["fromId"], "zzzz0003");
+    assert_eq!(world.json("delete-branch s.jsonl ZZ")["entries"], 2);
+    assert_eq!(world.json("restore-branch s.jsonl zz")["entries"], 2);
+    let fork = world.json("fork s.jsonl xyzb --exact")["session"].as_str().unwrap().to_owned();
+    assert!(ids(&format!("path {fork}")).starts_with("xyza0001 xyzb0002"));
+}
+
+#[test]
+fn an_ambiguous_prefix_of_an_entry_lists_the_candidates() {
+    let world = World::with("say a; reply b; say c");
+    world.check(
+        &[
+            "move s.jsonl 0000",
+            "label s.jsonl 0 x",
+            "path s.jsonl --at 00000",
+            "append s.jsonl x --parent 0",
+            "move s.jsonl root --expect 00",
+            "path s.jsonl --at ''",
+        ],
+        expect![[r#"
+            $ move s.jsonl 0000
+            ! osier: 0000 is ambiguous: it could mean 00000001, 00000002, 00000003; give more characters
+            exit 1
+            $ label s.jsonl 0 x
+            ! osier: 0 is ambiguous: it could mean 00000001, 00000002, 00000003; give more characters
+            exit 1
+            $ path s.jsonl --at 00000
+            ! osier: 00000 is ambiguous: it could mean 00000001, 00000002, 00000003; give more characters
+            exit 1
+            $ append s.jsonl x --parent 0
+            ! osier: 0 is ambiguous: it could mean 00000001, 00000002, 00000003; give more characters
+            exit 1
+            $ move s.jsonl root --expect 00
+            ! osier: 00 is ambiguous: it could mean 00000001, 00000002, 00000003; give more characters
+            exit 1
+            $ path s.jsonl --at ''
+            ! osier: no entry  in this session; `osier sessions tree --ids` shows what there is
+            exit 1
+        "#]],
+    );
+    let many = (0..12).map(|at| format!("say {at}")).collect::<Vec<_>>().join("; ");
+    let told = World::with(&many).fails(1, "move s.jsonl 0");
+    assert!(told.ends_with(", 0000000a and 2 more; give more characters\n"), "{told}");
 }
 
 #[test]
@@ -145,7 +278,7 @@ fn of_two_copies_of_one_session_neither_is_taken_for_the_other() {
     let world = stored(&["4f89da11-5e7b"]);
     put(&world, "4f89da11-5e7b", "2026-02-02T00-00-00-000Z_4f89da11-5e7b.jsonl");
     let told = world.fails(1, "show 4f89");
-    assert!(told.starts_with("osier: 4f89 could mean 2 sessions: /"), "{told}");
+    assert!(told.starts_with("osier: 4f89 is ambiguous: it could mean 2 sessions: /"), "{told}");
     assert!(told.ends_with("_4f89da11-5e7b.jsonl; name one of these files\n"), "{told}");
     world.fails(1, "append 4f89da11-5e7b x");
 }

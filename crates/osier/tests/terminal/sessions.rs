@@ -34,6 +34,38 @@ fn resume_without_a_name_begins_with_the_list() {
     assert_eq!(world.session_files().len(), 1, "the new one was only looked at");
 }
 
+/// The ids of sessions that pi made within a second begin alike.
+#[test]
+fn the_list_shows_as_many_digits_of_an_id_as_it_needs() {
+    let world = World::new();
+    let folder = world.home().join("sessions/of-pi");
+    fs::create_dir_all(&folder).unwrap();
+    for (id, text) in [("019b7ca9-a7f6-74ba", "milk"), ("019b7ca9-a812-7001", "bread")] {
+        let header = json!({ "type": "session", "version": 3, "id": id, "cwd": world.cwd() });
+        let said = json!({ "type": "message", "id": "00000001", "parentId": null, "message": { "role": "user", "content": text } });
+        fs::write(folder.join(format!("2026-01-01_{id}.jsonl")), format!("{header}\n{said}\n")).unwrap();
+    }
+    let mut screen = open(&world, &["--resume"]);
+    screen.wait_for("019b7ca9-a7\n");
+    screen.wait_for("019b7ca9-a8\n");
+    screen.press("bread");
+    screen.wait_gone("milk");
+    screen.press("\r");
+    screen.wait_for("now in 019b7ca9-a8");
+    screen.say("/resume");
+    screen.wait_for("milk");
+    screen.press("milk");
+    screen.wait_for("› milk");
+    screen.press("\x04");
+    screen.wait_for("Delete \"milk\" for good?");
+    screen.press(ESCAPE);
+    screen.press(ESCAPE);
+    screen.press(ESCAPE);
+    screen.wait_gone("Sessions this directory");
+    let end = screen.leave();
+    assert!(end.trim_end().ends_with("osier --resume 019b7ca9-a8"), "{end}");
+}
+
 #[test]
 fn a_fork_goes_on_elsewhere_with_the_text_in_the_editor() {
     let server = Server::new();

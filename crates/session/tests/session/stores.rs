@@ -109,6 +109,23 @@ async fn a_list_of_all_stores_is_in_one_order_and_comes_by_pages() {
     assert_eq!(page(3, Some(2)).await, ["b memory", "a files"]);
 }
 
+#[tokio::test]
+async fn short_ids_of_a_list_differ_across_stores_and_from_sessions_that_are_not_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = Arc::new(FileStore::new(folder.path(), None).named("files"));
+    let memory = Arc::new(MemoryStore::default());
+    with(&*files, "019b7ca9-a7f6", &[line("m", "x")]).await;
+    with(&*memory, "019b7ca9-a812", &[line("m", "xx")]).await;
+    with(&*memory, "4f89da11-5e7b", &[line("m", "xxx")]).await;
+    let stores = Stores::new(vec![files, memory]);
+    let short = async |skip, limit| {
+        let page = stores.list(&Filter { skip, limit, ..Filter::default() }).await.unwrap().page;
+        page.cards.into_iter().map(|card| card.short_id).collect::<Vec<_>>()
+    };
+    assert_eq!(short(0, None).await, ["4f89da11", "019b7ca9-a8", "019b7ca9-a7"]);
+    assert_eq!(short(1, Some(1)).await, ["019b7ca9-a8"]);
+}
+
 /// The largest lines a batch holds, and one that is larger.
 #[tokio::test]
 async fn a_copy_goes_by_batches_and_keeps_every_byte() {

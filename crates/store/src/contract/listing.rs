@@ -97,7 +97,7 @@ pub async fn cards_are_the_fold_of_all_lines(fixture: &dyn Fixture) {
 
 pub async fn sessions_are_found_by_the_beginning_of_their_ids(fixture: &dyn Fixture) {
     let store = fixture.store().await;
-    for id in ["abc-1", "abc-2", "abd", "b_1", "bx1"] {
+    for id in ["abc-1", "abc-2", "abd", "b_1", "bx1", "MyTalk-1"] {
         created(&*store, id, &[]).await;
     }
     for (prefix, expected) in [
@@ -105,11 +105,27 @@ pub async fn sessions_are_found_by_the_beginning_of_their_ids(fixture: &dyn Fixt
         ("abc-1", vec!["abc-1"]),
         ("b_", vec!["b_1"]),
         ("%", vec![]),
-        ("B", vec![]),
+        ("AB", vec!["abc-1", "abc-2", "abd"]),
+        ("aBD", vec!["abd"]),
+        ("mytalk-", vec!["MyTalk-1"]),
+        ("MYTALK-1", vec!["MyTalk-1"]),
         ("abc-11", vec![]),
     ] {
-        let mut found = store.find(prefix).await.expect("finds");
-        found.sort();
-        assert_eq!(found, expected, "{prefix}");
+        assert_eq!(store.find(prefix).await.expect("finds"), expected, "{prefix}");
+    }
+}
+
+pub async fn a_short_id_is_as_long_as_it_must_be(fixture: &dyn Fixture) {
+    let store = fixture.store().await;
+    for id in ["019b7ca9-a7f6-7001", "019b7ca9-A7f6-7111", "4f89da11-5e7b-4c1d"] {
+        created(&*store, id, &[]).await;
+    }
+    for (id, expected) in [
+        ("019b7ca9-a7f6-7001", "019b7ca9-a7f6-70"),
+        ("019b7ca9-A7f6-7111", "019b7ca9-A7f6-71"),
+        ("4f89da11-5e7b-4c1d", "4f89da11"),
+    ] {
+        assert_eq!(store.short_id(id).await.expect("finds"), expected);
+        assert_eq!(store.find(expected).await.expect("finds"), [id], "it names this session alone");
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
+use osier_tree::short_ids::has_prefix;
 use osier_tree::{Head, Header, Heads, Seq, header};
 
 use super::listing::Listing;
@@ -90,7 +91,7 @@ impl FileStore {
     fn find_now(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let files = self.all_files()?;
         let ids = files.iter().filter_map(|path| names::id_in(path.file_name()?));
-        let mut ids: Vec<String> = ids.filter(|id| id.starts_with(prefix)).map(String::from).collect();
+        let mut ids: Vec<String> = ids.filter(|id| has_prefix(id, prefix)).map(String::from).collect();
         ids.sort();
         Ok(ids)
     }

@@ -13,6 +13,7 @@ use crate::entry::{Entry, Kind, Role};
 use crate::header::Header;
 use crate::heads::{Heads, Seq};
 use crate::scan::Raw;
+use crate::short_ids::first_eight;
 use crate::time::Millis;
 use first::First;
 
@@ -30,6 +31,7 @@ const TIMES: RangeInclusive<f64> = 0.0..=253_402_300_799_999.0;
 #[serde(rename_all = "camelCase")]
 pub struct Card {
     pub id: String,
+    /// The first eight characters of `id`. In a list, as many more as tell it apart from all other sessions.
     pub short_id: String,
     pub store: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,20 +62,12 @@ pub struct Card {
     pub cost: f64,
 }
 
-/// The first eight letters or digits of a session's id.
-pub fn short_id(id: &str) -> &str {
-    match id.char_indices().nth(8) {
-        Some((end, _)) => &id[..end],
-        None => id,
-    }
-}
-
 impl Card {
     pub fn new(header: &Header, store: &str) -> Card {
         let created = header.created.unwrap_or_default();
         Card {
             id: header.id.clone(),
-            short_id: short_id(&header.id).to_owned(),
+            short_id: first_eight(&header.id).to_owned(),
             store: store.to_owned(),
             cwd: header.cwd.clone(),
             agent_id: header.agent_id.clone().unwrap_or_else(|| "main".to_owned()),

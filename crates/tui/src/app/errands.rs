@@ -195,7 +195,7 @@ async fn keep(
 
 async fn compared(worker: &Worker, left: &str, right: &str, columns: usize) -> Result<Msg, Error> {
     let tree = worker.session().tree();
-    let place = |id: &str| -> Result<Option<Seq>, PlanError> { Ok(Some(tree.require(id)?)) };
+    let place = |id: &str| -> Result<Option<Seq>, PlanError> { Ok(Some(tree.resolve(id)?)) };
     let (left, right) = (place(left)?, place(right)?);
     let wanted: Vec<Seq> = tree.path(left).into_iter().chain(tree.path(right)).collect();
     let lines = reading::lines(worker, &wanted).await?;
@@ -207,7 +207,7 @@ async fn export(worker: &Worker, path: Option<String>, around: &Around) -> Resul
     let session = worker.session();
     let (state, at) = worker.cursor().here();
     let tree = &state.tree;
-    let name = format!("osier-{}", osier_tree::projection::card::short_id(session.id()));
+    let name = format!("osier-{}", reading::short_id(session).await);
     let path = match export_path(path.as_deref(), &name, around) {
         Ok(path) => path,
         Err(problem) => return Ok(Msg::Failed(problem)),

@@ -12,10 +12,10 @@ use osier_tools::approvals::Mode;
 use osier_tree::asking::Asks;
 use osier_tree::entry::read_entry;
 use osier_tree::kind::flag;
-use osier_tree::projection::card::short_id;
 use osier_tree::projection::preview::{full_text, one_line, shown_text};
 use osier_tree::projection::transcript::transcript_entries;
 use osier_tree::projection::usage::{Meter, UsageReport, usage_entries};
+use osier_tree::short_ids::first_eight;
 use osier_tree::{Header, Kind, Role, Seq, SessionTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -114,10 +114,10 @@ pub(super) async fn is_unfinished(worker: &Worker) -> Result<bool, Error> {
 }
 
 /// Two sessions, and what the one has to do with the other.
-pub(super) fn switched(from: &Session, to: &Session, stopped: bool) -> Switched {
-    let name = |session: &Session| {
-        let name = session.tree().marks().name().map(|name| one_line(name, 60));
-        name.unwrap_or_else(|| short_id(session.id()).to_owned())
+pub(super) async fn switched(from: &Session, to: &Session, stopped: bool) -> Switched {
+    let name = async |session: &Session| match session.tree().marks().name() {
+        Some(name) => one_line(name, 60),
+        None => short_id(session).await,
     };
     let Header { parent_session, parent_session_id, .. } = to.header();
     let is_fork = parent_session_id.as_deref() == Some(from.id())
@@ -128,7 +128,7 @@ pub(super) fn switched(from: &Session, to: &Session, stopped: bool) -> Switched 
         true => Switch::Resumed,
         false => Switch::New,
     };
-    Switched { now: name(to), before: name(from), can_return: is_said(from), how, stopped }
+    Switched { now: name(to).await, before: name(from).await, can_return: is_said(from), how, stopped }
 }
 
 /// The texts behind the markers in the session's settings.
@@ -165,6 +165,12 @@ pub(super) async fn forest(worker: &Worker) -> Result<Forest, Error> {
     Ok(Forest { tree: state.tree.clone(), leaf, texts: Arc::new(texts) })
 }
 
+/// The prefix of the session's id that names it in its store, as far as the store can be asked.
+pub(super) async fn short_id(session: &Session) -> String {
+    let asked = session.store().short_id(session.id()).await;
+    asked.unwrap_or_else(|_| first_eight(session.id()).to_owned())
+}
+
 pub(super) async fn facts(worker: &Worker, git_branch: Option<String>) -> Result<Facts, Error> {
     let session = worker.session();
     let choice = worker.choice().await?;
@@ -173,7 +179,7 @@ pub(super) async fn facts(worker: &Worker, git_branch: Option<String>) -> Result
     let tree = &state.tree;
     Ok(Facts {
         id: session.id().to_owned(),
-        session: short_id(session.id()).to_owned(),
+        session: short_id(session).await,
         name: tree.marks().name().map(str::to_owned),
         git_branch,
         model: choice.model.full_name(),
