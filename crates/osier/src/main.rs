@@ -21,6 +21,7 @@ mod sessions;
 mod settings;
 mod stores;
 mod target;
+mod themes;
 mod trust;
 
 use std::process::ExitCode;

@@ -1,11 +1,13 @@
-//! Colours by name. A theme is a file of `name = "colour"` lines; what it does not name, or names wrongly, is reported and
-//! falls back to the built-in dark theme.
+//! Colors by name. A theme is a file of `token = "color"` lines. Unknown tokens and colors are reported, and what a theme does not
+//! name comes from the built-in theme that it is based on.
 
 mod colour;
 mod detect;
+mod pi;
 
 pub use colour::{Colour, Depth};
 pub use detect::{depth, is_light};
+pub use pi::PI_TOKENS;
 
 use crate::text::Style;
 
@@ -20,6 +22,10 @@ macro_rules! roles {
 
             pub fn name(self) -> &'static str {
                 match self { $(Role::$variant => $name),* }
+            }
+
+            pub fn named(name: &str) -> Option<Role> {
+                Role::ALL.iter().copied().find(|role| role.name() == name)
             }
         }
     };
@@ -42,20 +48,49 @@ pub struct Theme {
     pub depth: Depth,
 }
 
+/// The built-in themes by name.
+const BUILTIN: [(&str, &str); 4] = [
+    ("dark", include_str!("../themes/dark.toml")),
+    ("light", include_str!("../themes/light.toml")),
+    ("high-contrast", include_str!("../themes/high-contrast.toml")),
+    ("solarized", include_str!("../themes/solarized.toml")),
+];
+
 impl Theme {
     pub fn dark() -> Theme {
-        Theme { colours: vec![Colour::Default; Role::ALL.len()], depth: Depth::default() }
-            .read(include_str!("../themes/dark.toml"))
-            .0
+        Theme::builtin("dark").expect("it is built in")
     }
 
     pub fn light() -> Theme {
-        Theme::dark().read(include_str!("../themes/light.toml")).0
+        Theme::builtin("light").expect("it is built in")
     }
 
-    /// A theme of the user's, over the dark one, and what is wrong with it.
+    pub fn builtin(name: &str) -> Option<Theme> {
+        let plain = Theme { colours: vec![Colour::Default; Role::ALL.len()], depth: Depth::default() };
+        let (_, text) = BUILTIN.iter().find(|(known, _)| *known == name)?;
+        Some(plain.read(&toml::from_str(text).unwrap_or_default(), name).0)
+    }
+
+    pub fn builtin_names() -> impl Iterator<Item = &'static str> {
+        BUILTIN.iter().map(|(name, _)| *name)
+    }
+
+    /// A theme of the user's, and what is wrong with it.
     pub fn parse(text: &str) -> (Theme, Vec<String>) {
-        Theme::dark().read(text)
+        let table: toml::Table = match toml::from_str(text) {
+            Ok(table) => table,
+            Err(error) => return (Theme::dark(), vec![format!("not TOML: {}", error.message())]),
+        };
+        let base = table.get("base").and_then(|base| base.as_str()).unwrap_or("dark");
+        match Theme::builtin(base) {
+            Some(theme) => theme.read(&table, base),
+            None => {
+                let (theme, mut problems) = Theme::dark().read(&table, "dark");
+                let names = Theme::builtin_names().collect::<Vec<_>>().join(", ");
+                problems.insert(0, format!("unknown base {base}; built-in themes: {names}"));
+                (theme, problems)
+            }
+        }
     }
 
     pub fn with_depth(mut self, depth: Depth) -> Theme {
@@ -63,29 +98,43 @@ impl Theme {
         self
     }
 
-    fn read(mut self, text: &str) -> (Theme, Vec<String>) {
+    /// Puts the colors of a file over these, which are those of `base`. The tokens are at the top, or below `colors` as in pi's
+    /// themes; `vars` names colors.
+    fn read(mut self, table: &toml::Table, base: &str) -> (Theme, Vec<String>) {
+        let inner = |key: &str| table.get(key).and_then(|inner| inner.as_table());
+        let (vars, colors) = (inner("vars"), inner("colors"));
+        let own =
+            table.iter().filter(|(key, value)| !(NOT_TOKENS.contains(&key.as_str()) || value.is_table()));
+        let mut named = vec![false; Role::ALL.len()];
         let mut problems = Vec::new();
-        let mut named = Vec::new();
-        let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
-        for (at, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
-            let (name, value) = line.split_once('=').unwrap_or((line, ""));
-            let (name, value) = (name.trim(), value.trim().trim_matches('"'));
-            let Some(role) = Role::ALL.iter().position(|role| role.name() == name) else {
-                problems.push(format!("line {at}: there is no colour {name}; {}", nearest(name)));
+        let mut tokens: Vec<_> = own.chain(colors.into_iter().flatten()).collect();
+        // Osier's own tokens come first: they count over those of pi that stand for several.
+        tokens.sort_by_key(|(token, _)| (Role::named(token).is_none(), pi::position(token)));
+        for (token, value) in tokens {
+            let roles = match (Role::named(token), pi::position(token)) {
+                (Some(role), _) => vec![role],
+                (None, Some(at)) => PI_TOKENS[at].1.to_vec(),
+                (None, None) => {
+                    problems.push(format!("unknown token {token}; {}", nearest(token)));
+                    continue;
+                }
+            };
+            let Some(colour) = colour_of(value, vars) else {
+                problems.push(format!(
+                    "{token}: {value} is not a color; use a name like cyan, 0 to 255, or #rrggbb"
+                ));
                 continue;
             };
-            named.push(role);
-            match Colour::parse(value) {
-                Some(colour) => self.colours[role] = colour,
-                None => problems.push(format!(
-                    "line {at}: {value} is no colour; write a name like `cyan`, a number to 255, or `#rrggbb`"
-                )),
+            for role in roles {
+                if !std::mem::replace(&mut named[role as usize], true) {
+                    self.colours[role as usize] = colour;
+                }
             }
         }
-        let missing = Role::ALL.iter().enumerate().filter(|(role, _)| !named.contains(role));
-        let missing: Vec<&str> = missing.map(|(_, role)| role.name()).collect();
+        let missing = Role::ALL.iter().filter(|role| !named[**role as usize]).map(|role| role.name());
+        let missing: Vec<&str> = missing.collect();
         if !missing.is_empty() {
-            problems.push(format!("not named, so the dark theme's are used: {}", missing.join(", ")));
+            problems.push(format!("missing tokens, taken from {base}: {}", missing.join(", ")));
         }
         (self, problems)
     }
@@ -107,8 +156,25 @@ impl Theme {
     }
 }
 
+/// Keys of a theme file that are not tokens.
+const NOT_TOKENS: [&str; 3] = ["base", "name", "$schema"];
+
+/// A color as it is written, or by the name that `vars` gives it.
+fn colour_of(value: &toml::Value, vars: Option<&toml::Table>) -> Option<Colour> {
+    let named =
+        |name: &str| vars.and_then(|vars| vars.get(name)).filter(|value| value.as_str() != Some(name));
+    match value {
+        toml::Value::Integer(index) => u8::try_from(*index).ok().map(Colour::Indexed),
+        toml::Value::String(text) => match named(text) {
+            Some(value) => colour_of(value, None),
+            None => Colour::parse(text),
+        },
+        _ => None,
+    }
+}
+
 fn nearest(name: &str) -> String {
-    let names = Role::ALL.iter().map(|role| role.name());
+    let names = Role::ALL.iter().map(|role| role.name()).chain(PI_TOKENS.iter().map(|(name, _)| *name));
     let best = names.max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)));
     best.map(|best| format!("did you mean {best}?")).unwrap_or_default()
 }
@@ -118,25 +184,63 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_built_in_themes_name_every_colour() {
-        let plain = Theme { colours: vec![Colour::Default; Role::ALL.len()], depth: Depth::True };
-        for text in [include_str!("../themes/dark.toml"), include_str!("../themes/light.toml")] {
-            assert_eq!(plain.clone().read(text).1, Vec::<String>::new());
+    fn every_built_in_theme_names_every_token_and_custom_messages_are_purple() {
+        let mut seen = Vec::new();
+        for (name, text) in BUILTIN {
+            assert_eq!(Theme::parse(text).1, Vec::<String>::new(), "{name}");
+            let theme = Theme::builtin(name).unwrap();
+            let Colour::Rgb(r, g, b) = theme.colours[Role::CustomMessageBg as usize] else {
+                panic!("{name}")
+            };
+            assert!(b > r && r > g, "{name}: {r} {g} {b} is not purple");
+            assert!(!seen.contains(&theme), "{name}");
+            seen.push(theme);
         }
-        assert_ne!(Theme::dark(), Theme::light());
     }
 
     #[test]
-    fn what_is_wrong_is_told_and_falls_back() {
-        let (theme, problems) = Theme::parse("acent = \"red\"\nbad = \"reddish\"\nlabel = \"#ff0000\"\n");
-        assert_eq!(problems[0], "line 1: there is no colour acent; did you mean accent?");
-        assert!(problems[1].starts_with("line 2: reddish is no colour"), "{problems:?}");
-        assert!(
-            problems[2].starts_with("not named, so the dark theme's are used: text, dim"),
-            "{problems:?}"
+    fn problems_are_reported_and_fall_back() {
+        let text = "acent = \"red\"\nbad = \"reddish\"\nlabel = \"#ff0000\"\nlink = 300\ncode = \"\"\n";
+        let (theme, mut problems) = Theme::parse(text);
+        let missing = problems.pop().unwrap();
+        problems.sort();
+        assert_eq!(
+            problems,
+            [
+                "bad: \"reddish\" is not a color; use a name like cyan, 0 to 255, or #rrggbb",
+                "link: 300 is not a color; use a name like cyan, 0 to 255, or #rrggbb",
+                "unknown token acent; did you mean accent?",
+            ]
         );
+        assert!(missing.starts_with("missing tokens, taken from dark: text, dim, accent,"), "{missing}");
         assert_eq!(theme.begin(Role::Bad.into()), Theme::dark().begin(Role::Bad.into()));
+        assert_eq!(theme.begin(Role::Code.into()), "", "an empty text is the terminal's own color");
         assert_eq!(theme.with_depth(Depth::True).begin(Role::Label.into()), "\x1b[38;2;255;0;0m");
+        let (theme, problems) = Theme::parse("base = \"light\"\naccent = \"red\"");
+        assert!(problems[0].starts_with("missing tokens, taken from light: text"), "{problems:?}");
+        assert_eq!(theme.begin(Role::Link.into()), Theme::light().begin(Role::Link.into()));
+        assert_eq!(
+            Theme::parse("base = \"lihgt\"").1[0],
+            "unknown base lihgt; built-in themes: dark, light, high-contrast, solarized"
+        );
+        assert!(Theme::parse("text =").1[0].starts_with("not TOML: "));
+    }
+
+    #[test]
+    fn a_theme_with_the_tokens_of_pi_is_complete() {
+        let required = &PI_TOKENS[..51];
+        assert_eq!(required.last().unwrap().0, "bashMode");
+        let lines: String = required.iter().map(|(token, _)| format!("{token} = \"gray\"\n")).collect();
+        let colors = lines.replacen("error = \"gray\"", "error = \"fire\"", 1);
+        let text = format!("name = \"x\"\n[vars]\nfire = \"#ff0000\"\n[colors]\n{colors}");
+        let (theme, problems) = Theme::parse(&text);
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(theme.colours[Role::Bad as usize], Colour::Rgb(255, 0, 0));
+        assert_eq!(theme.colours[Role::BacktrackNote as usize], Colour::Indexed(8));
+        let (theme, _) = Theme::parse("warning = \"red\"\nlabel = \"blue\"\nmuted = \"red\"\ndim = \"blue\"");
+        assert_eq!(theme.colours[Role::Label as usize], Colour::Indexed(4), "its own name wins");
+        assert_eq!(theme.colours[Role::Dim as usize], Colour::Indexed(4));
+        assert_eq!(theme.colours[Role::Warn as usize], Colour::Indexed(1));
     }
 
     #[test]
@@ -150,7 +254,7 @@ mod tests {
     #[test]
     fn with_sixteen_colours_every_word_of_a_selected_row_can_be_read() {
         let selected = |role: Role| Style { on: Some(Role::SelectedBg), ..role.into() };
-        for theme in [Theme::dark(), Theme::light()] {
+        for theme in Theme::builtin_names().filter_map(Theme::builtin) {
             let theme = theme.with_depth(Depth::Sixteen);
             let begun: Vec<String> = Role::ALL.iter().map(|role| theme.begin(selected(*role))).collect();
             assert!(begun.iter().all(|code| code == "\x1b[7m"), "{begun:?}");

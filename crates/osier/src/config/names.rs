@@ -8,6 +8,7 @@ use crate::failure::usage;
 use crate::home::Home;
 use crate::layout::plain;
 use crate::settings::table::nearest;
+use crate::themes;
 
 /// The tool for returns to checkpoints is the agent's own.
 pub(crate) const BACKTRACK: &str = "backtrack";
@@ -39,6 +40,13 @@ pub(super) fn check(key: &str, value: &Value, home: &Home) -> Result<()> {
         "model" | "summary_model" => {
             let found = value.as_str().map(|name| home.registry().find(name)).transpose();
             found.map(drop).map_err(|error| usage(plain(&error.to_string())))
+        }
+        "theme" => {
+            let name = value.as_str().unwrap_or_default();
+            match themes::read(name, home) {
+                Err(problem) if name != themes::AUTO => Err(usage(plain(&problem))),
+                _ => Ok(()),
+            }
         }
         _ => Ok(()),
     }

@@ -7,6 +7,7 @@ use super::{edit, rows};
 use crate::home::Home;
 use crate::settings::dotted;
 use crate::settings::table::{KEYS, Key, NAME, Reach};
+use crate::themes;
 
 pub(crate) fn rows(home: &Home) -> Result<Vec<SettingRow>> {
     let (home, loaded) = Home::look(&home.cwd)?;
@@ -19,7 +20,10 @@ pub(crate) fn rows(home: &Home) -> Result<Vec<SettingRow>> {
             value: row.filter(|row| row.has_value()).map(rows::Row::bare).unwrap_or_default(),
             from: row.map(|row| row.origin(&home)).unwrap_or_default(),
             help: key.help.to_owned(),
-            choices: key.kind.choices().iter().map(ToString::to_string).collect(),
+            choices: match key.name {
+                "theme" => themes::names(&home),
+                _ => key.kind.choices().iter().map(ToString::to_string).collect(),
+            },
         }
     };
     Ok(KEYS.iter().filter(is_here).map(row).collect())

@@ -7,6 +7,7 @@ use crate::home::Home;
 use crate::settings::choice::{Wanted, choose};
 use crate::settings::table::Reach;
 use crate::settings::{Loaded, Project};
+use crate::themes;
 use crate::trust::Standing;
 
 const AREA: &str = "settings";
@@ -27,6 +28,9 @@ pub(super) fn checks(home: &Home, loaded: &Loaded) -> Vec<Check> {
     let registry = home.registry();
     checks.extend(registry.problems().iter().map(|problem| {
         Check::fail(AREA, problem.clone(), format!("mend it in {}", home.shown(&home.config_file())))
+    }));
+    checks.extend(themes::load(home).problems.into_iter().map(|problem| {
+        Check::warn(AREA, problem, "mend the theme, or choose another one with osier config set theme NAME")
     }));
     if checks.is_empty() {
         checks.push(Check::ok(AREA, files(home)));

@@ -23,6 +23,7 @@ use crate::layout::plain;
 use crate::out::{self, Style};
 use crate::sessions::compaction::{self, Dropped};
 use crate::sessions::fork;
+use crate::themes;
 
 /// See the module.
 #[derive(Debug)]
@@ -199,8 +200,15 @@ impl Host for Program {
 
     fn set(&self, key: &str, value: &str) -> Result<Changed, String> {
         let desk = self.desk();
-        let told = config::screen::set(key, value, &desk.home).map_err(|error| told(&error))?;
+        let mut told = config::screen::set(key, value, &desk.home).map_err(|error| told(&error))?;
         let home = home_now(&desk);
+        if key == "theme" {
+            told += &themes::load(&home)
+                .problems
+                .iter()
+                .map(|problem| format!("; {problem}"))
+                .collect::<String>();
+        }
         let setting = setting(&desk, &home, &self.worker());
         Ok(Changed { told: plain(&told), theme: theme(&home), setting })
     }
@@ -219,8 +227,8 @@ fn home_now(desk: &Desk) -> Home {
 
 pub(super) fn theme(home: &Home) -> Theme {
     let [none, term, many, ground] = ["NO_COLOR", "TERM", "COLORTERM", "COLORFGBG"].map(home::variable);
-    let light = home.settings.screen.is_light.unwrap_or_else(|| is_light(ground.as_deref()));
-    let theme = if light { Theme::light() } else { Theme::dark() };
+    let by_background = || if is_light(ground.as_deref()) { Theme::light() } else { Theme::dark() };
+    let theme = themes::load(home).theme.unwrap_or_else(by_background);
     theme.with_depth(depth(none.as_deref(), term.as_deref(), many.as_deref()))
 }
 

@@ -16,7 +16,9 @@ use super::desk::Desk;
 use super::host::{Program, setting, theme};
 use crate::failure::usage;
 use crate::home::{self, Home};
+use crate::layout::plain;
 use crate::out;
+use crate::themes;
 
 /// What still runs when one leaves gets this long to end in order.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -35,13 +37,16 @@ async fn run_in(choice: Choice, args: Args, home: Home) -> Result<ExitCode> {
     let choose_session = args.resume == Some(None);
     let desk = Arc::new(Desk::new(args, home, &choice, true).await?);
     desk.tell();
+    for problem in themes::load(&desk.home).problems {
+        out::remark(&format!("osier: {}", plain(&problem)));
+    }
     let first = desk.first().await?;
     let session = choice.open_late(&desk.home).await?;
     let worker = desk.work(&session).await?;
     let setup = Setup {
         setting: setting(&desk, &desk.home, &worker),
         theme: theme(&desk.home),
-        ask_background: desk.home.settings.screen.is_light.is_none() && can_be_asked(),
+        ask_background: themes::load(&desk.home).theme.is_none() && can_be_asked(),
         first: Some(first).filter(|said| !said.is_empty()),
         choose_session,
     };

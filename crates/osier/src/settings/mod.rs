@@ -21,6 +21,8 @@ use osier_tools::Mode;
 use osier_tree::projection::outline::Filter;
 use osier_tui::state::DoubleEscape;
 
+use crate::themes;
+
 pub(crate) use file::{Found, Problem, dotted};
 pub(crate) use layers::{Layers, Owner, Set};
 pub(crate) use project::Project;
@@ -60,8 +62,8 @@ pub(crate) struct Settings {
 /// How the terminal interface looks and behaves.
 #[derive(Debug, Clone)]
 pub(crate) struct Screen {
-    /// Light or dark; the terminal tells without it.
-    pub(crate) is_light: Option<bool>,
+    /// The name of a theme, or `auto`.
+    pub(crate) theme: String,
     pub(crate) double_escape: DoubleEscape,
     pub(crate) tree_filter: Filter,
     /// The branch one is on comes before its siblings.
@@ -77,11 +79,7 @@ pub(crate) struct Screen {
 impl Screen {
     fn of(layers: &Layers) -> Screen {
         Screen {
-            is_light: match layers.text("theme").as_deref() {
-                Some("dark") => Some(false),
-                Some("light") => Some(true),
-                _ => None,
-            },
+            theme: layers.text("theme").unwrap_or_else(|| themes::AUTO.to_owned()),
             double_escape: match layers.text("double_escape").as_deref() {
                 Some("fork") => DoubleEscape::Fork,
                 Some("none") => DoubleEscape::Nothing,

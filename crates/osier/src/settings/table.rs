@@ -56,7 +56,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("restore_model_on_move", Bool, "true", Harmless, "after a move, whether model and thinking are those of the new path"),
     key("system_prompt", Text, "", Trusted, "stands in the place of the built-in system prompt"),
     key("append_system_prompt", Text, "", Trusted, "is added to the system prompt"),
-    key("theme", Choice(&["auto", "dark", "light"]), "\"auto\"", Harmless, "the colours of the screen; by its background without this"),
+    key("theme", Text, "\"auto\"", Harmless, "the colors of the screen: auto, a built-in theme, or themes/NAME.toml in Osier's home folder"),
     key("double_escape", Choice(&["tree", "fork", "none"]), "\"tree\"", Harmless, "what Escape opens when it is pressed twice"),
     key("tree_filter", Choice(&["default", "no-tools", "user-only", "labeled-only", "all"]), "\"default\"", Harmless, "which entries the tree shows at first"),
     key("tree_order", Choice(&["oldest", "active"]), "\"oldest\"", Harmless, "which of several branches the tree shows first: the oldest, or yours"),

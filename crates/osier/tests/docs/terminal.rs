@@ -1,6 +1,8 @@
-//! The page on the terminal names every command and every key that can be changed.
+//! The pages on the terminal and on themes name every command, every key that can be changed, and every color.
 
 use std::fs;
+
+use osier_tui::theme::{PI_TOKENS, Role, Theme};
 
 use crate::page::{self, Page};
 
@@ -26,5 +28,36 @@ fn every_key_of_the_tree_that_has_a_name_is_named() {
     assert!(names.len() > 20, "{names:?}");
     for name in names {
         assert!(page.text.contains(&format!("`{name}`")), "{}: tree.{name} is not named", page.name);
+    }
+}
+
+#[test]
+fn every_color_of_a_theme_is_described() {
+    let page = Page::open("docs/themes.md");
+    for role in Role::ALL {
+        assert!(page.text.contains(&format!("| `{}` |", role.name())), "{}: {}", page.name, role.name());
+    }
+    for (token, roles) in PI_TOKENS {
+        assert!(page.text.contains(&format!("`{token}`")), "{}: {token} of pi", page.name);
+        for role in roles.iter().filter(|role| role.name() != *token) {
+            let row = page.text.lines().find(|line| line.starts_with(&format!("| `{}` |", role.name())));
+            assert!(row.is_some_and(|row| row.contains(&format!("`{token}`"))), "{}: {token}", role.name());
+        }
+    }
+    for name in Theme::builtin_names() {
+        assert!(page.text.contains(&format!("`{name}`")), "{}: {name}", page.name);
+    }
+}
+
+/// The example in the page is a theme without mistakes, but for what it leaves out.
+#[test]
+fn the_example_theme_is_understood() {
+    let page = Page::open("docs/themes.md");
+    let examples: Vec<&str> =
+        page.text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(examples.len() > 1, "{examples:?}");
+    for example in examples {
+        let (_, problems) = Theme::parse(example);
+        assert!(problems.iter().all(|problem| problem.starts_with("missing tokens")), "{problems:?}");
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::screen::{ESCAPE, READY, open};
+use crate::run_support::osier;
+use crate::screen::{ESCAPE, READY, Screen, open};
 use crate::support::World;
 
 fn world(settings: &str) -> World {
@@ -115,4 +116,45 @@ fn a_key_that_does_nothing_is_told_at_the_start_and_by_the_doctor() {
     screen.leave();
     let doctor = world.args(&["doctor"]);
     assert!(doctor.out.contains("no key has the name tree.lable"), "{}", doctor.out);
+}
+
+#[test]
+fn a_theme_of_the_user_is_found_by_its_name_and_its_mistakes_are_reported() {
+    let world = world("theme = \"mine\"\n");
+    fs::create_dir_all(world.home().join("themes")).unwrap();
+    fs::write(world.home().join("themes/mine.toml"), "user = \"#123456\"\nacent = \"red\"\n").unwrap();
+    let colored = |world: &World| {
+        let mut command = osier(world, &[]);
+        command.env("TERM", "xterm-256color").env("COLORTERM", "truecolor");
+        Screen::start(command, 80, 24)
+    };
+    let mut screen = colored(&world);
+    screen.wait_for("theme mine: unknown token acent; did you mean accent?");
+    screen.wait_for("theme mine: missing tokens, taken from dark: text,");
+    screen.wait_for(READY);
+    screen.say("hello");
+    screen.wait_for("#2");
+    let bytes = String::from_utf8_lossy(&screen.bytes).into_owned();
+    assert!(bytes.contains("\x1b[1;38;2;18;52;86m"), "{bytes:?}");
+    screen.say("/settings");
+    screen.wait_for("backtracking");
+    screen.press("theme\r");
+    screen.wait_for("solarized");
+    screen.wait_for("mine");
+    screen.press("solar\r");
+    screen.wait_for("theme = \"solarized\"");
+    screen.press(ESCAPE);
+    screen.wait_for("type to search");
+    screen.press(ESCAPE);
+    screen.wait_gone("type to search");
+    screen.leave();
+    let doctor = world.args(&["config", "set", "theme", "solarised"]);
+    assert!(doctor.err.contains("unknown theme solarised; did you mean solarized?"), "{}", doctor.err);
+    fs::write(world.home().join("config.toml"), "theme = \"../mine\"\n").unwrap();
+    let doctor = world.args(&["doctor"]);
+    assert!(doctor.out.contains("unknown theme ../mine"), "{}", doctor.out);
+    let mut screen = colored(&world);
+    screen.wait_for("unknown theme ../mine");
+    screen.wait_for(READY);
+    screen.leave();
 }

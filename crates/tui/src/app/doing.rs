@@ -107,7 +107,7 @@ impl App {
                 self.state.setting = changed.setting.into();
                 if key == "theme" {
                     self.screen.dress(changed.theme);
-                    if let Some(light) = self.light.filter(|_| value == "auto") {
+                    if let Some(light) = self.light.filter(|_| value == "auto" || value.is_empty()) {
                         self.dress(light);
                     }
                     Box::pin(self.act(Action::ShowPath { moved: None })).await;

@@ -60,7 +60,7 @@ const BASE: [(u8, u8, u8); 16] = [
 
 impl Colour {
     pub fn parse(text: &str) -> Option<Colour> {
-        if text == "default" {
+        if text == "default" || text.is_empty() {
             return Some(Colour::Default);
         }
         if let Some(at) = NAMES.iter().position(|name| *name == text) {
@@ -84,10 +84,7 @@ impl Colour {
             (_, Colour::Indexed(index @ 8..16)) => Some(format!("{}", high + u32::from(index) - 8)),
             (Depth::Sixteen, colour) => Colour::Indexed(nearest(colour.rgb())).code(Depth::Many, background),
             (_, Colour::Indexed(index)) => Some(format!("{many};5;{index}")),
-            (Depth::Many, Colour::Rgb(r, g, b)) => {
-                let step = |part: u8| (u32::from(part) * 5 + 127) / 255;
-                Some(format!("{many};5;{}", 16 + 36 * step(r) + 6 * step(g) + step(b)))
-            }
+            (Depth::Many, Colour::Rgb(r, g, b)) => Some(format!("{many};5;{}", of_cube(r, g, b))),
             (Depth::True, Colour::Rgb(r, g, b)) => Some(format!("{many};2;{r};{g};{b}")),
         }
     }
@@ -118,6 +115,20 @@ impl Colour {
     }
 }
 
+/// The nearest of the 216 colors of the cube, or of the grays if it is one.
+fn of_cube(r: u8, g: u8, b: u8) -> u8 {
+    if r.max(g).max(b) - r.min(g).min(b) < 8 && (4..=243).contains(&r) {
+        return 232 + ((r - 3) / 10).min(23);
+    }
+    // Its levels are 0, 95, 135, 175, 215 and 255.
+    let level = |part: u8| match part {
+        ..48 => 0,
+        48..115 => 1,
+        part => (part - 35) / 40,
+    };
+    16 + 36 * level(r) + 6 * level(g) + level(b)
+}
+
 fn nearest((r, g, b): (u8, u8, u8)) -> u8 {
     let far = |(x, y, z): (u8, u8, u8)| {
         let part = |a: u8, b: u8| (i32::from(a) - i32::from(b)).pow(2);
@@ -136,6 +147,9 @@ mod tests {
         assert_eq!(red.code(Depth::True, false).unwrap(), "38;2;224;16;16");
         assert_eq!(red.code(Depth::Many, true).unwrap(), "48;5;160");
         assert_eq!(red.code(Depth::Sixteen, false).unwrap(), "31");
+        let many = |text: &str| Colour::parse(text).unwrap().code(Depth::Many, true).unwrap();
+        assert_eq!(many("#3a2a50"), "48;5;53", "purple stays purple");
+        assert_eq!(many("#303030"), "48;5;236");
         assert_eq!(Colour::parse("238").unwrap().code(Depth::Sixteen, true).unwrap(), "100");
         assert_eq!(Colour::parse("brightCyan").unwrap().code(Depth::Sixteen, false).unwrap(), "96");
         assert_eq!(red.code(Depth::None, false), None);

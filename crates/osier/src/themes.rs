@@ -1,0 +1,76 @@
+//! Themes by name: the built-in ones, and the user's files `themes/NAME.toml` in Osier's home folder.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use osier_tui::theme::Theme;
+
+use crate::home::Home;
+use crate::settings::table::nearest;
+
+/// Chooses a built-in theme by the background of the terminal.
+pub(crate) const AUTO: &str = "auto";
+
+/// Who gets a theme.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    /// None: by the background of the terminal.
+    pub(crate) theme: Option<Theme>,
+    pub(crate) problems: Vec<String>,
+}
+
+/// The theme that the settings name.
+pub(crate) fn load(home: &Home) -> Loaded {
+    let name = home.settings.screen.theme.as_str();
+    if name == AUTO {
+        return Loaded { theme: None, problems: Vec::new() };
+    }
+    match read(name, home) {
+        Ok((theme, problems)) => {
+            let problems = problems.iter().map(|problem| format!("theme {name}: {problem}")).collect();
+            Loaded { theme: Some(theme), problems }
+        }
+        Err(problem) => Loaded { theme: None, problems: vec![problem] },
+    }
+}
+
+/// A theme and what is wrong with it, or why there is none.
+pub(crate) fn read(name: &str, home: &Home) -> Result<(Theme, Vec<String>), String> {
+    // A file of the user's own counts over a built-in theme.
+    if let Some(path) = path(name, home) {
+        match fs::read_to_string(&path) {
+            Ok(text) => return Ok(Theme::parse(&text)),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("cannot read {}: {error}", home.shown(&path))),
+        }
+    }
+    Theme::builtin(name).map(|theme| (theme, Vec::new())).ok_or_else(|| unknown(name, home))
+}
+
+/// Every name that the setting may have.
+pub(crate) fn names(home: &Home) -> Vec<String> {
+    let files = fs::read_dir(home.folder.join("themes")).into_iter().flatten().filter_map(Result::ok);
+    let name = |file: fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned());
+    let mut own: Vec<String> = files.filter_map(name).collect();
+    own.sort();
+    let mut names: Vec<String> =
+        std::iter::once(AUTO).chain(Theme::builtin_names()).map(str::to_owned).collect();
+    own.retain(|name| !names.contains(name));
+    names.extend(own);
+    names
+}
+
+/// The file of a theme. A name is never a path: a project may set it.
+fn path(name: &str, home: &Home) -> Option<PathBuf> {
+    let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
+    is_name.then(|| home.folder.join("themes").join(format!("{name}.toml")))
+}
+
+fn unknown(name: &str, home: &Home) -> String {
+    let names = names(home);
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    let meant = nearest(name, &known).map(|near| format!("did you mean {near}? ")).unwrap_or_default();
+    let folder = home.shown(&home.folder.join("themes"));
+    format!("unknown theme {name}; {meant}Themes are {}, and files in {folder}", known.join(", "))
+}
