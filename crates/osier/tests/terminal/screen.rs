@@ -194,7 +194,7 @@ impl Screen {
     pub(crate) fn leave(mut self) -> String {
         self.press(CTRL_D);
         let deadline = Instant::now() + PATIENCE;
-        let asks = |screen: &Screen| screen.text().contains("Leave anyway?");
+        let asks = |screen: &Screen| screen.text().contains("Leave while a");
         while self.child.try_wait().unwrap().is_none() && !asks(&self) && Instant::now() < deadline {
             self.read(Duration::from_millis(20));
         }

@@ -89,8 +89,8 @@ fn quit(state: &mut State) -> Vec<Action> {
     if !state.work.is_going_on() {
         return vec![Action::Quit];
     }
-    let what = if state.work.turn { "The model is still working." } else { "Something is still running." };
-    let choose = Choose::new(&format!("{what} Leave anyway?"))
+    let title = if state.work.turn { "Leave while a turn runs?" } else { "Leave while a command runs?" };
+    let choose = Choose::new(title)
         .with("Stay", || Outcome::Close)
         .with("Stop it and leave", || Outcome::End(vec![Action::Quit]));
     state.overlays.push(Box::new(choose));

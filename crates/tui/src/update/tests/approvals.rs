@@ -186,7 +186,7 @@ fn leaving_while_something_runs_asks() {
     desk.live(Live::TurnStarted);
     desk.press("ctrl+d");
     assert_eq!(desk.asked(), "");
-    assert!(desk.text().contains("The model is still working. Leave anyway?"), "{}", desk.text());
+    assert!(desk.text().contains("Leave while a turn runs?"), "{}", desk.text());
     desk.press("enter");
     assert_eq!(desk.asked(), "");
     desk.press("ctrl+d 2");
