@@ -7,6 +7,7 @@ use osier_tree::projection::usage::{format_cost, format_tokens};
 use crate::state::State;
 use crate::text::{Line, Style, width};
 use crate::theme::Role;
+use crate::update::answering::shares_draft;
 
 const SPINNER: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
 /// Columns of the bar.
@@ -103,7 +104,12 @@ pub(crate) fn spinner(state: &State) -> Option<Line> {
     }
     let sign = SPINNER[(passed / 120) as usize % SPINNER.len()];
     let line = Line::of(Style::from(Role::Accent).bold(), sign).with(Role::Dim, &told);
-    let hint = if work.asked.is_empty() { " · escape stops" } else { " · escape stops the turn" };
+    let hint = match work.asked.is_empty() {
+        true => " · escape stops",
+        false if shares_draft(state) => " · escape stops the turn",
+        // Above the question lies something that Escape closes.
+        false => "",
+    };
     let fits = line.width() + width(hint) <= state.columns;
     Some(line.with(Role::Dim, if fits { hint } else { "" }).cut(state.columns))
 }

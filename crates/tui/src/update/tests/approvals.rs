@@ -153,6 +153,11 @@ fn no_takes_a_reason_and_an_answer_elsewhere_closes_the_question() {
     desk.wait(300);
     desk.press("n");
     desk.wait(300);
+    assert!(
+        desk.text().contains("Why not?") && !desk.text().contains("escape stops the turn"),
+        "{}",
+        desk.text()
+    );
     desk.press("'not' space 'now' enter");
     expect![[r#"
         Send(Answer { question: 7, answer: No("not now") }, Answer)
