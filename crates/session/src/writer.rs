@@ -29,6 +29,8 @@ const MINTS: usize = 100;
 pub(crate) struct Writer {
     store: Arc<dyn Store>,
     key: String,
+    /// Of the session, whatever the store calls it.
+    id: String,
     env: Env,
     tree: SessionTree,
     version: Version,
@@ -47,6 +49,7 @@ impl Writer {
         Writer {
             store,
             key,
+            id: loaded.opened.header.id,
             env,
             tree: loaded.tree,
             version: loaded.version,

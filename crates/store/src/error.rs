@@ -22,6 +22,11 @@ pub enum StoreError {
     /// The log was replaced, so seqs from before mean nothing now.
     #[error("the session's log was replaced meanwhile; open it again")]
     Replaced,
+    /// The log of another session lies where this one was.
+    #[error(
+        "session {id} is no longer there: its log was replaced by that of session {found}; nothing was written"
+    )]
+    OtherSession { id: String, found: String },
     #[error("{} is not a session: {why}; it was left as it is", path.display())]
     NotASession { path: PathBuf, why: &'static str },
     #[error("{} is gone: it was deleted or moved; nothing was written", path.display())]
@@ -51,7 +56,9 @@ impl StoreError {
             StoreError::NotFound { .. } | StoreError::Vanished { .. } => "session_not_found",
             StoreError::AlreadyExists { .. } => "already_exists",
             StoreError::InvalidId { .. } => "invalid_id",
-            StoreError::Conflict { .. } | StoreError::Replaced => "session_changed",
+            StoreError::Conflict { .. } | StoreError::Replaced | StoreError::OtherSession { .. } => {
+                "session_changed"
+            }
             StoreError::NotASession { .. } => "not_a_session",
             StoreError::Shrunk { .. } => "session_damaged",
             StoreError::Locked { .. } | StoreError::Busy { .. } => "session_busy",

@@ -77,6 +77,10 @@ impl Writer {
 
     async fn start_over(&mut self) -> Result<(), StoreError> {
         let loaded = load(&*self.store, &self.key).await?;
+        if loaded.opened.header.id != self.id {
+            let (id, found) = (self.id.clone(), loaded.opened.header.id);
+            return Err(StoreError::OtherSession { id, found });
+        }
         self.cursors.reset(&self.tree, &loaded.tree);
         self.tree = loaded.tree;
         self.version = loaded.version;

@@ -105,3 +105,30 @@ async fn a_session_in_a_vanished_file_says_so_and_makes_no_new_one() {
     assert!(!path.exists());
     assert_eq!(session.version().entries, 1);
 }
+
+/// What another session wrote must not go on as this one, nor the other way round.
+#[tokio::test]
+async fn a_log_replaced_by_that_of_another_session_is_not_added_to() {
+    for in_place in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let session = empty(&files(&folder), env("a")).await;
+        exchange(&session.main(), "hello").await;
+        let path = session.file().unwrap().to_owned();
+        let id = session.id().to_owned();
+        let other = "z".repeat(id.len());
+        let (old, new) = (format!("\"id\":\"{id}\""), format!("\"id\":\"{other}\""));
+        let text = std::fs::read_to_string(&path).unwrap().replacen(&old, &new, 1);
+        if in_place {
+            std::fs::write(&path, &text).unwrap();
+        } else {
+            std::fs::write(folder.path().join("new"), &text).unwrap();
+            std::fs::rename(folder.path().join("new"), &path).unwrap();
+        }
+        for _ in 0..2 {
+            let said = session.rename("mine").await.unwrap_err();
+            assert!(said.to_string().contains(&format!("replaced by that of session {other}")), "{said}");
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "nothing is written");
+        assert_eq!(session.tree().len(), 2, "what is shown stays");
+    }
+}

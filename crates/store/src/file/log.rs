@@ -25,6 +25,7 @@ use crate::error::StoreError;
 use crate::port::Version;
 pub(super) use append::{Attempt, WriteFn};
 use follow::Upto;
+use header::FoundHeader;
 pub(super) use header::{find_header, open_to_read};
 
 /// Logs smaller than this are read faster than an index is kept.
@@ -45,6 +46,8 @@ pub(super) struct Log {
     /// How often what was told of it turned out to be wrong.
     wrong: u64,
     pub(super) header: Header,
+    /// The same as it stands in the file.
+    found: FoundHeader,
     state: State,
     trust: Trust,
     index_path: Option<PathBuf>,
@@ -102,15 +105,16 @@ impl Log {
     fn begin(path: &Path) -> Result<Log, StoreError> {
         let file = open_to_read(path)?;
         let stamp = Stamp::of(&file.metadata().map_err(StoreError::io("look at", path))?);
-        let (header, line) = find_header(path, &file)?;
+        let found = find_header(path, &file)?;
         Ok(Log {
             path: path.to_owned(),
             file,
             writer: None,
             stamp,
-            base: stamp.generation() ^ index::hash(&line),
+            base: stamp.generation() ^ index::hash(&found.line),
             wrong: 0,
-            header,
+            header: found.header.clone(),
+            found,
             state: State::Folded(Heads::default()),
             trust: Trust::Seen,
             index_path: None,

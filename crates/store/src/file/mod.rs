@@ -156,7 +156,7 @@ impl FileStore {
     fn path_by_header(&self, id: &str) -> Result<PathBuf, StoreError> {
         let is_it = |path: &PathBuf| {
             let found = log::open_to_read(path).and_then(|file| log::find_header(path, &file));
-            found.is_ok_and(|(header, _)| header.id == id)
+            found.is_ok_and(|found| found.header.id == id)
         };
         self.all_files()?.into_iter().find(is_it).ok_or_else(|| self.not_found(id))
     }

@@ -39,7 +39,7 @@ impl Verified {
 /// See the module.
 pub fn verify(path: &Path) -> Result<Verified, StoreError> {
     let file = open_to_read(path)?;
-    let (header, _) = find_header(path, &file)?;
+    let header = find_header(path, &file)?.header;
     let mut found = Finding::default();
     if header.version < header::VERSION {
         found.migrated(path, &file, &header)?;

@@ -116,3 +116,23 @@ async fn a_log_edited_in_place_is_another_log() {
         assert_eq!(lines_of(&home.bare(), &id).await, [after, vec![link(8)]].concat());
     }
 }
+
+/// A header of the same length in the place of the old one changes neither the size nor the end of the file.
+#[tokio::test]
+async fn a_header_edited_in_place_makes_another_log() {
+    for pad in [0, crate::support::INDEXED] {
+        let home = Home::new();
+        let long = crate::support::message("longlong", None, 0, &"x".repeat(pad));
+        let entries = [vec![long], chain(3)].concat();
+        let (path, id) = home.put(&file_of(&header("one").line(), &entries));
+        let store = home.store();
+        let version = append(&store, &id, &[link(3)]).await.unwrap();
+        let before = fs::read_to_string(&path).unwrap();
+        let after = before.replacen("\"one\"", "\"two\"", 1);
+        fs::write(&path, &after).unwrap();
+        let late = store.append(&id, version, &[link(4)]).await;
+        assert!(matches!(late, Err(StoreError::Replaced)), "{late:?}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), after, "nothing is written");
+        assert_eq!(store.open(&id).await.unwrap().header.id, "two");
+    }
+}

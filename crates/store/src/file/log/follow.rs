@@ -100,6 +100,12 @@ impl Log {
     /// Takes in what others appended, and tells how long the file is.
     pub(super) fn catch_up(&mut self, upto: Upto) -> Result<u64, StoreError> {
         let size = self.check_identity()?;
+        let has_header = self.found.is_in(&self.file).map_err(StoreError::io("read", &self.path))?;
+        if !has_header && self.migrated.is_none() {
+            // The file was edited in place. Another header makes it another log.
+            self.begin_again(true)?;
+            return self.size();
+        }
         if size == self.reached.covered {
             return Ok(size);
         }

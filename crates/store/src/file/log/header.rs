@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use osier_tree::Header;
@@ -24,16 +24,35 @@ pub(in crate::file) fn open_to_read(path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// The header and its line. The first line that is JSON must be it, and have an id; lines before it that are no JSON are
-/// passed over.
-pub(in crate::file) fn find_header(path: &Path, file: &File) -> Result<(Header, Vec<u8>), StoreError> {
+/// A header as it stands in a file.
+#[derive(Debug)]
+pub(in crate::file) struct FoundHeader {
+    pub(in crate::file) header: Header,
+    pub(super) line: Vec<u8>,
+    offset: u64,
+}
+
+impl FoundHeader {
+    /// Whether the file still has the same header in the same place.
+    pub(super) fn is_in(&self, file: &File) -> io::Result<bool> {
+        let mut found = vec![0; self.line.len()];
+        match file.read_exact_at(&mut found, self.offset) {
+            Ok(()) => Ok(found == self.line),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The first line that is JSON must be the header, and have an id; lines before it that are no JSON are passed over.
+pub(in crate::file) fn find_header(path: &Path, file: &File) -> Result<FoundHeader, StoreError> {
     let refuse = |why| StoreError::NotASession { path: path.to_owned(), why };
     let mut reader = LineReader::new(file, 0);
     while let Some(line) = reader.next().map_err(StoreError::io("read", path))? {
         match read(line.bytes) {
             Read::Header(raw) => {
                 let header = Header::read(raw).ok_or_else(|| refuse("its header has no id"))?;
-                return Ok((header, line.bytes.to_vec()));
+                return Ok(FoundHeader { header, line: line.bytes.to_vec(), offset: line.offset });
             }
             Read::Blank | Read::Odd(Odd::NotJson) => {}
             Read::Odd(Odd::NotAnObject) if line.bytes.trim_ascii() == b"null" => {}
