@@ -1,17 +1,26 @@
 //! Whether a call may run, must be asked about, or was refused. Pure: the session's settings and a call's preview go in, a
 //! decision comes out. Allowances belong to one session; nothing here is shared or remembered.
+//!
+//! A command may run if its exact text was allowed, or if it consists of commands of allowed families. `families` finds out
+//! which families these are. `docs/approvals.md` describes the model.
 
-mod beginning;
-mod simple_command;
+mod family;
+mod git_repository;
+mod project;
+mod shell_syntax;
+#[cfg(test)]
+mod tests;
+mod word;
 
 use std::fmt;
 
 use serde_json::{Map, Value, json};
 
 use crate::builtin::bash;
+use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
 use crate::port::{Change, Kind, Preview, ToolSpec};
-use simple_command::{quoted, words};
+use project::Project;
 
 /// How much may happen without asking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,25 +55,22 @@ impl Mode {
 pub enum Allowance {
     /// Every call of a tool, as far as it stays in the project.
     Tool(String),
-    /// This single command, and those that begin so if its words say all about what they do; see `beginning`.
-    Command(Vec<String>),
+    /// Commands: exactly this text, and the whole family if it is the name of one.
+    Command(String),
 }
 
 impl Allowance {
-    /// Reads `edit` or `bash:git status`. A text that is neither is the name of a tool that does not exist.
+    /// Reads `edit` or `bash:git status`. Any other text is the name of a tool, which need not exist.
     pub fn parse(text: &str) -> Allowance {
-        let prefix = text.strip_prefix(bash::NAME).and_then(|rest| rest.strip_prefix(':')).and_then(words);
-        prefix.map_or_else(|| Allowance::Tool(text.to_owned()), Allowance::Command)
+        match text.strip_prefix(bash::NAME).and_then(|rest| rest.strip_prefix(':')) {
+            Some(command) if !command.is_empty() => Allowance::Command(command.to_owned()),
+            _ => Allowance::Tool(text.to_owned()),
+        }
     }
 
-    fn covers(&self, tool: &str, change: &Change) -> bool {
-        match (self, change) {
-            (Allowance::Tool(name), _) => name == tool,
-            (Allowance::Command(prefix), Change::Command { command }) => {
-                tool == bash::NAME && words(command).is_some_and(|words| beginning::covers(prefix, &words))
-            }
-            (Allowance::Command(_), _) => false,
-        }
+    /// Whether it covers more than one command: those of a family.
+    pub fn is_family(&self) -> bool {
+        matches!(self, Allowance::Command(text) if family::names().any(|name| name == text))
     }
 }
 
@@ -72,7 +78,7 @@ impl fmt::Display for Allowance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Allowance::Tool(name) => f.write_str(name),
-            Allowance::Command(words) => write!(f, "{}:{}", bash::NAME, quoted(words)),
+            Allowance::Command(text) => write!(f, "{}:{text}", bash::NAME),
         }
     }
 }
@@ -145,7 +151,7 @@ impl Approvals {
         let Some(why) = self.objection(tool, preview) else { return Decision::Allow };
         let offers = match why {
             Why::Outside | Why::Guarded => Vec::new(),
-            Why::Writes | Why::Runs => offers(tool, &preview.change),
+            Why::Writes | Why::Runs => self.offers(tool, preview),
         };
         Decision::Ask { what: preview.change.clone(), why, offers }
     }
@@ -154,7 +160,7 @@ impl Approvals {
         if self.mode == Mode::Yolo {
             return None;
         }
-        let allowed = self.allowed.iter().any(|allowance| allowance.covers(&tool.name, &preview.change));
+        let allowed = self.covers(tool, preview);
         match tool.kind {
             Kind::Reads | Kind::Neutral => None,
             Kind::Writes if preview.touches.outside() => Some(Why::Outside),
@@ -163,14 +169,50 @@ impl Approvals {
             Kind::Runs => (!allowed).then_some(Why::Runs),
         }
     }
+
+    fn covers(&self, tool: &ToolSpec, preview: &Preview) -> bool {
+        let has = |allowance: &Allowance| self.allowed.contains(allowance);
+        has(&Allowance::Tool(tool.name.clone()))
+            || command_of(tool, preview).is_some_and(|command| {
+                has(&Allowance::Command(command.to_owned()))
+                    || !preview.families.is_empty() && self.missing_families(preview).is_empty()
+            })
+    }
+
+    fn missing_families(&self, preview: &Preview) -> Vec<Allowance> {
+        let families = preview.families.iter().map(|name| Allowance::Command((*name).to_owned()));
+        families.filter(|family| !self.allowed.contains(family)).collect()
+    }
+
+    /// The family that is missing if there is one, else the exact command; then the tool.
+    fn offers(&self, tool: &ToolSpec, preview: &Preview) -> Vec<Allowance> {
+        let narrow = command_of(tool, preview).map(|command| {
+            let mut missing = self.missing_families(preview);
+            let family = if missing.len() == 1 { missing.pop() } else { None };
+            family.unwrap_or_else(|| Allowance::Command(command.to_owned()))
+        });
+        narrow.into_iter().chain([Allowance::Tool(tool.name.clone())]).collect()
+    }
 }
 
-fn offers(tool: &ToolSpec, change: &Change) -> Vec<Allowance> {
-    let narrow = match change {
-        Change::Command { command } if tool.name == bash::NAME => words(command).map(beginning::offered),
+fn command_of<'p>(tool: &ToolSpec, preview: &'p Preview) -> Option<&'p str> {
+    match &preview.change {
+        Change::Command { command } if tool.name == bash::NAME => Some(command),
         _ => None,
+    }
+}
+
+/// The families that every part of a command line belongs to, each once. None if a part belongs to no family.
+pub(crate) fn families(command: &str, ctx: &ToolContext) -> Vec<&'static str> {
+    let find = || -> Option<Vec<&'static str>> {
+        let commands = shell_syntax::parse(command)?;
+        let project = Project::of(ctx)?;
+        commands.iter().map(|words| family::of(words, &project)).collect()
     };
-    narrow.map(Allowance::Command).into_iter().chain([Allowance::Tool(tool.name.clone())]).collect()
+    let mut families = find().unwrap_or_default();
+    families.sort_unstable();
+    families.dedup();
+    families
 }
 
 /// What the model is told when a call was not allowed.

@@ -15,6 +15,7 @@ mod context;
 mod diff;
 mod filetext;
 mod folder;
+mod guarded;
 mod matching;
 mod outcome;
 mod paths;

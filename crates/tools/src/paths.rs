@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::context::ToolContext;
 use crate::folder::Folder;
+use crate::guarded::is_guarded;
 use crate::matching;
 use crate::outcome::ToolOutcome;
 
@@ -25,7 +26,8 @@ pub(crate) struct Place {
     pub(crate) shown: String,
     /// Without any link.
     pub(crate) real: PathBuf,
-    pub(crate) outside: bool,
+    /// The path from the project, if it is inside.
+    inside: Option<PathBuf>,
     /// The given name, if a link made it another one.
     pub(crate) link: Option<String>,
 }
@@ -36,7 +38,7 @@ pub struct Touched {
     pub path: String,
     /// Not in the project, perhaps through a symbolic link.
     pub outside: bool,
-    /// Inside the project, but a place whose files make programs run: `.git`, `.osier`, `.pi`.
+    /// Inside the project, but a place whose files make programs run, such as `.git`.
     pub guarded: bool,
 }
 
@@ -56,7 +58,6 @@ impl Touches {
     }
 }
 
-const GUARDED: &[&str] = &[".git", ".osier", ".pi"];
 const KERNEL: &[&str] = &["/dev", "/proc", "/sys"];
 /// As many bytes as Linux allows in a path.
 const LONGEST: usize = 4095;
@@ -97,21 +98,23 @@ impl Place {
         // The project itself may lie behind a link; that is not worth a word.
         let plain = lexical(wanted);
         let linked = plain != real && plain.strip_prefix(lexical(&ctx.cwd)).ok() != inside;
-        Place { shown: name, outside: inside.is_none(), link: linked.then(|| shown(given)), real }
+        Place { shown: name, inside: inside.map(Path::to_owned), link: linked.then(|| shown(given)), real }
     }
 
     pub(crate) fn touched(&self) -> Touched {
-        let inside = if self.outside { "" } else { &self.shown };
-        let guarded =
-            inside.split('/').any(|part| GUARDED.iter().any(|name| part.eq_ignore_ascii_case(name)));
-        Touched { path: self.shown.clone(), outside: self.outside, guarded }
+        let guarded = self.inside.as_ref().is_some_and(|inside| is_guarded(inside, &self.real));
+        Touched { path: self.shown.clone(), outside: self.is_outside(), guarded }
+    }
+
+    fn is_outside(&self) -> bool {
+        self.inside.is_none()
     }
 
     /// What every result says about the file it is about.
     pub(crate) fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();
         details.insert("path".to_owned(), json!(self.shown));
-        if self.outside {
+        if self.is_outside() {
             details.insert("outside".to_owned(), json!(true));
         }
         if let Some(link) = &self.link {
@@ -194,7 +197,7 @@ pub(crate) fn kernel_folder(real: &Path) -> Option<&'static str> {
 }
 
 /// Follows every link. Unlike the system's own function it goes on where nothing exists yet, through dangling links too.
-fn without_links(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn without_links(path: &Path) -> io::Result<PathBuf> {
     let mut todo: VecDeque<OsString> = parts(path);
     let mut real = PathBuf::from("/");
     let mut hops = 0;

@@ -62,6 +62,9 @@ pub enum Change {
 pub struct Preview {
     pub touches: Touches,
     pub change: Change,
+    /// The families of commands that a command line consists of; none if it is more than that. See [`crate::approvals`].
+    #[serde(skip)]
+    pub families: Vec<&'static str>,
     /// Goes into the context of the run, so that nothing but this is done.
     #[serde(skip)]
     pub seal: Option<Seal>,
@@ -70,7 +73,7 @@ pub struct Preview {
 impl Preview {
     /// A call that touches no file by itself.
     pub fn of(change: Change) -> Preview {
-        Preview { touches: Touches::default(), change, seal: None }
+        Preview { touches: Touches::default(), change, families: Vec::new(), seal: None }
     }
 
     pub fn nothing() -> Preview {

@@ -158,7 +158,8 @@ impl Desk {
 }
 
 pub(crate) fn parts(model: &Scripted, folder: &std::path::Path) -> Parts {
-    let tools = ToolContext::new(folder, folder.join("artefacts"), osier_tools::Env::default());
+    let path = std::env::var_os("PATH").map(|path| ("PATH".into(), path));
+    let tools = ToolContext::new(folder, folder.join("artefacts"), osier_tools::Env::new(path));
     let info = Arc::new(Scripted::info());
     let lookup: Vec<Arc<ModelInfo>> = vec![info.clone()];
     let mut parts =

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::spec;
+use crate::approvals;
 use crate::arguments::parse;
-use crate::blocking::Result;
+use crate::blocking::{self, Result};
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
 use crate::paths::cause;
@@ -43,9 +44,13 @@ impl Tool for Bash {
         spec::<Arguments>(NAME, Kind::Runs, DESCRIPTION)
     }
 
-    async fn preview(&self, arguments: &Value, _: &ToolContext) -> Result<Preview> {
+    async fn preview(&self, arguments: &Value, ctx: &ToolContext) -> Result<Preview> {
         let command = checked(arguments)?.command;
-        Ok(Preview::of(Change::Command { command }))
+        blocking::look(ctx, move |ctx| {
+            let families = approvals::families(&command, ctx);
+            Ok(Preview { families, ..Preview::of(Change::Command { command }) })
+        })
+        .await
     }
 
     async fn run(&self, arguments: Value, ctx: &ToolContext) -> ToolOutcome {

@@ -27,6 +27,12 @@ pub(super) struct Old {
 impl Old {
     /// `None` if there is no such file. A file too large to compare is refused: nobody could see what would change.
     pub(super) fn of(place: &Place, ctx: &ToolContext) -> Result<Option<Old>> {
+        if ctx.closed.seals(&place.real) {
+            return Err(ToolOutcome::failed(format!(
+                "cannot change {}: it lies in Osier's own folder, which tools do not write to; ask the user to change it",
+                place.shown
+            )));
+        }
         let gone = std::fs::symlink_metadata(&place.real)
             .is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
         if gone {
@@ -72,7 +78,7 @@ impl Planned {
         let seal = Some(Seal::new(&self.place, old, &self.new));
         let created = self.old.is_none();
         let change = Change::Diff { path: self.place.shown, diff: self.diff.text, created };
-        Preview { touches, change, seal }
+        Preview { touches, change, families: Vec::new(), seal }
     }
 
     /// Makes the change and says so in `text`.

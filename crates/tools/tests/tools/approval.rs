@@ -1,8 +1,10 @@
 //! Approvals: what is asked, what is not, and what is never asked twice.
 
+use std::sync::Arc;
+
 use expect_test::expect;
 use osier_tools::approvals::Why;
-use osier_tools::{Allowance, Approvals, Change, Decision, Mode, Toolbox, denied};
+use osier_tools::{Allowance, Approvals, Change, Closed, Decision, Env, Mode, Toolbox, denied};
 use serde_json::{Value, json};
 
 use crate::support::Project;
@@ -17,16 +19,44 @@ async fn decision(project: &Project, approvals: &Approvals, tool: &str, argument
     approvals.decide(&spec, &preview)
 }
 
+/// A project with a git repository as `git init` makes it.
+fn repository() -> Project {
+    let config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n";
+    Project::with(&[
+        ("a", "x"),
+        ("src/main.rs", "fn main() {}"),
+        (".git/HEAD", "ref: refs/heads/main\n"),
+        (".git/config", config),
+        (".git/hooks/old", ""),
+    ])
+}
+
 /// `allow`, or why it is asked and what is offered.
-async fn decided(mode: Mode, allowed: &[&str], tool: &str, arguments: Value) -> String {
-    let project = Project::with(&[("a", "x"), (".git/hooks/old", "")]);
-    match decision(&project, &approvals(mode, allowed), tool, arguments).await {
+async fn decided_in(project: &Project, approvals: &Approvals, tool: &str, arguments: Value) -> String {
+    match decision(project, approvals, tool, arguments).await {
         Decision::Allow => "allow".to_owned(),
         Decision::Ask { why, offers, .. } => {
             let offers: Vec<String> = offers.iter().map(ToString::to_string).collect();
             format!("{why:?}, offers {}", offers.join(" | ")).trim_end_matches(", offers ").to_owned()
         }
     }
+}
+
+async fn decided(mode: Mode, allowed: &[&str], tool: &str, arguments: Value) -> String {
+    decided_in(&repository(), &approvals(mode, allowed), tool, arguments).await
+}
+
+/// Whether a command runs unasked once `always` was answered for another one.
+async fn runs_after_always(project: &Project, first: &str, then: &str) -> bool {
+    let mut allowed = approvals(Mode::Default, &[]);
+    let Decision::Ask { offers, .. } = decision(project, &allowed, "bash", json!({ "command": first })).await
+    else {
+        panic!("{first} is asked")
+    };
+    allowed.allow(offers[0].clone());
+    let first_again = decision(project, &allowed, "bash", json!({ "command": first })).await;
+    assert_eq!(first_again, Decision::Allow, "{first} is not asked again");
+    decision(project, &allowed, "bash", json!({ "command": then })).await == Decision::Allow
 }
 
 async fn bash(mode: Mode, allowed: &[&str], command: &str) -> String {
@@ -71,8 +101,29 @@ async fn writing_outside_is_asked_whatever_is_allowed() {
 
 #[tokio::test]
 async fn files_that_make_programs_run_are_asked_too() {
-    for path in [".git/hooks/pre-commit", ".osier/config.toml", "sub/.GIT/config", ".pi/settings.json"] {
+    for path in [
+        ".git/hooks/pre-commit",
+        ".osier/config.toml",
+        "sub/.GIT/config",
+        ".pi/settings.json",
+        ".vscode/tasks.json",
+        ".husky/pre-commit",
+        ".claude/settings.json",
+        ".envrc",
+        ".ssh/authorized_keys",
+        ".bashrc",
+        "sub/.zshenv",
+        ".github/workflows/ci.yml",
+        ".gitlab-ci.yml",
+    ] {
         assert_eq!(write(Mode::AutoEdit, &["write"], path).await, "Guarded", "{path}");
+    }
+    let bare = Project::with(&[("vendor/x/HEAD", ""), ("vendor/x/objects/a", ""), ("vendor/x/refs/a", "")]);
+    bare.link("alias", "vendor/x/hooks");
+    for path in ["vendor/x/hooks/post-update", "vendor/x/config2", "alias/post-update"] {
+        let allowed = approvals(Mode::AutoEdit, &["write"]);
+        let decided = decided_in(&bare, &allowed, "write", json!({ "path": path, "content": "" })).await;
+        assert_eq!(decided, "Guarded", "{path}");
     }
     assert_eq!(write(Mode::AutoEdit, &[], ".gitignore").await, "allow");
 }
@@ -85,10 +136,17 @@ async fn an_allowed_tool_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn an_allowed_prefix_covers_single_plain_commands_only() {
-    let allowed = ["bash:git status", "bash:cargo test"];
-    for command in ["git status", "git  status -s", "git 'status' \"a; b\"", "cargo test -p x -- --nocapture"]
-    {
+async fn an_allowed_family_covers_commands_that_consist_of_it() {
+    let allowed = ["bash:git status", "bash:git log", "bash:head"];
+    for command in [
+        "git status",
+        "git  status -s",
+        "git 'status'",
+        "git --no-pager log --oneline -5 -- src",
+        "git log --format='%h %s' | head -3",
+        "git status && git log -1 2>&1",
+        "git status; git status",
+    ] {
         assert_eq!(bash(Mode::Default, &allowed, command).await, "allow", "{command}");
     }
     for command in [
@@ -105,12 +163,187 @@ async fn an_allowed_prefix_covers_single_plain_commands_only() {
         "git status\nrm x",
         "git status & rm x",
         "/tmp/git status",
-        "git status --output=.git/hooks/post-commit",
-        "cargo test --config build.rustc-wrapper=sh",
+        "git -c core.fsmonitor=./x status",
+        "git -C vendor status",
+        "git --git-dir=vendor status",
+        "git log --output=.git/hooks/post-commit",
+        "git log --ext-diff -p",
+        "git log --format=%GK",
+        "git log ../outside",
+        "head /etc/passwd",
     ] {
         assert!(bash(Mode::Default, &allowed, command).await.starts_with("Runs"), "{command}");
     }
     assert_eq!(write(Mode::Default, &["bash:write"], "a").await, "Writes, offers write");
+}
+
+#[tokio::test]
+async fn always_offers_a_family_or_the_exact_command() {
+    let offered = async |command: &str| bash(Mode::Default, &["bash:ls"], command).await;
+    for (command, offer) in [
+        ("git status -s", "git status"),
+        ("git status | ls", "git status"),
+        ("git push origin main", "git push origin main"),
+        ("git fetch", "git fetch"),
+        ("rm -rf target", "rm -rf target"),
+        ("git status | head", "git status | head"),
+        ("echo $(date)", "echo $(date)"),
+    ] {
+        assert_eq!(offered(command).await, format!("Runs, offers bash:{offer} | bash"), "{command}");
+    }
+}
+
+/// After "always `git push`" a push to a repository inside the project ran commands hidden in it.
+#[tokio::test]
+async fn always_git_push_covers_that_push_alone() {
+    let project = repository();
+    for first in ["git push", "git push origin main", "git fetch"] {
+        for then in [
+            "git push vendor/x HEAD:refs/heads/q",
+            "git push --force https://elsewhere.example/x",
+            "git push --mirror",
+            "git push origin main --force",
+            "git fetch vendor/x",
+            "git fetch --upload-pack=./x origin",
+        ] {
+            assert!(!runs_after_always(&project, first, then).await, "{first}, then {then}");
+        }
+    }
+}
+
+/// After "always `tail`" or "always `grep`" parts of key files were shown, which no redaction knows.
+#[tokio::test]
+async fn always_tail_covers_no_file_outside_the_project_and_no_key_file() {
+    let mut project = repository();
+    project.put("../home/.osier/keys/openai", b"sk-secret");
+    project.put("key.txt", b"sk-secret");
+    project.link("link", "../home/.osier/keys");
+    project.link("-n", "../home/.osier/keys/openai");
+    project.link("upwards", "..");
+    project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), []));
+    for program in ["tail -c +2", "grep -o .", "cat", "head -c 3", "sed -n 1p", "wc", "sort", "cut -c2-9"] {
+        for file in [
+            "../home/.osier/keys/openai",
+            "~/.osier/keys/openai",
+            "$HOME/.osier/keys/openai",
+            "link/openai",
+            "src/../link/openai",
+            "upwards/home/.osier/keys/openai",
+            "-- -n",
+            "li*/openai",
+            "l?nk/openai",
+            "li{nk,x}/openai",
+            "/etc/passwd",
+            "/proc/self/environ",
+            "../outside/x",
+        ] {
+            let (first, then) = (format!("{program} a"), format!("{program} {file}"));
+            assert!(!runs_after_always(&project, &first, &then).await, "{then}");
+        }
+        let (first, then) = (format!("{program} a"), format!("{program} src/main.rs"));
+        assert!(runs_after_always(&project, &first, &then).await, "{then}");
+    }
+    // Where a key file lies in the project, or may have a second name there, no family covers anything.
+    project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), [project.path("key.txt")]));
+    assert!(!runs_after_always(&project, "grep -r s src", "grep -r s .").await);
+    project.ctx.closed = Arc::new(Closed::new(&project.path("../home/.osier"), []));
+    std::fs::hard_link(project.path("../home/.osier/keys/openai"), project.path("same")).unwrap();
+    assert!(!runs_after_always(&project, "grep -r s src", "grep -r s .").await);
+}
+
+#[tokio::test]
+async fn an_exact_allowance_is_compared_as_text() {
+    let project = repository();
+    for (first, then) in [
+        ("touch '~'", "touch ~"),
+        ("touch '*'", "touch *"),
+        ("rm \"$x\"", "rm $x"),
+        ("touch a\\ b", "touch a b"),
+        ("rm x", "rm x "),
+        ("rm x", "rm  x"),
+        ("rm x", "rm x y"),
+    ] {
+        assert!(!runs_after_always(&project, first, then).await, "{first}, then {then}");
+    }
+}
+
+/// A repository can bring programs along that git runs when it only looks.
+#[tokio::test]
+async fn git_families_cover_nothing_in_a_repository_that_names_programs() {
+    let plain = "[core]\n\tbare = false\n";
+    let hostile = |path: &str, text: &str| {
+        let project = repository();
+        project.put(path, text.as_bytes());
+        project
+    };
+    let gitlink = "DIRC\0\0\0\u{2}\0\0\0\u{1}\0\0";
+    let mut index = gitlink.as_bytes().to_vec();
+    index.extend([0, 0, 0xe0, 0]);
+    let nested = repository();
+    nested.put(".git/index", &index);
+    let linked = repository();
+    std::fs::rename(linked.path(".git"), linked.path("real")).unwrap();
+    linked.link(".git", "real");
+    let bare = Project::with(&[("HEAD", "ref: refs/heads/main"), ("config", plain), ("a", "")]);
+    for (what, project) in [
+        ("fsmonitor", hostile(".git/config", "[core]\n\tfsmonitor = ./x\n")),
+        ("textconv", hostile(".git/config", "[diff \"x\"]\n\ttextconv = ./x\n")),
+        ("include", hostile(".git/config", "[include]\n\tpath = ../x\n")),
+        ("hook", hostile(".git/hooks/post-index-change", "./x")),
+        ("alternates", hostile(".git/objects/info/alternates", "/elsewhere")),
+        ("split index", hostile(".git/sharedindex.1", "")),
+        ("nested repository", nested),
+        ("a link", linked),
+        ("a bare repository", bare),
+        ("none at all", Project::with(&[("a", "")])),
+    ] {
+        let families = approvals(Mode::Default, &["bash:git status", "bash:cat"]);
+        let git = decided_in(&project, &families, "bash", json!({ "command": "git status" })).await;
+        assert_eq!(git, "allow", "{what}: the text itself was allowed");
+        let git = decided_in(&project, &families, "bash", json!({ "command": "git status -s" })).await;
+        assert_eq!(git, "Runs, offers bash:git status -s | bash", "{what}");
+        let cat = decided_in(&project, &families, "bash", json!({ "command": "cat a" })).await;
+        assert_eq!(cat, "allow", "{what}");
+    }
+    let worktree = Project::with(&[
+        (".git", "gitdir: ../outside/main/.git/worktrees/w\n"),
+        ("../outside/main/.git/config", plain),
+        ("../outside/main/.git/worktrees/w/commondir", "../..\n"),
+    ]);
+    let families = approvals(Mode::Default, &["bash:git status"]);
+    let git = json!({ "command": "git status -s" });
+    assert_eq!(decided_in(&worktree, &families, "bash", git.clone()).await, "allow");
+    worktree.put("../outside/main/.git/config", b"[core]\n\tfsmonitor = x\n");
+    assert!(decided_in(&worktree, &families, "bash", git).await.starts_with("Runs"));
+}
+
+/// A program of the same name in the project is not the one that was meant.
+#[tokio::test]
+async fn families_mean_programs_of_the_system() {
+    for folder in ["", ".", "bin", "../project/bin", "../outside/bin"] {
+        let mut project = Project::with(&[("bin/ls", ""), ("ls", "")]);
+        project.link("../outside/bin", "../project/bin");
+        let folder =
+            if folder.starts_with("..") { project.path(folder).display().to_string() } else { folder.into() };
+        let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+        project.ctx.env = Arc::new(Env::new([("PATH".into(), path.into())]));
+        let families = approvals(Mode::Default, &["bash:ls"]);
+        let decided = decided_in(&project, &families, "bash", json!({ "command": "ls -l" })).await;
+        assert!(decided.starts_with("Runs"), "{folder}: {decided}");
+    }
+}
+
+#[tokio::test]
+async fn families_hold_for_usual_shells_only() {
+    for (shell, expected) in
+        [("/bin/bash", true), ("/bin/sh", true), ("/usr/bin/zsh", false), ("/usr/bin/fish", false)]
+    {
+        let mut project = repository();
+        let mut env = (*project.ctx.env).clone();
+        env.shell = Some(shell.into());
+        project.ctx.env = Arc::new(env);
+        assert_eq!(runs_after_always(&project, "ls a", "ls src").await, expected, "{shell}");
+    }
 }
 
 #[tokio::test]
@@ -138,7 +371,7 @@ async fn what_is_asked_is_exactly_what_would_happen() {
     let asked = decision(&project, &nothing, "bash", json!({ "command": command })).await;
     let Decision::Ask { what, offers, .. } = asked else { panic!("asks") };
     assert_eq!(what, Change::Command { command: command.into() });
-    assert_eq!(offers, [Allowance::Tool("bash".into())]);
+    assert_eq!(offers, [Allowance::Command(command.into()), Allowance::Tool("bash".into())]);
 }
 
 #[test]

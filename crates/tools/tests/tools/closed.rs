@@ -61,7 +61,7 @@ async fn a_file_with_keys_is_neither_read_nor_searched_nor_changed() {
                 > edit {"path":"hard","edits":[{"oldText":"key","newText":"door"}]}
                 error: hard is closed to tools, for it may hold keys: ask the user for what you need of it
                 > write {"path":"soft","content":""}
-                error: <base>/home/.osier/config.toml is closed to tools, for it may hold keys: ask the user for what you need of it
+                error: cannot change <base>/home/.osier/config.toml: it lies in Osier's own folder, which tools do not write to; ask the user to change it
             "#]],
         )
         .await;
@@ -118,4 +118,43 @@ async fn a_hidden_key_is_not_written_over() {
         )
         .await;
     assert_eq!(std::fs::read_to_string(project.path(".env")).unwrap(), "KEY=sk-0123456789abcdef\nPORT=2\n");
+}
+
+/// A model that may change files must not be able to change what its own session allows.
+#[tokio::test]
+async fn nothing_in_the_home_folder_or_a_store_is_changed_by_whatever_name() {
+    let mut project = Project::with(&[
+        ("home/sessions/p/own.jsonl", "{}"),
+        ("home/AGENTS.md", "notes"),
+        ("team/p/own.jsonl", "{}"),
+        ("a", "x"),
+    ]);
+    project.link("alias", "home/sessions");
+    project.link("dangling", "home/trusted.json");
+    let (home, store) = (project.path("home"), project.path("team"));
+    project.ctx.closed = Arc::new(Closed::new(&home, []).sealing([store]));
+    for path in [
+        "home/sessions/p/own.jsonl",
+        "home/sessions/../sessions/p/new.jsonl",
+        "home/config.toml",
+        "home/AGENTS.md",
+        "home/skills/x/SKILL.md",
+        "alias/p/own.jsonl",
+        "alias/new/x.jsonl",
+        "dangling",
+        "team/p/own.jsonl",
+        "team/new.jsonl",
+    ] {
+        let edits = json!([{ "oldText": "{}", "newText": "{\"yolo\":1}" }]);
+        let (write, edit) =
+            (json!({ "path": path, "content": "x" }), json!({ "path": path, "edits": edits }));
+        for (tool, arguments) in [("write", write), ("edit", edit)] {
+            let preview = project.preview(tool, arguments.clone()).await;
+            assert!(preview.is_err(), "{tool} {path}");
+            let text = project.told(tool, arguments).await;
+            assert!(text.contains("it lies in Osier's own folder"), "{tool} {path}: {text}");
+        }
+    }
+    assert_eq!(project.get("home/sessions/p/own.jsonl"), b"{}");
+    assert!(!project.path("home/trusted.json").exists());
 }

@@ -1,0 +1,170 @@
+//! Families of commands: a name such as `git log`, and which arguments may follow it. Allowing a family allows each command
+//! that begins with its name and has no other arguments than these.
+//!
+//! A table says which options there may be. Any option that is not in it is not covered, so an option that runs a program,
+//! writes a file or reaches the network never has to be thought of. Every other argument must stay in the project.
+
+use super::project::Project;
+
+/// What may follow the options.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Operands {
+    Nothing,
+    /// Any text: the program prints it.
+    Text,
+    /// Files of the project, and words that name no file, such as patterns and revisions.
+    Inside,
+    /// The same after a range of lines as `sed` prints it: `5p`, `10,20p`.
+    RangeThenInside,
+}
+
+/// See the module.
+#[derive(Debug)]
+struct Family {
+    name: &'static str,
+    /// Letters of short options, which may be joined and may be followed by a number.
+    short: &'static str,
+    /// Other options, with spaces between them. What follows a `=` is an argument like any other.
+    long: &'static str,
+    operands: Operands,
+}
+
+const fn family(name: &'static str, short: &'static str, long: &'static str, operands: Operands) -> Family {
+    Family { name, short, long, operands }
+}
+
+const FAMILIES: &[Family] = &[
+    // These print files or parts of files.
+    family("cat", "AbEnsTv", "", Operands::Inside),
+    family("cut", "cdfs", "", Operands::Inside),
+    family("echo", "", "", Operands::Text),
+    family("find", "", FIND, Operands::Inside),
+    family("grep", "ABCcEeFHhIiLlmnoqrsvwx", GREP, Operands::Inside),
+    family("head", "cnqv", "--bytes --lines --quiet", Operands::Inside),
+    family("ls", "1AadFGghiklmnopRrSsTtUux", "--all --almost-all --color --human-readable", Operands::Inside),
+    family("pwd", "LP", "", Operands::Nothing),
+    family("sed -n", "", "", Operands::RangeThenInside),
+    family("sort", "bfghknrtuV", "--numeric-sort --reverse --unique", Operands::Inside),
+    family("tail", "cnqv", "--bytes --lines --quiet", Operands::Inside),
+    // A second operand would be the file it writes to.
+    family("uniq", "cdiu", "--count --repeated --unique", Operands::Nothing),
+    family("wc", "cLlmw", "--bytes --lines --words", Operands::Inside),
+    // These look at the repository; see `git_repository` for what it must not contain.
+    family("git blame", "CeLlMsw", GIT, Operands::Inside),
+    family("git branch", "arv", "--all --list --remotes --show-current --verbose", Operands::Nothing),
+    family("git diff", "abBCDGiMpRsSuUwz", GIT, Operands::Inside),
+    family("git grep", "ABCcEeFhHIiLlnovwW", GIT, Operands::Inside),
+    family("git log", "ABCDgGiMnpqsSuUwz", GIT, Operands::Inside),
+    family("git ls-files", "cdmostuz", GIT, Operands::Inside),
+    family(
+        "git rev-parse",
+        "",
+        "--abbrev-ref --is-inside-work-tree --short --show-toplevel --verify",
+        Operands::Inside,
+    ),
+    family("git show", "bBCDMpqsSuUwz", GIT, Operands::Inside),
+    family("git status", "bsuvz", GIT, Operands::Inside),
+    // These run the project's own code, which is what the user allows here; their arguments only choose what of it.
+    family("cargo build", "Fjpqrv", CARGO, Operands::Inside),
+    family("cargo check", "Fjpqrv", CARGO, Operands::Inside),
+    family("cargo clippy", "ADFWjpqrv", CARGO, Operands::Inside),
+    family("cargo test", "Fjpqrv", CARGO, Operands::Inside),
+    family("go test", "v", GO, Operands::Inside),
+    family("go vet", "v", "", Operands::Inside),
+];
+
+const FIND: &str = "-a -and -empty -iname -ipath -maxdepth -mindepth -mmin -mtime -name -newer -not -o -or -path -print \
+    -print0 -prune -size -type";
+
+const GREP: &str = "--after-context --before-context --color --context --count --exclude --exclude-dir --extended-regexp \
+    --files-with-matches --fixed-strings --ignore-case --include --invert-match --line-number \
+    --max-count --no-filename --only-matching --recursive --with-filename --word-regexp";
+
+const GIT: &str = "--abbrev-commit --after --all --author --before --branch --branches --cached --check --color --count \
+    --date --decorate --deleted --diff-filter --exclude-standard --exit-code --files-with-matches \
+    --find-renames --first-parent --follow --format --full-name --function-context --graph --grep \
+    --heading --ignore-all-space --ignore-blank-lines --ignore-case --ignore-space-change --ignored \
+    --line-number --long --max-count --merge-base --merges --modified --name-only --name-status \
+    --no-color --no-ext-diff --no-merges --no-patch --no-renames --no-textconv --numstat --oneline \
+    --others --patch --porcelain --pretty --quiet --raw --relative --remotes --reverse --short \
+    --shortstat --show-stash --since --skip --staged --stat --summary --tags --topo-order --unified \
+    --until --untracked --untracked-files --word-diff --word-regexp";
+
+const CARGO: &str = "--all --all-features --all-targets --bench --benches --bin --bins --color --doc --exact --example \
+    --examples --exclude --features --frozen --ignored --include-ignored --jobs --keep-going --lib \
+    --locked --message-format --no-default-features --no-deps --no-fail-fast --no-run --nocapture \
+    --offline --package --profile --quiet --release --show-output --skip --test --test-threads --tests \
+    --verbose --workspace";
+
+const GO: &str = "-bench -benchmem -count -cover -failfast -json -list -race -run -short -timeout";
+
+/// The names of all families.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().map(|family| family.name)
+}
+
+/// The family that a command belongs to, if its arguments are all of a kind that the family covers.
+pub(super) fn of(words: &[String], project: &Project<'_>) -> Option<&'static str> {
+    let (family, arguments) = FAMILIES.iter().find_map(|family| Some((family, family.arguments(words)?)))?;
+    let is_fit = project.finds_program_outside(&words[0])
+        && (words[0] != "git"
+            || project.has_plain_repository() && arguments.iter().all(|word| asks_no_signature(word)));
+    (is_fit && family.covers(arguments, project)).then_some(family.name)
+}
+
+/// Whether a format makes git run no program that checks signatures.
+fn asks_no_signature(word: &str) -> bool {
+    !word.contains("%G") && !word.contains("%(")
+}
+
+impl Family {
+    /// What follows the name, if `words` begin with it.
+    fn arguments<'w>(&self, words: &'w [String]) -> Option<&'w [String]> {
+        let mut rest = words;
+        for (number, part) in self.name.split(' ').enumerate() {
+            if number == 1 && words[0] == "git" && rest.first().is_some_and(|word| word == "--no-pager") {
+                rest = &rest[1..];
+            }
+            rest = rest.split_first().filter(|(word, _)| *word == part)?.1;
+        }
+        Some(rest)
+    }
+
+    fn covers(&self, arguments: &[String], project: &Project<'_>) -> bool {
+        let arguments = match self.operands {
+            Operands::Text => return true,
+            Operands::RangeThenInside => match arguments.split_first() {
+                Some((range, rest)) if is_range(range) => rest,
+                _ => return false,
+            },
+            _ => arguments,
+        };
+        let takes_operands = self.operands != Operands::Nothing;
+        let is_covered = |word: &String| match word.strip_prefix('-') {
+            Some("" | "-") | None => takes_operands,
+            Some(option) => self.has_option(word, option, project),
+        };
+        // After `--`, what looks like an option is the name of a file.
+        arguments.iter().all(|word| is_covered(word) && project.contains(word))
+    }
+
+    fn has_option(&self, word: &str, option: &str, project: &Project<'_>) -> bool {
+        let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
+        if self.long.split_whitespace().any(|known| known == name) {
+            return value.is_none_or(|value| project.contains(value));
+        }
+        let letters = option.trim_end_matches(|c: char| c.is_ascii_digit() || c == ',' || c == '-');
+        let takes_number = !letters.is_empty() || self.short.contains('n');
+        !option.starts_with('-') && takes_number && letters.chars().all(|letter| self.short.contains(letter))
+    }
+}
+
+/// `5p` or `10,20p` or `10,$p`.
+fn is_range(script: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let Some(range) = script.strip_suffix('p') else { return false };
+    match range.split_once(',') {
+        Some((first, last)) => is_number(first) && (is_number(last) || last == "$"),
+        None => is_number(range),
+    }
+}

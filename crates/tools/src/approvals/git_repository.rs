@@ -1,0 +1,186 @@
+//! Whether commands such as `git status` run nothing but git in a repository.
+//!
+//! A repository can name programs in its own settings (`core.fsmonitor`, `diff.*.textconv`, `filter.*.clean`, …), in a hook,
+//! and in the repositories nested in it. A clone brings none of these along, but a folder that was unpacked or shared does.
+//! There are too many such settings to list, so this lists the harmless ones: a repository with any other is not plain.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Files beyond these sizes are not read.
+const CONFIG: u64 = 64 << 10;
+const INDEX: u64 = 64 << 20;
+
+/// Sections of which every key is harmless.
+const SECTIONS: &[&str] = &["branch", "color", "lfs", "pull", "push", "user"];
+
+const KEYS: &[(&str, &[&str])] = &[
+    (
+        "core",
+        &[
+            "autocrlf",
+            "bare",
+            "eol",
+            "filemode",
+            "ignorecase",
+            "logallrefupdates",
+            "precomposeunicode",
+            "quotepath",
+            "repositoryformatversion",
+            "symlinks",
+        ],
+    ),
+    ("remote", &["fetch", "gh-resolved", "prune", "pushurl", "tagopt", "url"]),
+];
+
+/// How the index marks an entry that is a repository of its own: the mode 160000.
+const GITLINK: &[u8] = &[0, 0, 0xe0, 0];
+
+/// Whether a variable of the environment makes git look elsewhere than in the folders above.
+pub(super) fn is_redirected_by(variable: &OsStr) -> bool {
+    ["GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE"].iter().any(|name| variable == *name)
+}
+
+/// See the module. `cwd` is free of links.
+pub(super) fn is_plain(cwd: &Path) -> bool {
+    let Some(folder) = folder_of(cwd) else { return false };
+    let Some(common) = common_folder(&folder) else { return false };
+    let exists = |path: &str| fs::symlink_metadata(common.join(path)).is_ok();
+    read(&common.join("config"), CONFIG).is_some_and(|config| is_plain_config(&config))
+        // The one hook that commands which only look can run.
+        && !exists("hooks/post-index-change")
+        && !exists("objects/info/alternates")
+        && has_no_nested_repository(&folder)
+}
+
+/// The `.git` folder of a working directory, found as git finds it.
+fn folder_of(cwd: &Path) -> Option<PathBuf> {
+    for folder in cwd.ancestors() {
+        let own = folder.join(".git");
+        match fs::symlink_metadata(&own) {
+            Ok(found) if found.is_dir() => return Some(own),
+            Ok(found) if found.is_file() => {
+                let text = String::from_utf8(read(&own, CONFIG)?).ok()?;
+                return Some(folder.join(text.strip_prefix("gitdir: ")?.trim_end_matches('\n')));
+            }
+            Ok(_) => return None,
+            // A folder can be a repository itself, without a working tree.
+            Err(_) if fs::symlink_metadata(folder.join("HEAD")).is_ok() => return None,
+            Err(_) => {}
+        }
+    }
+    None
+}
+
+/// Where the settings are. A working tree of its own shares those of the repository.
+fn common_folder(folder: &Path) -> Option<PathBuf> {
+    let file = folder.join("commondir");
+    if fs::symlink_metadata(&file).is_err() {
+        return Some(folder.to_owned());
+    }
+    let text = String::from_utf8(read(&file, CONFIG)?).ok()?;
+    Some(folder.join(text.trim_end_matches('\n')))
+}
+
+/// A repository nested in this one has settings of its own, which `git status` follows. What only looks like one counts too.
+fn has_no_nested_repository(folder: &Path) -> bool {
+    let Ok(mut entries) = fs::read_dir(folder) else { return false };
+    let is_split = entries.any(|entry| {
+        entry.is_ok_and(|entry| entry.file_name().as_encoded_bytes().starts_with(b"sharedindex"))
+    });
+    let index = folder.join("index");
+    if is_split {
+        return false;
+    }
+    match fs::symlink_metadata(&index) {
+        Err(_) => true,
+        Ok(_) => read(&index, INDEX).is_some_and(|index| memchr::memmem::find(&index, GITLINK).is_none()),
+    }
+}
+
+/// Reads only the plain form that git itself writes. What it does not know is not plain.
+fn is_plain_config(config: &[u8]) -> bool {
+    let Ok(config) = std::str::from_utf8(config) else { return false };
+    let mut section = String::new();
+    config.lines().map(str::trim).all(|line| match line {
+        "" => true,
+        _ if line.starts_with(['#', ';']) => true,
+        _ if line.ends_with('\\') => false,
+        _ => match line.strip_prefix('[') {
+            Some(rest) => section_name(rest).map(|name| section = name).is_some(),
+            None => is_plain_key(&section, line.split('=').next().unwrap_or(line).trim()),
+        },
+    })
+}
+
+/// The section of a line that holds nothing else: `core]` or `remote "origin"]`.
+fn section_name(rest: &str) -> Option<String> {
+    let inner = rest.strip_suffix(']')?;
+    let (name, sub) = inner.split_once(' ').unwrap_or((inner, "\"\""));
+    let sub = sub.strip_prefix('"')?.strip_suffix('"')?;
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    (is_name && !sub.contains(['"', '\\', ']'])).then(|| name.to_ascii_lowercase())
+}
+
+fn is_plain_key(section: &str, key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let is_name = key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let is_known = |(name, keys): &(&str, &[&str])| *name == section && keys.contains(&key.as_str());
+    is_name && (SECTIONS.contains(&section) || KEYS.iter().any(is_known))
+}
+
+/// The bytes of an ordinary file that is not too large.
+fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
+    let found = fs::symlink_metadata(path).ok().filter(|found| found.is_file() && found.len() <= most)?;
+    let mut bytes = Vec::with_capacity(found.len() as usize);
+    File::open(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
+    (bytes.len() as u64 <= most).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_itself_writes_is_plain() {
+        let config = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\
+                      [remote \"origin\"]\n\turl = https://x.y/z.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
+                      # a comment\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n[user]\n\tname = A B\n";
+        assert!(is_plain_config(config.as_bytes()));
+        assert!(is_plain_config(b""));
+    }
+
+    #[test]
+    fn settings_that_run_programs_are_not() {
+        for config in [
+            "[core]\n\tfsmonitor = ./x",
+            "[core] fsmonitor = ./x",
+            "[core]fsmonitor=./x",
+            "[CORE]\nFSMONITOR = ./x",
+            "[core]\n\thooksPath = x",
+            "[core]\n\tpager = sh",
+            "[core]\n\tworktree = ..",
+            "[core]\n\talternateRefsCommand = ./x",
+            "[core]\n\tbare = a\\\n\tfsmonitor = x",
+            "[core]\n\tfilemode\n\tfsmonitor",
+            "[diff \"x\"]\n\ttextconv = ./x",
+            "[diff]\n\texternal = ./x",
+            "[filter \"x\"]\n\tclean = ./x",
+            "[include]\n\tpath = ../x",
+            "[includeIf \"gitdir:/\"]\n\tpath = ../x",
+            "[remote \"x\"]\n\tpromisor = true",
+            "[remote \"x\"]\n\tuploadpack = ./x",
+            "[extensions]\n\tworktreeConfig = true",
+            "[log]\n\tshowSignature = true",
+            "[gpg]\n\tprogram = ./x",
+            "[alias]\n\tstatus = !sh",
+            "[branch \"a\"] [core]\n\tfsmonitor = x",
+            "[branch \"a\\\"]\n[core \"]\n\tfsmonitor = x",
+            "fsmonitor = x",
+        ] {
+            assert!(!is_plain_config(config.as_bytes()), "{config}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What the arguments of a command are measured against: the project, where its programs come from, and its repository.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use super::git_repository;
+use crate::context::ToolContext;
+use crate::paths::{kernel_folder, without_links};
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Project<'a> {
+    ctx: &'a ToolContext,
+    /// Without links.
+    root: PathBuf,
+    has_plain_repository: OnceCell<bool>,
+}
+
+/// The shells that read plain words as the parser does.
+const SHELLS: &[&str] = &["bash", "dash", "sh"];
+
+impl<'a> Project<'a> {
+    /// `None` if no family applies here: the shell is an unusual one, or files that hold keys lie in the project, where a
+    /// search would find them.
+    pub(super) fn of(ctx: &'a ToolContext) -> Option<Project<'a>> {
+        let is_usual = |shell: &PathBuf| {
+            shell.file_name().and_then(|name| name.to_str()).is_some_and(|name| SHELLS.contains(&name))
+        };
+        let root = without_links(&ctx.cwd).ok()?;
+        (ctx.env.shell.as_ref().is_none_or(is_usual) && !ctx.closed.may_lie_below(&root)).then_some(Project {
+            ctx,
+            root,
+            has_plain_repository: OnceCell::new(),
+        })
+    }
+
+    /// Whether a word names nothing outside the project, whatever a program takes it for. Links are followed. A word that is
+    /// no name of a file is taken for one that does not exist yet, and is inside.
+    pub(super) fn contains(&self, word: &str) -> bool {
+        if word.starts_with(['~', ':']) || word.len() > 4096 {
+            return false;
+        }
+        let real = without_links(&self.root.join(word));
+        real.is_ok_and(|real| {
+            real.starts_with(&self.root)
+                && kernel_folder(&real).is_none()
+                && !self.ctx.closed.now().holds_path(&real)
+        })
+    }
+
+    /// Whether the shell would run a program of the system, not one that lies in the project.
+    pub(super) fn finds_program_outside(&self, name: &str) -> bool {
+        let path = self.ctx.env.vars.iter().find(|(variable, _)| variable == "PATH");
+        let folders = path.map(|(_, folders)| std::env::split_paths(folders).collect()).unwrap_or_default();
+        let folders: Vec<PathBuf> = folders;
+        let found = folders.iter().map(|folder| self.root.join(folder).join(name)).find(|file| file.exists());
+        found.is_some_and(|file| {
+            let is_outside = |path: &Path| !path.starts_with(&self.root);
+            is_outside(&file) && without_links(&file).is_ok_and(|real| is_outside(&real))
+        })
+    }
+
+    pub(super) fn has_plain_repository(&self) -> bool {
+        *self.has_plain_repository.get_or_init(|| {
+            let is_elsewhere =
+                self.ctx.env.vars.iter().any(|(name, _)| git_repository::is_redirected_by(name));
+            !is_elsewhere && git_repository::is_plain(&self.root)
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! The simple commands of a command line, as far as nothing in it needs a shell to be understood.
+//!
+//! The grammar of bash (tree-sitter) says where commands and words begin and end. Two checks that do not rely on the grammar
+//! come on top: every byte of the text must belong to a word, an operator, or the space between them, and every word must
+//! consist of characters that no shell expands. Whatever fails one of them is not understood.
+
+use tree_sitter::{Node, Parser};
+
+use super::word;
+
+/// Longer command lines are not looked at, which bounds the time the parser can take.
+const LONGEST: usize = 2048;
+
+/// Operators between commands. Each command must be allowed, so it does not matter which of them run.
+const OPERATORS: &[&str] = &[";", "&&", "||", "|", "\n"];
+
+/// Redirections that write to no file.
+const REDIRECTIONS: &[&str] =
+    &["2>&1", "1>&2", ">&2", ">/dev/null", "1>/dev/null", "2>/dev/null", "&>/dev/null", "</dev/null"];
+
+/// The words of each command in `text`, or `None` if any part of it is not understood.
+pub(super) fn parse(text: &str) -> Option<Vec<Vec<String>>> {
+    if text.len() > LONGEST {
+        return None;
+    }
+    let mut parser = Parser::new();
+    parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    let tree = parser.parse(text, None)?;
+    let root = tree.root_node();
+    if root.has_error() || root.kind() != "program" {
+        return None;
+    }
+    let mut reader = Reader { text, reached: 0, commands: Vec::new() };
+    reader.read(root)?;
+    reader.space(text.len(), " \t\n")?;
+    (!reader.commands.is_empty()).then_some(reader.commands)
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    /// Everything before this byte is accounted for.
+    reached: usize,
+    commands: Vec<Vec<String>>,
+}
+
+impl Reader<'_> {
+    /// Without recursion: a chain of `&&` is as deep as it is long.
+    fn read(&mut self, root: Node<'_>) -> Option<()> {
+        let mut open = vec![root];
+        while let Some(node) = open.pop() {
+            match node.kind() {
+                "program" | "list" | "pipeline" | "redirected_statement" => {
+                    let children: Vec<Node<'_>> = node.children(&mut node.walk()).collect();
+                    open.extend(children.into_iter().rev());
+                }
+                "command" => self.command(node)?,
+                "file_redirect" => self.token(node, |text| {
+                    let joined: String = text.chars().filter(|c| !matches!(c, ' ' | '\t')).collect();
+                    REDIRECTIONS.contains(&joined.as_str())
+                })?,
+                _ => self.token(node, |text| OPERATORS.contains(&text))?,
+            }
+        }
+        Some(())
+    }
+
+    fn command(&mut self, command: Node<'_>) -> Option<()> {
+        let mut words = Vec::new();
+        for node in command.children(&mut command.walk()) {
+            let kinds = ["command_name", "word", "number", "string", "raw_string", "concatenation"];
+            if !kinds.contains(&node.kind()) {
+                return None;
+            }
+            // The first word may come after a line end, the others come after a space.
+            let before = self.reached;
+            self.space(node.start_byte(), if words.is_empty() { " \t\n" } else { " \t" })?;
+            if !words.is_empty() && before == self.reached {
+                return None;
+            }
+            words.push(word::literal(&self.text[node.byte_range()])?);
+            self.reached = node.end_byte();
+        }
+        // `NAME=value command` changes what the command does; `%1` is a job.
+        let name: &String = words.first()?;
+        if !name.starts_with(char::is_alphanumeric) || name.contains('=') {
+            return None;
+        }
+        self.commands.push(words);
+        Some(())
+    }
+
+    fn token(&mut self, node: Node<'_>, is_known: impl Fn(&str) -> bool) -> Option<()> {
+        self.space(node.start_byte(), " \t\n")?;
+        self.reached = node.end_byte();
+        is_known(&self.text[node.byte_range()]).then_some(())
+    }
+
+    /// Nothing but space up to `end`.
+    fn space(&mut self, end: usize, space: &str) -> Option<()> {
+        let gap = self.text.get(self.reached..end)?;
+        self.reached = end;
+        gap.chars().all(|c| space.contains(c)).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Option<String> {
+        let commands = parse(text)?;
+        Some(commands.iter().map(|words| words.join("|")).collect::<Vec<_>>().join(" ; "))
+    }
+
+    #[test]
+    fn plain_commands_are_taken_apart() {
+        for (text, expected) in [
+            ("git  status\t-s", "git|status|-s"),
+            (r#"git log --grep "a; b" 'c $(d)'"#, "git|log|--grep|a; b|c $(d)"),
+            (r#"g"i"t sta''tus"#, "git|status"),
+            ("ls ''", "ls|"),
+            ("grep -n x src/a.rs | head -5", "grep|-n|x|src/a.rs ; head|-5"),
+            ("ls && git status || pwd; ls\nls", "ls ; git|status ; pwd ; ls ; ls"),
+            ("cargo test 2>&1 | tail -3", "cargo|test ; tail|-3"),
+            ("ls a 2> /dev/null", "ls|a"),
+            ("ls\n", "ls"),
+            ("git diff HEAD~1", "git|diff|HEAD~1"),
+        ] {
+            assert_eq!(shown(text).as_deref(), Some(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_needs_a_shell_to_be_understood_is_not() {
+        for text in [
+            "ls & rm x",
+            "ls &",
+            "ls |& sh",
+            "ls `rm x`",
+            "ls $(rm x)",
+            "ls \"$(rm x)\"",
+            "ls \"`rm x`\"",
+            "ls $X",
+            "ls ${X:=`rm x`}",
+            "ls > x",
+            "ls >> x",
+            "ls 2>x",
+            "ls >&x",
+            "ls &> x",
+            "ls >| x",
+            "ls <> x",
+            "ls < x",
+            "ls > /dev/null/../x",
+            "> x ls",
+            "ls <(rm x)",
+            "ls <<E\nx\nE\n",
+            "ls <<< x",
+            "ls\r\nrm x",
+            "ls \\\nrm",
+            "l\\s",
+            "ls 'a\nb'",
+            "(ls)",
+            "{ ls; }",
+            "ls {a,b}",
+            "X=1 ls",
+            "X=1",
+            "! ls",
+            "ls # x",
+            "ls 'x",
+            "ls \"x",
+            "ls\u{0}x",
+            "ls \u{b}x",
+            "",
+            "   ",
+            "''",
+            "f() { ls; }",
+            "if ls; then ls; fi",
+            "while ls; do ls; done",
+            "for x in a; do ls; done",
+            "case a in a) ls;; esac",
+            "[[ a ]]",
+            "[ a ]",
+            "(( 1 ))",
+            "declare x",
+            "export A=b",
+            "ls ~",
+            "ls ~/x",
+            "ls a=~/x",
+            "ls *",
+            "ls a?",
+            "ls [a]",
+            "ls $'a'",
+            "ls $\"a\"",
+            "ls ;; ls",
+            "ls && ",
+            "&& ls",
+            "a=b=c",
+        ] {
+            assert_eq!(parse(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn hostile_text_ends_soon() {
+        for piece in [
+            "(",
+            "$(",
+            "{ ",
+            "if ",
+            "`\\",
+            "\"$(",
+            "<<a ",
+            "a ",
+            "a|",
+            "a&&",
+            "$((",
+            "! ",
+            "case x in ",
+            "'",
+            "\u{fe0f}",
+        ] {
+            let whole: String = piece.repeat(2 * LONGEST);
+            parse(&whole);
+            parse(&whole[..whole.floor_char_boundary(LONGEST)]);
+        }
+    }
+}
