@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The names looked for in each folder; of several in one folder the first counts.
@@ -23,8 +24,12 @@ pub struct Instructions {
 /// nearest has the last word. The search goes up to the folder that holds `.git`, or to the root without one.
 pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
     let mut folders: Vec<(&Path, Option<&Path>)> = Vec::new();
-    let project = cwd.ancestors().find(|folder| folder.join(".git").exists());
     let owner = owner_of(cwd);
+    let is_repository = |folder: &&Path| {
+        let git = folder.join(".git");
+        git.exists() && git.symlink_metadata().is_ok_and(|about| is_familiar(about.uid(), owner))
+    };
+    let project = cwd.ancestors().find(is_repository);
     for folder in cwd.ancestors().take_while(|folder| project.is_some() || owner_of(folder) == owner) {
         folders.push((folder, Some(project.unwrap_or(folder))));
         if Some(folder) == project {
@@ -34,7 +39,7 @@ pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
     folders.push((user_folder, None));
     let mut found: Vec<Instructions> = Vec::new();
     for (folder, border) in folders.into_iter().rev() {
-        let read = NAMES.iter().find_map(|name| read(&folder.join(name), border));
+        let read = NAMES.iter().find_map(|name| read(&folder.join(name), border, owner));
         // A folder can be reached twice; its instructions are said once.
         found.extend(read.filter(|new| found.iter().all(|old| old.path != new.path)));
     }
@@ -43,20 +48,30 @@ pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
 
 /// Without a project the search ends below the first folder that belongs to somebody else, who may have put anything there.
 fn owner_of(folder: &Path) -> Option<u32> {
-    use std::os::unix::fs::MetadataExt;
     folder.metadata().ok().map(|metadata| metadata.uid())
 }
 
+/// Whether a file belongs to this user or the administrator. In a shared folder another user could have put it there. The
+/// administrator, who in a container often works on files of a user, reads those of the owner of the working directory.
+fn is_familiar(uid: u32, owner_of_cwd: Option<u32>) -> bool {
+    let me = rustix::process::geteuid().as_raw();
+    uid == me || uid == 0 || me == 0 && Some(uid) == owner_of_cwd
+}
+
 /// A link that leads out of `border` is not followed: whoever made a project could make it lead to the user's secrets.
-fn read(path: &Path, border: Option<&Path>) -> Option<Instructions> {
+fn read(path: &Path, border: Option<&Path>, owner_of_cwd: Option<u32>) -> Option<Instructions> {
     let path = path.canonicalize().ok().filter(|path| path.is_file())?;
     if let Some(border) = border
         && !path.starts_with(border.canonicalize().ok()?)
     {
         return None;
     }
+    let file = File::open(&path).ok()?;
+    if !is_familiar(file.metadata().ok()?.uid(), owner_of_cwd) {
+        return None;
+    }
     let mut bytes = Vec::new();
-    File::open(&path).ok()?.take(MOST as u64 + 1).read_to_end(&mut bytes).ok()?;
+    file.take(MOST as u64 + 1).read_to_end(&mut bytes).ok()?;
     let cut = bytes.len() > MOST;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]).into_owned();
     (!text.trim().is_empty()).then_some(Instructions { path, text, cut })
@@ -125,5 +140,32 @@ mod tests {
             ["a key"],
             "the user's own folder may link to wherever the user likes"
         );
+    }
+
+    /// Needs the right to give files away, which tests in a container have.
+    #[test]
+    fn what_another_user_put_into_a_shared_folder_is_not_read() {
+        use std::os::unix::fs::chown;
+        let root = tempfile::tempdir().unwrap();
+        let at = |path: &str| root.path().join(path);
+        fs::create_dir_all(at("shared/.git")).unwrap();
+        fs::create_dir_all(at("shared/mine/work")).unwrap();
+        fs::write(at("shared/AGENTS.md"), "theirs").unwrap();
+        fs::write(at("shared/mine/AGENTS.md"), "mine").unwrap();
+        fs::write(at("shared/mine/work/AGENTS.md"), "planted").unwrap();
+        let texts = || -> Vec<String> {
+            find(Path::new("/nowhere"), &at("shared/mine/work")).into_iter().map(|found| found.text).collect()
+        };
+        assert_eq!(texts(), ["theirs", "mine", "planted"]);
+        for theirs in ["shared/.git", "shared/AGENTS.md", "shared/mine/work/AGENTS.md"] {
+            if chown(at(theirs), Some(12345), None).is_err() {
+                return;
+            }
+        }
+        // Without the repository the search would go on to the root, so this shows that it does not count either.
+        fs::create_dir(at("shared/mine/.git")).unwrap();
+        assert_eq!(texts(), ["mine"]);
+        fs::remove_dir(at("shared/mine/.git")).unwrap();
+        assert!(!texts().iter().any(|text| text == "theirs" || text == "planted"));
     }
 }

@@ -11,6 +11,9 @@ const FILE: &str = "SKILL.md";
 /// How deep below a folder of skills one is looked for.
 const DEPTH: usize = 3;
 
+/// How many folders are looked into: more are a link to somewhere else.
+const FOLDERS: usize = 1000;
+
 /// How much of the prompt the list may take, and one description of the list.
 const LIST: usize = 16 << 10;
 const DESCRIPTION: usize = 1024;
@@ -30,7 +33,8 @@ pub struct Skill {
 /// The skills in these folders by name; of two with one name that of the later folder counts.
 pub fn find(folders: &[PathBuf]) -> (Vec<Skill>, Vec<Problem>) {
     let (mut skills, mut problems): (Vec<Skill>, Vec<Problem>) = Default::default();
-    for file in folders.iter().flat_map(|folder| files(folder, DEPTH)) {
+    let mut looked_into = 0;
+    for file in folders.iter().flat_map(|folder| files(folder, DEPTH, &mut looked_into)) {
         match Skill::read(&file) {
             Ok((skill, problem)) => {
                 problems.extend(problem);
@@ -44,8 +48,12 @@ pub fn find(folders: &[PathBuf]) -> (Vec<Skill>, Vec<Problem>) {
     (skills, problems)
 }
 
-/// Every `SKILL.md` below a folder. Below a skill none is looked for, nor in hidden folders.
-fn files(folder: &Path, depth: usize) -> Vec<PathBuf> {
+/// Every `SKILL.md` below a folder. Below a skill none is looked for, nor in hidden folders, nor in more than so many folders.
+fn files(folder: &Path, depth: usize, looked_into: &mut usize) -> Vec<PathBuf> {
+    *looked_into += 1;
+    if *looked_into > FOLDERS {
+        return Vec::new();
+    }
     let hidden = |path: &Path| {
         path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.') || name == "node_modules")
     };
@@ -54,7 +62,7 @@ fn files(folder: &Path, depth: usize) -> Vec<PathBuf> {
         let file = folder.join(FILE);
         match file.is_file() {
             true => vec![file],
-            false if depth > 1 => files(&folder, depth - 1),
+            false if depth > 1 => files(&folder, depth - 1, looked_into),
             false => Vec::new(),
         }
     });

@@ -36,8 +36,8 @@ pub(crate) struct Home {
     pub(crate) user: Option<String>,
     /// The project the working directory belongs to.
     pub(crate) project: Option<Project>,
-    /// Why a project that is there does not count.
-    objection: Option<String>,
+    /// Why a project that is there does not count, and whether it has a folder that would have counted.
+    objection: Option<(String, bool)>,
     /// What that project asks for that needs trust.
     pub(crate) asked: Option<Asked>,
     pub(crate) settings: Settings,
@@ -119,11 +119,11 @@ impl Home {
     }
 
     fn load(&mut self) -> Loaded {
-        let project = Project::find(&self.cwd, &self.homes());
-        self.objection = project.as_ref().and_then(Project::objection);
-        let project = project.filter(|_| self.objection.is_none());
-        let mut of_project = project.as_ref().map(OfProject::read).unwrap_or_default();
-        self.asked = project.as_ref().and_then(|project| {
+        let found = Project::find(&self.cwd, &self.homes());
+        let objection = found.as_ref().and_then(Project::objection);
+        let project = found.as_ref().filter(|_| objection.is_none());
+        let mut of_project = project.map(OfProject::read).unwrap_or_default();
+        let asked = project.map_or(Ok(None), |project| {
             let records = || {
                 let (records, problem) = Records::of(&self.folder);
                 of_project.problems.extend(problem);
@@ -131,7 +131,14 @@ impl Home {
             };
             Asked::of(project, &of_project.wanted, records)
         });
-        self.project = project;
+        let objection = objection.or_else(|| asked.as_ref().err().cloned());
+        let has_folder = found.as_ref().is_some_and(|project| project.folder().exists());
+        self.objection = objection.map(|text| (text, has_folder));
+        self.asked = asked.ok().flatten();
+        self.project = found.filter(|_| self.objection.is_none());
+        if self.project.is_none() {
+            of_project = OfProject::default();
+        }
         let is_trusted = self.asked.as_ref().is_none_or(Asked::is_trusted);
         settings::load(&self.config_file(), of_project, is_trusted)
     }
@@ -155,7 +162,12 @@ impl Home {
 
     /// Why the settings of the project that is here are not even looked at.
     pub(crate) fn objection(&self) -> Option<&str> {
-        self.objection.as_deref()
+        self.objection.as_ref().map(|(text, _)| text.as_str())
+    }
+
+    /// The same, if the project has a folder that would have counted.
+    pub(crate) fn ignored(&self) -> Option<&str> {
+        self.objection.as_ref().filter(|(_, has_folder)| *has_folder).map(|(text, _)| text.as_str())
     }
 
     /// Fails if a file says something that cannot be meant.

@@ -1,5 +1,6 @@
 //! The stores of a person: the files in the home folder, and those that settings name. Makes them; connects to none.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::failure::usage;
 use crate::home::Home;
 use crate::layout::plain;
 use crate::out::remark;
-use crate::settings::{StorePlace, StoreSpec};
+use crate::settings::{StorePlace, StoreSpec, is_of_another};
 
 /// The longest that a list or a search for a session waits for one server that is away.
 const GLANCE: Duration = Duration::from_secs(2);
@@ -100,9 +101,11 @@ impl Shelf {
         }
     }
 
-    /// Whether a file lies on it.
+    /// Whether a file lies on it, whatever its path looks like.
     pub(crate) fn holds(&self, file: &Path) -> bool {
-        matches!(self, Shelf::Files { folder, .. } if file.starts_with(folder))
+        let Shelf::Files { folder, .. } = self else { return false };
+        let (file, folder) = (without_links(file), without_links(folder));
+        file.zip(folder).is_some_and(|(file, folder)| file.starts_with(folder))
     }
 }
 
@@ -143,7 +146,38 @@ impl Home {
     /// Whether a file lies in a store of the user's own. Any other may have been made by anybody, and says what it likes.
     pub(crate) fn keeps(&self, file: &Path) -> bool {
         let is_own = |shelf: &Shelf| matches!(shelf, Shelf::Files { own: true, .. });
-        self.shelves.iter().any(|shelf| is_own(shelf) && shelf.holds(file))
+        is_only_ours(file) && self.shelves.iter().any(|shelf| is_own(shelf) && shelf.holds(file))
+    }
+
+    /// The folders of all stores of files.
+    pub(crate) fn store_folders(&self) -> impl Iterator<Item = PathBuf> {
+        self.shelves.iter().filter_map(|shelf| match shelf {
+            Shelf::Files { folder, .. } => Some(folder.clone()),
+            Shelf::Database(_) => None,
+        })
+    }
+}
+
+/// The path with every link followed, as far as it exists.
+fn without_links(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    let (mut existing, mut missing) = (path.as_path(), Vec::new());
+    loop {
+        match existing.canonicalize() {
+            Ok(real) => return Some(missing.into_iter().rev().fold(real, |path, name| path.join(name))),
+            Err(_) => {
+                missing.push(existing.file_name()?);
+                existing = existing.parent()?;
+            }
+        }
+    }
+}
+
+/// Whether nobody else can have written a file: it is this user's, and has no other name, by which others reach it.
+fn is_only_ours(file: &Path) -> bool {
+    match std::fs::symlink_metadata(file) {
+        Ok(about) => about.is_file() && about.nlink() == 1 && !is_of_another(&about),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
     }
 }
 

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use osier_tree::projection::preview::inert;
 
+use self::contents::Contents;
 pub(crate) use self::records::{Records, replace};
 use crate::home::Home;
 use crate::layout::{fit, plain};
@@ -63,18 +64,18 @@ pub(crate) enum Standing {
 }
 
 impl Asked {
-    /// `None` if the project asks for nothing.
+    /// `None` if the project asks for nothing. `Err` says why it cannot be trusted, whatever it asks for.
     pub(crate) fn of(
         project: &Project,
         wanted: &[Found],
         records: impl FnOnce() -> Records,
-    ) -> Option<Asked> {
-        let wishes = wishes(project, wanted);
+    ) -> Result<Option<Asked>, String> {
+        let wishes = wishes(project, wanted)?;
         if wishes.is_empty() {
-            return None;
+            return Ok(None);
         }
         let standing = records().standing(&project.root, &wishes);
-        Some(Asked { root: project.root.clone(), wishes, standing })
+        Ok(Some(Asked { root: project.root.clone(), wishes, standing }))
     }
 
     pub(crate) fn is_trusted(&self) -> bool {
@@ -87,7 +88,7 @@ impl Asked {
     }
 }
 
-fn wishes(project: &Project, wanted: &[Found]) -> Vec<Wish> {
+fn wishes(project: &Project, wanted: &[Found]) -> Result<Vec<Wish>, String> {
     let of_key = |found: &Found| {
         let name = dotted(&found.path);
         let whole = format!("{name} = {}", found.value);
@@ -104,14 +105,14 @@ fn wishes(project: &Project, wanted: &[Found]) -> Vec<Wish> {
     };
     let of_folder = |name: &&str| {
         let name = format!("{name}/");
-        let folder = project.folder().join(&name);
+        let folder = project.folder().join(name.trim_end_matches('/'));
         folder.is_dir().then(|| {
-            let (names, hash) = contents::of(&folder);
+            let Contents { names, hash } = contents::of(&folder, &project.root)?;
             let shown = format!("{name} ({})", names.join(", "));
-            Wish { whole: format!("{name} {hash}"), shown, name }
+            Ok(Wish { whole: format!("{name} {hash}"), shown, name })
         })
     };
-    wanted.iter().map(of_key).chain(FOLDERS.iter().filter_map(of_folder)).collect()
+    wanted.iter().map(|found| Ok(of_key(found))).chain(FOLDERS.iter().filter_map(of_folder)).collect()
 }
 
 /// Tells a person, in one line, that the project does not get what it asks for.
@@ -123,6 +124,9 @@ pub(crate) fn tell(home: &Home) {
 
 /// That line, if there is something to tell.
 pub(crate) fn untrusted(home: &Home) -> Option<String> {
+    if let Some(objection) = home.ignored() {
+        return Some(format!("the .osier folder of this project is ignored: {}", plain(objection)));
+    }
     let asked = home.asked.as_ref().filter(|asked| !asked.is_trusted())?;
     let names: Vec<&str> = asked.wishes.iter().map(|wish| wish.name.as_str()).collect();
     Some(format!(
@@ -135,6 +139,9 @@ pub(crate) fn untrusted(home: &Home) -> Option<String> {
 /// Asks the person at the terminal, once, whether to trust the project. Without a terminal nobody is asked.
 pub(crate) fn ask(home: Home) -> Result<Home> {
     let is_open = |asked: &&Asked| matches!(asked.standing, Standing::Unknown | Standing::Changed);
+    if home.ignored().is_some() {
+        tell(&home);
+    }
     let Some(asked) = home.asked.as_ref().filter(is_open) else { return Ok(home) };
     if !is_somebody_there() {
         tell(&home);

@@ -223,6 +223,7 @@ impl Desk {
         });
         let files = specs.filter_map(|spec| spec.api_key_file.as_ref()).chain(stores);
         Closed::new(&self.home.folder, files.map(|file| self.home.cwd.join(surroundings.path(file))))
+            .sealing(self.home.store_folders())
     }
 }
 

@@ -25,7 +25,7 @@ use crate::themes;
 
 pub(crate) use file::{Found, Problem, dotted};
 pub(crate) use layers::{Layers, Owner, Set};
-pub(crate) use project::Project;
+pub(crate) use project::{Project, is_of_another};
 pub(crate) use stores::{StorePlace, StoreSpec};
 use table::Reach;
 

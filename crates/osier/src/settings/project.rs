@@ -2,8 +2,14 @@
 //!
 //! Osier's home folder is nobody's project, and a folder that another user owns says nothing here.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// Whether a file belongs to neither this user nor the administrator.
+pub(crate) fn is_of_another(about: &Metadata) -> bool {
+    about.uid() != rustix::process::geteuid().as_raw() && about.uid() != 0
+}
 
 /// A folder somebody works in, with settings of its own perhaps.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,9 +24,11 @@ impl Project {
         let cwd = cwd.canonicalize().ok()?;
         let homes: Vec<PathBuf> = homes.iter().filter_map(|home| home.canonicalize().ok()).collect();
         let is_marked = |folder: &&Path| {
-            let own = folder.join(".osier");
+            let (own, git) = (folder.join(".osier"), folder.join(".git"));
             let is_home = || own.canonicalize().is_ok_and(|own| homes.contains(&own));
-            folder.join(".git").exists() || (own.is_dir() && !is_home())
+            // In a shared folder another user could mark a project around that of this one.
+            let is_repository = git.symlink_metadata().is_ok_and(|about| !is_of_another(&about));
+            is_repository && git.exists() || (own.is_dir() && !is_home())
         };
         let root = cwd.ancestors().find(is_marked)?.to_owned();
         let is_home = root.join(".osier").canonicalize().is_ok_and(|own| homes.contains(&own));
@@ -37,11 +45,13 @@ impl Project {
 
     /// Why its settings are not even looked at: somebody else could change them at any moment.
     pub(crate) fn objection(&self) -> Option<String> {
-        let me = rustix::process::geteuid().as_raw();
         for path in [self.root.clone(), self.folder(), self.config()] {
             let Ok(about) = std::fs::metadata(&path) else { continue };
-            if about.uid() != me && about.uid() != 0 {
+            if is_of_another(&about) {
                 return Some(format!("{} belongs to another user", path.display()));
+            }
+            if path.canonicalize().is_ok_and(|real| !real.starts_with(&self.root)) {
+                return Some(format!("{} is a link that leads out of the project", path.display()));
             }
             // In a folder like /tmp nobody can replace what belongs to others.
             let is_guarded = about.is_dir() && about.mode() & 0o1000 != 0;

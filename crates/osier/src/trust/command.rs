@@ -79,7 +79,9 @@ fn trust(dir: &Path, args: &Args, home: &Home) -> Result<ExitCode> {
     home.no_mistakes(&of_project.problems)?;
     let root = plain(&home.shown(&project.root));
     let records = Records::read(&home.folder)?;
-    let Some(asked) = Asked::of(&project, &of_project.wanted, || records) else {
+    let asked = Asked::of(&project, &of_project.wanted, || records);
+    let asked = asked.map_err(|reason| anyhow::anyhow!("cannot trust {root}: {}", plain(&reason)))?;
+    let Some(asked) = asked else {
         bail!("{root} asks for nothing that needs trust");
     };
     if !args.yes && !is_somebody_there() {
@@ -140,11 +142,11 @@ fn list(json: bool, home: &Home) -> Result<ExitCode> {
 fn row(root: &Path, yes: bool, records: &Records) -> Row {
     let project = Project { root: root.to_owned() };
     let asked = Asked::of(&project, &OfProject::read(&project).wanted, || records.clone());
-    let standing = match asked.as_ref().map(|asked| asked.standing) {
+    let standing = match asked.as_ref().map(|asked| asked.as_ref().map(|asked| asked.standing)) {
         _ if !root.is_dir() => "gone",
-        Some(Standing::Changed) => "changed",
+        Ok(Some(Standing::Changed)) | Err(_) => "changed",
         _ if yes => "trusted",
         _ => "refused",
     };
-    Row::new(root, standing, &asked.map(|asked| asked.wishes).unwrap_or_default())
+    Row::new(root, standing, &asked.ok().flatten().map(|asked| asked.wishes).unwrap_or_default())
 }

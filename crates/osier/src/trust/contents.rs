@@ -1,79 +1,203 @@
 //! What lies in a folder of a project, as far as trust is concerned: the names to show, and a hash that changes with any file.
+//!
+//! Links are followed as far as they stay in the project, and what they lead to counts. What cannot be covered by the hash
+//! cannot be trusted: a link out of the project, too much to read, something that is no file, or a file of another user.
 
 use std::fs;
-use std::path::Path;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use blake3::Hasher;
 
-/// More than so many files, or bytes of one, are not read; their number and size still count.
-const FILES: usize = 1_000;
-const BYTES: u64 = 1 << 20;
+use crate::settings::is_of_another;
 
-/// The names of what lies in a folder, and the hash of everything in it. Links count as where they lead, not what lies there.
-pub(super) fn of(folder: &Path) -> (Vec<String>, String) {
-    let mut hasher = Hasher::new();
-    let (mut open, mut files) = (vec![folder.to_owned()], 0);
-    while let Some(place) = open.pop() {
-        let mut entries: Vec<_> = fs::read_dir(&place).into_iter().flatten().flatten().collect();
-        entries.sort_by_key(fs::DirEntry::file_name);
-        for entry in entries {
-            let path = entry.path();
-            let Ok(kind) = entry.file_type() else { continue };
-            add(&mut hasher, path.strip_prefix(folder).unwrap_or(&path).as_os_str().as_encoded_bytes());
-            files += 1;
-            if kind.is_dir() {
-                open.push(path);
-            } else if kind.is_symlink() {
-                let target = fs::read_link(&path).unwrap_or_default();
-                add(&mut hasher, target.as_os_str().as_encoded_bytes());
-            } else if kind.is_file() {
-                let size = entry.metadata().map(|metadata| metadata.len()).unwrap_or(0);
-                hasher.update(&size.to_le_bytes());
-                if files <= FILES && size <= BYTES {
-                    add(&mut hasher, &fs::read(&path).unwrap_or_default());
-                }
-            }
-        }
-    }
-    let mut names: Vec<String> = fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    names.sort();
-    (names, hasher.finalize().to_hex().to_string())
+/// How much is read. A project with more is not trusted.
+const FILES: usize = 1_000;
+const BYTES: u64 = 16 << 20;
+
+/// The names in a folder, and the hash of everything in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Contents {
+    pub(super) names: Vec<String>,
+    pub(super) hash: String,
 }
 
-/// Lengths keep two pieces from passing for other two.
-fn add(hasher: &mut Hasher, bytes: &[u8]) {
-    hasher.update(&(bytes.len() as u64).to_le_bytes());
-    hasher.update(bytes);
+/// Looks into a folder below `root`, which has no links in it. `Err` says why the project cannot be trusted.
+pub(super) fn of(folder: &Path, root: &Path) -> Result<Contents, String> {
+    let mut walk = Walk { root, hasher: Hasher::new(), files: 0, bytes: 0 };
+    let mut open = vec![walk.real(folder)?];
+    let mut names: Option<Vec<String>> = None;
+    while let Some(place) = open.pop() {
+        let entries = walk.entries(&place)?;
+        if names.is_none() {
+            names = Some(
+                entries
+                    .iter()
+                    .filter_map(|path| path.file_name())
+                    .map(|name| name.to_string_lossy().into_owned())
+                    .collect(),
+            );
+        }
+        for path in entries {
+            open.extend(walk.enter(&path)?);
+        }
+    }
+    Ok(Contents { names: names.unwrap_or_default(), hash: walk.hasher.finalize().to_hex().to_string() })
+}
+
+struct Walk<'a> {
+    root: &'a Path,
+    hasher: Hasher,
+    files: usize,
+    bytes: u64,
+}
+
+impl Walk<'_> {
+    /// What a path leads to.
+    fn real(&self, path: &Path) -> Result<PathBuf, String> {
+        let real = path.canonicalize().map_err(|error| unreadable(path, &error))?;
+        match real.starts_with(self.root) {
+            true => Ok(real),
+            false => Err(format!("{} is a link that leads out of the project", path.display())),
+        }
+    }
+
+    fn entries(&mut self, folder: &Path) -> Result<Vec<PathBuf>, String> {
+        let mut paths = Vec::new();
+        for entry in fs::read_dir(folder).map_err(|error| unreadable(folder, &error))? {
+            self.files += 1;
+            if self.files > FILES {
+                return Err(format!("{} holds more than {FILES} files", folder.display()));
+            }
+            paths.push(entry.map_err(|error| unreadable(folder, &error))?.path());
+        }
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Adds a file to the hash; gives back a folder that is to be looked into.
+    fn enter(&mut self, path: &Path) -> Result<Option<PathBuf>, String> {
+        let real = self.real(path)?;
+        let about = fs::symlink_metadata(&real).map_err(|error| unreadable(path, &error))?;
+        if is_of_another(&about) {
+            return Err(format!("{} belongs to another user", path.display()));
+        }
+        // The name, so that two files do not pass for one another, and where it leads.
+        for name in [path, &real] {
+            self.add(name.strip_prefix(self.root).unwrap_or(name).as_os_str().as_encoded_bytes());
+        }
+        if about.is_dir() {
+            return Ok(Some(real));
+        }
+        if !about.is_file() {
+            return Err(format!("{} is neither a file nor a folder", path.display()));
+        }
+        let mut bytes = Vec::new();
+        let room = BYTES.saturating_sub(self.bytes);
+        let read = fs::File::open(&real).and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
+        self.bytes += read.map_err(|error| unreadable(path, &error))? as u64;
+        if self.bytes > BYTES {
+            return Err(format!("it holds more than {} MiB in {}", BYTES >> 20, path.display()));
+        }
+        self.add(&bytes);
+        Ok(None)
+    }
+
+    /// Lengths keep two pieces from passing for other two.
+    fn add(&mut self, bytes: &[u8]) {
+        self.hasher.update(&(bytes.len() as u64).to_le_bytes());
+        self.hasher.update(bytes);
+    }
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> String {
+    format!("{} cannot be read ({error})", path.display())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::symlink;
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        fn new() -> Place {
+            let place = Place(tempfile::tempdir().unwrap());
+            for folder in ["project/skills", "project/docs", "outside"] {
+                fs::create_dir_all(place.at(folder)).unwrap();
+            }
+            place
+        }
+
+        fn at(&self, path: &str) -> PathBuf {
+            self.0.path().canonicalize().unwrap().join(path)
+        }
+
+        fn look(&self) -> Result<Contents, String> {
+            of(&self.at("project/skills"), &self.at("project"))
+        }
+    }
 
     #[test]
     fn any_change_below_the_folder_is_another_hash() {
-        let folder = tempfile::tempdir().unwrap();
-        let hash = || of(folder.path()).1;
+        let place = Place::new();
+        let hash = || place.look().unwrap().hash;
         let mut seen = vec![hash()];
         let mut changed = |what: &str| {
             let now = hash();
             assert!(!seen.contains(&now), "{what}");
             seen.push(now);
         };
-        fs::create_dir(folder.path().join("one")).unwrap();
+        fs::create_dir(place.at("project/skills/one")).unwrap();
         changed("a folder");
-        fs::write(folder.path().join("one/SKILL.md"), "a").unwrap();
+        fs::write(place.at("project/skills/one/SKILL.md"), "a").unwrap();
         changed("a file");
-        fs::write(folder.path().join("one/SKILL.md"), "b").unwrap();
+        fs::write(place.at("project/skills/one/SKILL.md"), "b").unwrap();
         changed("other content of the same length");
-        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("two")).unwrap();
+        fs::write(place.at("project/skills/large"), vec![b'a'; 2 << 20]).unwrap();
+        changed("a large file");
+        fs::write(place.at("project/skills/large"), vec![b'b'; 2 << 20]).unwrap();
+        changed("another large file of the same length");
+        fs::write(place.at("project/docs/a.md"), "a").unwrap();
+        symlink("../docs", place.at("project/skills/two")).unwrap();
         changed("a link");
-        assert_eq!(of(folder.path()).0, ["one", "two"]);
+        fs::write(place.at("project/docs/a.md"), "b").unwrap();
+        changed("what a link leads to");
+        assert_eq!(place.look().unwrap().names, ["large", "one", "two"]);
         assert_eq!(hash(), hash());
+    }
+
+    #[test]
+    fn what_the_hash_cannot_cover_is_refused() {
+        let refused = |make: &dyn Fn(&Place), why: &str| {
+            let place = Place::new();
+            make(&place);
+            let found = place.look().unwrap_err();
+            assert!(found.contains(why), "{found}");
+        };
+        refused(&|place| symlink("/", place.at("project/skills/all")).unwrap(), "leads out of the project");
+        refused(&|place| symlink(place.at("outside"), place.at("project/skills/x")).unwrap(), "leads out");
+        refused(&|place| symlink("nothing", place.at("project/skills/x")).unwrap(), "cannot be read");
+        refused(&|place| symlink("..", place.at("project/skills/circle")).unwrap(), "more than 1000 files");
+        let whole = |place: &Place| {
+            fs::remove_dir(place.at("project/skills")).unwrap();
+            symlink("/", place.at("project/skills")).unwrap();
+        };
+        refused(&whole, "leads out of the project");
+        let many = |place: &Place| {
+            (0..=FILES).for_each(|n| fs::write(place.at(&format!("project/skills/{n}")), "").unwrap());
+        };
+        refused(&many, "more than 1000 files");
+        let large = |place: &Place| {
+            let file = fs::File::create(place.at("project/skills/x")).unwrap();
+            file.set_len(BYTES + 1).unwrap();
+        };
+        refused(&large, "more than 16 MiB");
+        let pipe = |place: &Place| {
+            let path = place.at("project/skills/pipe");
+            rustix::fs::mkfifoat(rustix::fs::CWD, &path, rustix::fs::Mode::RUSR).unwrap();
+        };
+        refused(&pipe, "neither a file nor a folder");
     }
 }

@@ -1,5 +1,7 @@
 //! Which session a run goes on with.
 
+use std::os::unix::fs::symlink;
+
 use osier_testkit::expect;
 
 use crate::run_support::{Running, Server, Terminal, osier};
@@ -156,6 +158,63 @@ fn a_file_from_elsewhere_cannot_bring_its_own_approvals() {
     }
     say(&world, &["--session", "s.jsonl", "--model", "offline", "--approval", "yolo", "$ touch mine"]);
     assert!(world.path("mine").exists());
+}
+
+/// A path that only looks as if it led to the own sessions, and links in both directions.
+#[test]
+fn a_session_is_own_by_where_it_lies_and_not_by_its_path() {
+    let world = World::with("say a; reply b");
+    world.ok("config s.jsonl approvalMode=yolo approvalTools=[\"bash\"]");
+    let sessions = world.home().join("sessions");
+    std::fs::create_dir_all(sessions.join("here")).unwrap();
+    symlink(world.path("s.jsonl"), sessions.join("here/link.jsonl")).unwrap();
+    symlink(world.cwd(), sessions.join("folder")).unwrap();
+    let twice = sessions.join("here/twice.jsonl");
+    std::fs::copy(world.path("s.jsonl"), world.path("copy.jsonl")).unwrap();
+    std::fs::hard_link(world.path("copy.jsonl"), &twice).unwrap();
+    let path = |path: std::path::PathBuf| path.display().to_string();
+    for foreign in [
+        path(sessions.join("../../code/s.jsonl")),
+        path(sessions.join("here/../../../code/s.jsonl")),
+        path(sessions.join("here/link.jsonl")),
+        path(sessions.join("folder/s.jsonl")),
+        path(twice),
+    ] {
+        for how in ["--session", "--resume", "--fork"] {
+            let ran = say(&world, &["--model", "offline", how, &foreign, "$ touch pwned"]);
+            assert!(ran.err.contains("not allowed: [bash: touch pwned]"), "{how} {foreign}: {ran}");
+            assert!(!world.path("pwned").exists(), "{how} {foreign}");
+        }
+    }
+    std::fs::copy(world.path("s.jsonl"), sessions.join("here/own.jsonl")).unwrap();
+    let own = path(sessions.join("here/../here/own.jsonl"));
+    say(&world, &["--model", "offline", "--session", &own, "$ touch mine"]);
+    assert!(world.path("mine").exists(), "what lies there counts by whatever path");
+}
+
+/// The model must not be able to allow itself things by changing its own session.
+#[test]
+fn a_home_folder_below_the_working_directory_is_not_written_to() {
+    let world = World::new();
+    let run = |args: &[&str]| {
+        let mut command = world.command();
+        command.env("OSIER_HOME", world.path("home"));
+        Ran::of(command.args(["-p", "--model", "offline"]).args(args).output().unwrap())
+    };
+    run(&["hello"]);
+    for (mode, file) in [
+        ("autoEdit", "home/sessions/x/evil.jsonl"),
+        ("yolo", "home/sessions/x/evil.jsonl"),
+        ("yolo", "home/config.toml"),
+        ("yolo", "home/trusted.json"),
+        ("yolo", "home/foreign/../config.toml"),
+    ] {
+        run(&["--approval", mode, &format!("write {file} with \"evil\"")]);
+        let text = std::fs::read_to_string(world.path(file)).unwrap_or_default();
+        assert!(!text.contains("evil"), "{mode} {file}");
+    }
+    run(&["--approval", "autoEdit", "write fine.txt with \"fine\""]);
+    assert_eq!(world.read("fine.txt"), b"fine\n", "the same words do write elsewhere");
 }
 
 #[test]

@@ -362,3 +362,48 @@ fn the_command_asks_too_and_shows_what_is_asked_for() {
     assert!(rest.contains("trusted: ~/code"), "{rest}");
     assert!(in_force(&world));
 }
+
+/// Trust is given to what was seen, so what cannot be seen whole cannot be trusted.
+#[test]
+fn a_project_that_cannot_be_covered_is_ignored_and_says_why() {
+    let skill = "---\nname: own\ndescription: OWNED\n---\nOWNED";
+    let check = |make: &dyn Fn(&World), why: &str| {
+        let world = World::new();
+        world.write(".osier/config.toml", "thinking = \"low\"\n");
+        world.write(".osier/skills/own/SKILL.md", skill);
+        make(&world);
+        let ran = world.args(&["trust", "--yes"]);
+        assert!(ran.code == 1 && ran.err.contains(why), "{ran}");
+        let ran = world.args(&["-p", "--model", "offline", "hello"]);
+        assert!(ran.err.contains("ignored: ") && ran.err.contains(why), "{ran}");
+        assert_eq!(get(&world, "thinking"), "medium");
+        assert!(world.args(&["doctor"]).out.contains(why));
+    };
+    let link = |target: &str, name: &'static str| {
+        let target = target.to_owned();
+        move |world: &World| {
+            let path = world.path(name);
+            let _ = fs::remove_dir_all(&path);
+            symlink(&target, path).unwrap();
+        }
+    };
+    check(&link("/", ".osier/skills"), "leads out of the project");
+    check(&link("/", ".osier/skills/own"), "leads out of the project");
+    check(
+        &|world| (0..=1000).for_each(|number| world.write(&format!(".osier/prompts/{number}.md"), "")),
+        "more than 1000 files",
+    );
+}
+
+/// A link within the project is part of what is trusted, and so is the file it leads to.
+#[test]
+fn what_a_link_leads_to_is_trusted_as_it_was() {
+    let world = World::new();
+    world.write("docs/SKILL.md", "---\nname: own\ndescription: FIRST\n---\n");
+    fs::create_dir_all(world.path(".osier/skills")).unwrap();
+    symlink("../../docs", world.path(".osier/skills/own")).unwrap();
+    assert_eq!(world.args(&["trust", "--yes"]).code, 0);
+    assert!(world.args(&["trust", "--list"]).out.starts_with("trusted"));
+    world.write("docs/SKILL.md", "---\nname: own\ndescription: OTHER\n---\n");
+    assert!(world.args(&["trust", "--list"]).out.starts_with("changed"));
+}
