@@ -4,7 +4,7 @@
 use osier_session::Commit;
 use osier_tools::{Kind, ToolCall, ToolOutcome, ToolSpec};
 use osier_tree::note::{BUDGET, DESCRIPTION, INVALID_ARGUMENTS, PENDING, SCHEDULED, UNAVAILABLE};
-use osier_tree::{Checkpoint, PlanError};
+use osier_tree::{Checkpoint, PlanError, Under};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -92,12 +92,13 @@ impl Turn {
         self.work.answer_all(&state, &mut returning).await?;
         let draft = returning.plan(&note, BUDGET);
         let id = state.tree.id(checkpoint.entry).to_string();
-        let commit = Commit::new(move |tree, _| match tree.find(&id) {
-            Some(seq) if seq == checkpoint.entry => Ok(draft.clone()),
-            _ => Err(PlanError::NotFound { id: id.clone() }),
+        let commit = Commit::new(move |tree, _| {
+            let mut draft = draft.clone();
+            draft.under = Under::Place(Some(tree.require(&id)?));
+            Ok(draft)
         });
         let choice = self.work.choice().await?;
-        self.work.store(commit.expecting(at)).await?;
+        self.work.store(commit.expecting(&state.tree, at)).await?;
         // The conversation returned, the user did not: what he chose and what the program offers since then stays.
         self.work.keep_choice(choice);
         self.work.settle_choice().await?;

@@ -87,20 +87,21 @@ impl Workplace {
     /// Compacts the path to `at`, which need not be where the cursor stands: what hangs below stays on a branch.
     pub(crate) async fn compact(
         &self,
+        state: &State,
         at: Place,
         reason: Reason,
         focus: Option<&str>,
         cancel: &CancellationToken,
     ) -> Result<Compacted, Error> {
-        let (state, from) = self.here();
+        let from = state.standing(self.cursor.id()).and_then(|standing| standing.place);
         let tree = &state.tree;
         let model = self.choice().await?.model;
         let mut cutting = tree.cutting(at, self.limits(&model).keep_recent());
-        self.answer_all(&state, &mut cutting).await?;
+        self.answer_all(state, &mut cutting).await?;
         let cut = cutting.finish(tree)?;
         let mut summarizer = self.summarizer(cancel).await?;
         let mut preparing = cut.preparing(tree, summarizer.budget());
-        self.answer_all(&state, &mut preparing).await?;
+        self.answer_all(state, &mut preparing).await?;
         let text = preparing.finish();
         let asked = preparation(tree, at, &cut, &text, reason, focus, &model);
         let answer = self.asked(self.parts.gates.before_compact(&asked, cancel), cancel).await;
@@ -126,9 +127,9 @@ impl Workplace {
         if made.summary.trim().is_empty() {
             return Err(NoSummary::Blank.into());
         }
-        let prompt = self.prompt_at(&state, at).await?.whole(self.clock());
+        let prompt = self.prompt_at(state, at).await?.whole(self.clock());
         extra.extend(prompt.map(|prompt| ("systemMessage".to_owned(), prompt)));
-        self.store_compaction(&state, from, at, made, extra).await.map(|made| made.unwrap_or(refused))
+        self.store_compaction(state, from, at, made, extra).await.map(|made| made.unwrap_or(refused))
     }
 
     async fn store_compaction(
@@ -149,7 +150,7 @@ impl Workplace {
             let at = at.as_deref().map(|id| tree.require(id)).transpose()?;
             tree.plan_compaction(at, &made.summary, &made.first_kept_entry_id, made.tokens_before, &extra)
         });
-        match self.cursor.commit(commit.expecting(from)).await? {
+        match self.cursor.commit(commit.expecting(&state.tree, from)).await? {
             Outcome::Stored(stored) => Ok(Some(Compacted { entry: Some(stored.id), ..compacted })),
             Outcome::Nothing | Outcome::Cancelled => Ok(None),
         }
@@ -157,13 +158,15 @@ impl Workplace {
 
     /// Where the cursor stands, but for a reply that failed without a word: that one is left beside the way, so that the
     /// question can be asked again below the compaction.
-    pub(crate) fn worth_keeping(&self) -> Place {
+    pub(crate) fn worth_keeping(&self) -> (Arc<State>, Place) {
         let (state, at) = self.here();
-        let Some(reply) = last_reply(&state.tree, at) else { return at };
+        let Some(reply) = last_reply(&state.tree, at) else { return (state, at) };
         let head = state.tree.head(reply);
         let failed = matches!(head.why, Why::Error | Why::Aborted);
         let is_empty = !head.has(flag::HAS_TEXT) && head.calls == 0;
-        if failed && is_empty && state.tree.same_place(at, Some(reply)) { head.parent } else { at }
+        let beside = failed && is_empty && state.tree.same_place(at, Some(reply));
+        let place = if beside { head.parent } else { at };
+        (state, place)
     }
 
     /// The place before a compaction, the last one of the path if none is named: there what it hides is in the context again.

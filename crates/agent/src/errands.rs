@@ -62,12 +62,14 @@ impl Workplace {
             Command::Undo => self.walk(Direction::Back, cancel).await,
             Command::Redo => self.walk(Direction::Forth, cancel).await,
             Command::Compact { focus } => {
-                let at = self.worth_keeping();
-                self.compact(at, Reason::Manual, focus.as_deref(), cancel).await.map(Reply::Compacted)
+                let (state, at) = self.worth_keeping();
+                self.cursor.check_free(&state.tree, at).await?;
+                self.compact(&state, at, Reason::Manual, focus.as_deref(), cancel).await.map(Reply::Compacted)
             }
             Command::UndoCompaction { entry } => {
                 let to = self.before_compaction(entry.as_deref())?;
-                self.jump(to, cancel, || self.cursor.move_to(to)).await
+                let id = to.map(|seq| self.session.tree().id(seq).to_string());
+                self.jump(to, cancel, || self.cursor.move_to_entry(id)).await
             }
             Command::Graft { tip, summarize, instructions } => {
                 let entry = self.graft(&tip, summarize, instructions.as_deref(), cancel).await?;

@@ -47,6 +47,13 @@ pub enum Error {
     Closed,
 }
 
+impl Error {
+    /// The log was replaced while it was read.
+    pub(crate) fn is_replaced(&self) -> bool {
+        matches!(self, Error::Session(osier_session::Error::Store(StoreError::Replaced)))
+    }
+}
+
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Error {
         Error::Session(error.into())

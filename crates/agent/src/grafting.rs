@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use osier_model::CancellationToken;
 use osier_session::{Commit, Outcome};
+use osier_tree::graft::Graft;
 use osier_tree::leaving::Leaving;
-use osier_tree::{PlanError, summary};
+use osier_tree::summary;
 use serde_json::Map;
 
 use crate::error::Error;
@@ -25,6 +26,7 @@ impl Workplace {
         // People type it, so a prefix will do.
         let tip = state.tree.id(state.tree.resolve(tip)?).to_string();
         let mut grafting = state.tree.grafting(at, &tip)?;
+        self.cursor.check_free(&state.tree, at).await?;
         self.answer_all(&state, &mut grafting).await?;
         let graft = grafting.finish();
         let (mut written, mut extra) = (None, Map::new());
@@ -41,11 +43,11 @@ impl Workplace {
             }
             extra = summarizer.extra(&graft.files);
         }
-        let commit = Commit::new(move |tree, at| match tree.find(&tip) {
-            Some(seq) if seq == graft.tip => Ok(graft.plan(tree, at, written.as_deref(), &extra)),
-            _ => Err(PlanError::NotFound { id: tip.clone() }),
+        let commit = Commit::new(move |tree, at| {
+            let tip = tree.require_shown(&tip)?;
+            Ok(Graft { tip, ..graft.clone() }.plan(tree, at, written.as_deref(), &extra))
         });
-        match self.cursor.commit(commit.expecting(at)).await? {
+        match self.cursor.commit(commit.expecting(&state.tree, at)).await? {
             Outcome::Stored(stored) => Ok(stored.id),
             Outcome::Nothing | Outcome::Cancelled => Err(Error::Refused),
         }

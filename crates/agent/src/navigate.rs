@@ -88,6 +88,7 @@ impl Workplace {
             self.put_label(wish.label.as_deref(), wish.target.as_deref()).await?;
             return Ok(Navigated { editor, ..self.navigated() });
         }
+        self.cursor.check_free(&state.tree, landing.place).await?;
         // What returns to the editor is not left behind, and results that are landed on stay.
         let leaving = state.tree.leaving(at, landing.text_of.or(landing.place));
         let (asked, own) = match self.gated(wish, &state.tree, &leaving, cancel).await {
@@ -101,7 +102,9 @@ impl Workplace {
         };
         let choice = self.choice().await?;
         let outcome = match &written {
-            None => self.cursor.move_to(landing.place).await?,
+            None => {
+                self.cursor.move_to_entry(landing.place.map(|seq| state.tree.id(seq).to_string())).await?
+            }
             Some(written) => self.leave_summary(&state.tree, at, landing.place, written).await?,
         };
         if outcome == Outcome::Cancelled {
@@ -217,9 +220,10 @@ impl Workplace {
         let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
         let (from_id, to_id, written) = (id(from), id(to), written.clone());
         let commit = Commit::new(move |tree, _| {
-            let place = |id: &Option<String>| id.as_deref().map(|id| tree.require(id)).transpose();
-            Ok(tree.plan_branch_summary(place(&to_id)?, place(&from_id)?, &written.text, &written.extra))
+            let to = to_id.as_deref().map(|id| tree.require_shown(id)).transpose()?;
+            let from = from_id.as_deref().map(|id| tree.require(id)).transpose()?;
+            Ok(tree.plan_branch_summary(to, from, &written.text, &written.extra))
         });
-        Ok(self.cursor.commit(commit.expecting(from)).await?)
+        Ok(self.cursor.commit(commit.expecting(tree, from)).await?)
     }
 }

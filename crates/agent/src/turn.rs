@@ -20,6 +20,9 @@ use crate::summarizing::NoSummary;
 use crate::tail::{Tail, last_reply, tail_entries};
 use crate::workplace::Workplace;
 
+/// How often in a row a step is begun again because the log was replaced meanwhile.
+const REPLACEMENTS: usize = 3;
+
 /// Why a turn begins.
 #[derive(Debug)]
 pub(crate) enum Begin {
@@ -163,8 +166,8 @@ impl Turn {
         match self.tail().await? {
             Tail::Asked | Tail::Answered | Tail::Returned | Tail::Calling(_) => Ok(()),
             Tail::Said(Why::Error | Why::Aborted) | Tail::Broken(..) => {
-                let reply = last_reply(&state.tree, at).map(|seq| state.tree.head(seq).parent);
-                self.work.cursor.move_to(reply.flatten()).await?;
+                let above = last_reply(&state.tree, at).and_then(|seq| state.tree.head(seq).parent);
+                self.work.cursor.move_to_entry(above.map(|seq| state.tree.id(seq).to_string())).await?;
                 Ok(())
             }
             Tail::Said(_) | Tail::Nothing => Err(Error::NothingToResume),
@@ -172,20 +175,36 @@ impl Turn {
     }
 
     async fn steps(&mut self) -> Result<Finished, Error> {
+        let mut replaced = 0;
         loop {
-            let tail = self.tail().await?;
-            match next_step(&tail, self.waiting(&tail).await?) {
-                Step::CallModel => self.call_model().await?,
-                Step::RunTools(calls) => self.run_tools(calls).await?,
-                Step::StopCalls(calls, why) => self.stop_calls(calls, why).await?,
-                Step::DeliverSteering => self.deliver(Line::Steering).await?,
-                Step::DeliverFollowUp => self.deliver(Line::FollowUp).await?,
-                Step::Finish(finished) => return Ok(finished),
-                Step::Backtrack => self.backtrack().await?,
-                Step::Compact => self.make_room().await?,
-                Step::Recover => self.recover().await?,
+            match self.step().await {
+                Ok(Some(finished)) => return Ok(finished),
+                Ok(None) => replaced = 0,
+                // The path is the same in the new log, so the step is decided again.
+                Err(error) if error.is_replaced() && replaced < REPLACEMENTS => {
+                    replaced += 1;
+                    self.work.session.refresh().await?;
+                }
+                Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Does what comes next. How the turn ended, if it did.
+    async fn step(&mut self) -> Result<Option<Finished>, Error> {
+        let tail = self.tail().await?;
+        match next_step(&tail, self.waiting(&tail).await?) {
+            Step::CallModel => self.call_model().await?,
+            Step::RunTools(calls) => self.run_tools(calls).await?,
+            Step::StopCalls(calls, why) => self.stop_calls(calls, why).await?,
+            Step::DeliverSteering => self.deliver(Line::Steering).await?,
+            Step::DeliverFollowUp => self.deliver(Line::FollowUp).await?,
+            Step::Finish(finished) => return Ok(Some(finished)),
+            Step::Backtrack => self.backtrack().await?,
+            Step::Compact => self.make_room().await?,
+            Step::Recover => self.recover().await?,
+        }
+        Ok(None)
     }
 
     /// What the model asked to do once its other calls are done.
@@ -219,8 +238,8 @@ impl Turn {
 
     /// Compacts before the model is asked. If that cannot be done, the model is asked all the same: it may still fit.
     async fn make_room(&mut self) -> Result<(), Error> {
-        let (_, at) = self.work.here();
-        match self.work.compact(at, Reason::Threshold, None, &self.cancel).await {
+        let (state, at) = self.work.here();
+        match self.work.compact(&state, at, Reason::Threshold, None, &self.cancel).await {
             Ok(compacted) if compacted.entry.is_some() => {}
             Err(Error::NothingToCut(_)) => self.gave_up = GaveUp::Here(at),
             refused => {
@@ -236,7 +255,7 @@ impl Turn {
         let (state, at) = self.work.here();
         let above = last_reply(&state.tree, at).and_then(|seq| state.tree.head(seq).parent);
         self.overflow = Overflow::Recovered;
-        let compacted = self.work.compact(above, Reason::Overflow, None, &self.cancel).await;
+        let compacted = self.work.compact(&state, above, Reason::Overflow, None, &self.cancel).await;
         self.tell_of(compacted.map(drop))
     }
 

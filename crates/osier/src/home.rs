@@ -228,7 +228,8 @@ impl Home {
 
     /// What a session of a command that ends soon needs from the world.
     pub(crate) fn env(&self) -> Env {
-        Env { durability: self.settings.durability, watch: false, ..Env::default() }
+        let host = rustix::system::uname().nodename().to_string_lossy().as_ref().into();
+        Env { durability: self.settings.durability, host, watch: false, ..Env::default() }
     }
 
     pub(crate) fn now(&self) -> Millis {

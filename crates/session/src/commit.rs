@@ -54,7 +54,7 @@ pub(crate) type Plan = Arc<dyn Fn(View<'_>) -> Result<Option<Draft>, PlanError> 
 pub struct Commit {
     plan: Plan,
     cursor: Option<Cursor>,
-    expect: Option<Place>,
+    expect: Option<Option<String>>,
     given: Given,
 }
 
@@ -90,9 +90,11 @@ impl Commit {
         Commit { cursor: Some(cursor.clone()), ..self }
     }
 
-    /// Fails with [`Error::LeafChanged`] unless the cursor or the log still stands at this place.
-    pub fn expecting(self, place: Place) -> Commit {
-        Commit { expect: Some(place), ..self }
+    /// Fails with [`Error::LeafChanged`] unless the cursor or the log still stands at this place of `tree`.
+    pub fn expecting(self, tree: &SessionTree, place: Place) -> Commit {
+        // The entries that make the place: marks below it may be gone when the log was replaced meanwhile.
+        let anchor = tree.heads().anchor(place);
+        Commit { expect: Some(anchor.map(|seq| tree.id(seq).to_string())), ..self }
     }
 
     /// Gives the entry this id. If it is there already with the same content, that is success without a write.
@@ -177,9 +179,8 @@ impl Session {
     /// Makes a change: plans it, asks the gate, and hands it to the writer. If somebody was faster and the plan does not
     /// hold any more, plans again.
     pub async fn commit(&self, commit: Commit) -> Result<Outcome, Error> {
-        let generation = self.version().generation;
         for _ in 0..TRIES {
-            let job = match self.prepare(&commit, generation).await? {
+            let job = match self.prepare(&commit).await? {
                 Prepared::Job(job) => job,
                 Prepared::Done(outcome) => return Ok(outcome),
                 Prepared::Again => continue,
@@ -194,7 +195,7 @@ impl Session {
     }
 
     /// Plan and gate.
-    async fn prepare(&self, commit: &Commit, generation: u64) -> Result<Prepared, Error> {
+    async fn prepare(&self, commit: &Commit) -> Result<Prepared, Error> {
         let (state, none) = (self.state(), History::default());
         let cursor = commit.cursor_id();
         let view = state.view(cursor, &none).ok_or(Error::Closed)?;
@@ -216,9 +217,8 @@ impl Session {
             gated,
             must_ask_again: self.env().gate.is_some(),
             relied_on: (state.version, view.at),
-            generation,
             cursor,
-            expect: commit.expect,
+            expect: commit.expect.clone(),
             given: commit.given.clone(),
             id: None,
             time: None,

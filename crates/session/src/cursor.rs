@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use osier_tree::Place;
+use osier_tree::{Place, SessionTree};
 
 use crate::commit::{Commit, Outcome};
 use crate::draft::DraftHandle;
@@ -71,11 +71,22 @@ impl Cursor {
         self.session.commit(commit.at(self)).await
     }
 
+    /// Fails if another process runs a turn at a place of `tree`: then nothing can begin there, and nobody moves there.
+    pub async fn check_free(&self, tree: &SessionTree, place: Place) -> Result<(), Error> {
+        let at = place.map(|seq| tree.id(seq).to_string());
+        self.session.ask(|reply| Mail::CheckFree { at, reply }).await
+    }
+
     /// Moves to another place. Nothing happens if it stands there.
     pub async fn move_to(&self, to: Place) -> Result<Outcome, Error> {
         let to = self.session.name(to)?;
+        self.move_to_entry(to).await
+    }
+
+    /// The same with the id of an entry, which still names it after a replacement of the log. None is before the first one.
+    pub async fn move_to_entry(&self, to: Option<String>) -> Result<Outcome, Error> {
         self.commit(Commit::of(move |view| {
-            let to = to.as_deref().map(|to| view.tree.require(to)).transpose()?;
+            let to = to.as_deref().map(|to| view.tree.require_shown(to)).transpose()?;
             Ok(view.tree.plan_move(view.at, to))
         }))
         .await
@@ -95,10 +106,10 @@ impl Cursor {
             return Err(Error::LeafChanged { now: self.session.name(at)? });
         }
         let plan = Commit::of(move |view| {
-            let to = to.as_deref().map(|to| view.tree.require(to)).transpose()?;
+            let to = to.as_deref().map(|to| view.tree.require_shown(to)).transpose()?;
             Ok(view.tree.plan_move(view.at, to))
         });
-        self.commit(plan.expecting(at)).await
+        self.commit(plan.expecting(tree, at)).await
     }
 
     /// Moves, then labels an entry: two entries, of which the first is whole without the second. A move that fails or is
@@ -134,7 +145,8 @@ impl Cursor {
         }
     }
 
-    /// Marks that a turn runs here. Until it ends the cursor follows nobody, and nobody moves it or deletes its branch.
+    /// Marks that a turn runs here, for other processes too. Until it ends the cursor follows nobody, and nobody moves it,
+    /// begins a turn at its place or deletes its branch.
     pub async fn begin_turn(&self) -> Result<TurnGuard, Error> {
         self.session.ask(|reply| Mail::BeginTurn { cursor: self.id, reply }).await?;
         Ok(TurnGuard { cursor: self.clone(), running: true })

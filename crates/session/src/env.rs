@@ -39,6 +39,8 @@ pub struct Env {
     /// Asked before every change; without one everything passes.
     pub gate: Option<Arc<dyn Gate>>,
     pub durability: Durability,
+    /// The name of this machine, which others are told when a turn runs here.
+    pub host: Arc<str>,
     /// Whether to read on when other processes append. Otherwise their entries are seen at the next append or `refresh`.
     pub watch: bool,
 }
@@ -50,6 +52,7 @@ impl Default for Env {
             ids: Arc::new(RandomIds),
             gate: None,
             durability: Durability::default(),
+            host: Arc::from(""),
             watch: true,
         }
     }
@@ -83,6 +86,11 @@ impl Ids for RandomIds {
         let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
         parts.join("-")
     }
+}
+
+/// A number that no other process uses. One bit less than there is, because not every database knows unsigned numbers.
+pub(crate) fn random_number() -> u64 {
+    u64::from_ne_bytes(random()) >> 1
 }
 
 fn random<const N: usize>() -> [u8; N] {

@@ -67,7 +67,11 @@ impl Given {
         match &self.parent {
             None => Ok(None),
             Some(None) => Ok(Some(None)),
-            Some(Some(parent)) => tree.require(parent).map(|seq| Some(Some(seq))),
+            // An entry that is there already was allowed then.
+            Some(Some(parent)) if self.id.as_ref().is_some_and(|id| tree.find(id).is_some()) => {
+                tree.require(parent).map(|seq| Some(Some(seq)))
+            }
+            Some(Some(parent)) => tree.require_shown(parent).map(|seq| Some(Some(seq))),
         }
     }
 

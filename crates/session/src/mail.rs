@@ -54,6 +54,11 @@ pub(crate) enum Mail {
         cursor: CursorId,
         reply: Option<Reply<()>>,
     },
+    /// Whether another process runs a turn at this entry.
+    CheckFree {
+        at: Option<String>,
+        reply: Reply<()>,
+    },
     BeginDraft {
         cursor: CursorId,
         reply: Reply<Arc<str>>,
@@ -78,9 +83,8 @@ pub(crate) struct Job {
     /// The state for which it was planned.
     pub(crate) relied_on: (Version, Place),
     pub(crate) cursor: Option<CursorId>,
-    pub(crate) expect: Option<Place>,
-    /// The generation that `expect` belongs to.
-    pub(crate) generation: u64,
+    /// Where the cursor or the log must stand, by id.
+    pub(crate) expect: Option<Option<String>>,
     pub(crate) given: Given,
     /// Chosen by the writer, and kept when it has to try again.
     pub(crate) id: Option<Arc<str>>,

@@ -151,11 +151,31 @@ impl Standing {
         Some(tip)
     }
 
+    /// The same in a log that replaced the one it stood in.
+    fn rebased(&self, old: &SessionTree, new: &SessionTree) -> Standing {
+        let found = |seq: Seq| new.find(old.id(seq).as_str());
+        let kept = |place: Place| old.heads().up(place).find_map(found);
+        let all = |places: &[Place]| places.iter().map(|place| kept(*place)).collect();
+        let elsewhere = self.elsewhere.and_then(|elsewhere| {
+            let (first, tip) = (found(elsewhere.first)?, kept(Some(elsewhere.tip))?);
+            Some(Elsewhere { first, tip, ..elsewhere })
+        });
+        Standing {
+            place: kept(self.place),
+            history: History { back: all(&self.history.back), forward: all(&self.history.forward) },
+            elsewhere,
+            busy: self.busy,
+            look_around: true,
+        }
+    }
+
     /// What can be decided once a batch of entries is in.
     fn settle(&mut self, tree: &SessionTree, cursor: CursorId, events: &mut Vec<Event>) {
         if self.look_around && !self.busy {
             self.look_around = false;
-            self.forget(&tree.hidden());
+            let hidden = tree.hidden();
+            self.forget(&hidden);
+            self.elsewhere = self.elsewhere.filter(|elsewhere| !hidden.contains(&elsewhere.tip));
             if self.retreat(tree) {
                 events.push(Event::CursorMoved { cursor, place: self.place });
             }
@@ -263,14 +283,16 @@ impl Cursors {
         self.change(id)?.follow(tree)
     }
 
-    /// The log was replaced: each cursor stands at the entry with the same id, or where the log stands.
+    /// The log was replaced: each cursor stands at the entry with the same id, or at the nearest one above it that was
+    /// kept. What others said that was not read before counts as if it came now.
     pub(crate) fn reset(&mut self, old: &SessionTree, new: &SessionTree) {
         for standing in self.standing.values_mut() {
-            let place = match standing.place {
-                None => None,
-                Some(seq) => new.find(old.id(seq).as_str()).or(new.leaf()),
-            };
-            *standing = Arc::new(Standing { busy: standing.busy, ..Standing::at(new, place) });
+            *standing = Arc::new(standing.rebased(old, new));
+        }
+        let is_news =
+            |seq: Seq| new.head(seq).kind.reaches_context() && old.find(new.id(seq).as_str()).is_none();
+        for seq in new.heads().iter().map(|(seq, _)| seq).filter(|seq| is_news(*seq)) {
+            self.take_in(new, seq, None);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The one task that writes a session's log: it takes one mail after the other, so each is one moment of the session.
 
 mod append;
+mod leases;
 mod resync;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ pub(crate) struct Writer {
     version: Version,
     cursors: Cursors,
     drafts: Drafts,
+    leases: leases::OwnLeases,
     published: watch::Sender<Arc<State>>,
     events: broadcast::Sender<Event>,
     /// Acknowledged entries that a power cut could take.
@@ -55,6 +57,7 @@ impl Writer {
             version: loaded.version,
             cursors,
             drafts: Drafts::default(),
+            leases: leases::OwnLeases::default(),
             published: watch::Sender::new(Arc::new(state)),
             events: broadcast::Sender::new(EVENTS),
             unsynced: false,
@@ -77,6 +80,7 @@ impl Writer {
                 None => break,
             }
         }
+        self.release_all_leases().await;
         // Nobody is left to hear of a failure; what was acknowledged is with the operating system.
         let _ = self.sync(false).await;
     }
@@ -93,10 +97,11 @@ impl Writer {
                 drop(reply.send(self.sync(whatever_the_setting).await.map_err(Error::from)));
             }
             Mail::NewCursor { at, reply } => drop(reply.send(Ok(self.new_cursor(at)))),
-            Mail::DropCursor { cursor } => self.drop_cursor(cursor),
+            Mail::DropCursor { cursor } => self.drop_cursor(cursor).await,
             Mail::Follow { cursor, reply } => drop(reply.send(self.follow(cursor))),
-            Mail::BeginTurn { cursor, reply } => drop(reply.send(self.begin_turn(cursor))),
+            Mail::BeginTurn { cursor, reply } => drop(reply.send(self.begin_turn(cursor).await)),
             Mail::EndTurn { cursor, reply } => self.end_turn(cursor, reply).await,
+            Mail::CheckFree { at, reply } => drop(reply.send(self.check_place(at).await)),
             Mail::BeginDraft { cursor, reply } => drop(reply.send(Ok(self.begin_draft(cursor)))),
             Mail::PushDraft { id, delta } => {
                 let event = self.drafts.push(&id, delta);
@@ -147,7 +152,8 @@ impl Writer {
         id
     }
 
-    fn drop_cursor(&mut self, cursor: CursorId) {
+    async fn drop_cursor(&mut self, cursor: CursorId) {
+        self.release_lease(cursor).await;
         self.cursors.remove(cursor);
         self.publish();
     }
@@ -168,17 +174,8 @@ impl Writer {
         Ok(Followed::Stands(place))
     }
 
-    fn begin_turn(&mut self, cursor: CursorId) -> Result<(), Error> {
-        let standing = self.cursors.change(cursor).ok_or(Error::Closed)?;
-        let (place, busy) = (standing.place, std::mem::replace(&mut standing.busy, true));
-        if busy {
-            return Err(Error::Busy { at: self.name(place) });
-        }
-        self.publish();
-        Ok(())
-    }
-
     async fn end_turn(&mut self, cursor: CursorId, reply: Option<crate::mail::Reply<()>>) {
+        self.release_lease(cursor).await;
         if let Some(standing) = self.cursors.change(cursor) {
             standing.busy = false;
             self.publish();

@@ -9,6 +9,7 @@ use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
 use crate::failure::Failure;
 use crate::known::Known;
+use crate::leases;
 use crate::reading::Log;
 use crate::rows::{SessionRow, open_mark};
 
@@ -55,12 +56,15 @@ impl Holder {
         Ok(())
     }
 
-    /// Whether another process has the session open.
+    /// Whether another process has the session open, or any runs a turn in it.
     pub(crate) async fn is_open_elsewhere(
         self,
         connection: &mut MySqlConnection,
         id: &str,
     ) -> Result<bool, Failure> {
+        if !leases::read(connection, id).await?.is_empty() {
+            return Ok(true);
+        }
         let asked = sqlx::query(
             "SELECT 1 FROM osier_watches WHERE session = ? AND holder <> ? AND expires >= UNIX_TIMESTAMP() LIMIT 1",
         );
@@ -119,8 +123,8 @@ pub(crate) async fn abandoned(connection: &mut MySqlConnection) -> Result<Vec<St
 
 /// Clears away all that is said of a session that is gone.
 pub(crate) async fn forget(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
-    sqlx::query("DELETE FROM osier_watches WHERE session = ?").bind(id).execute(connection).await?;
-    Ok(())
+    sqlx::query("DELETE FROM osier_watches WHERE session = ?").bind(id).execute(&mut *connection).await?;
+    leases::forget(connection, id).await
 }
 
 /// As many as a power of two, so that few statements are prepared.

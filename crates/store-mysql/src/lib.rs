@@ -11,6 +11,7 @@ mod connections;
 mod failure;
 mod holding;
 mod known;
+mod leases;
 mod listing;
 mod making;
 mod port;

@@ -6,6 +6,7 @@ use osier_tree::{Entry, Header};
 use sqlx::{Executor, MySqlConnection};
 
 use crate::failure::{Failure, is_duplicate};
+use crate::holding::Holder;
 use crate::reading::Log;
 use crate::removing;
 use crate::rows::{self, CardColumns, Folded, Place, SessionRow, modified};
@@ -23,6 +24,8 @@ pub(crate) struct Making<'a> {
     pub(crate) entries: &'a [Entry<'a>],
     /// The state of the log that goes; none for a new session.
     pub(crate) instead_of: Option<Version>,
+    /// Fails if others than this one have the session open.
+    pub(crate) besides: Option<Holder>,
 }
 
 impl Making<'_> {
@@ -45,7 +48,10 @@ impl Making<'_> {
             rows::write(connection, place, 0, self.entries, &self.folded.heads).await?;
         }
         connection.execute("START TRANSACTION").await?;
-        let named = self.name(connection, generation).await;
+        let named = match self.name(connection, generation).await {
+            Ok(true) => self.check_unused(connection).await.map(|()| true),
+            named => named,
+        };
         if !matches!(named, Ok(true)) {
             connection.execute("ROLLBACK").await?;
             if !few {
@@ -84,6 +90,17 @@ impl Making<'_> {
                 Err(StoreError::Conflict { now }.into())
             }
             Some(_) => Err(StoreError::Replaced.into()),
+        }
+    }
+
+    /// Whoever opens the session from now on finds the new log.
+    async fn check_unused(&self, connection: &mut MySqlConnection) -> Result<(), Failure> {
+        let id = &self.header.id;
+        match self.besides {
+            Some(holder) if holder.is_open_elsewhere(connection, id).await? => {
+                Err(StoreError::Busy { id: id.clone() }.into())
+            }
+            _ => Ok(()),
         }
     }
 

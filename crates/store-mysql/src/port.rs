@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use osier_store::{Batch, Deleted, Filter, Opened, Page, Store, StoreError, Version, Watch};
+use osier_store::{Batch, Deleted, Filter, InTheWay, Lease, Opened, Page, Store, StoreError, Version, Watch};
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Heads, Seq, header};
 use sqlx::MySqlConnection;
@@ -73,6 +73,36 @@ impl Inner {
         Ok(attempt!(self, bytes, |connection| making.make(connection, &mut tried)))
     }
 
+    /// Somebody has the session open, here or elsewhere.
+    async fn is_in_use(&self, id: &str) -> Result<bool, StoreError> {
+        let elsewhere = attempt!(self, 0, |connection| self.holder().is_open_elsewhere(connection, id));
+        Ok(elsewhere || self.is_watched(id))
+    }
+
+    async fn rewrite(
+        &self,
+        id: &str,
+        expected: Version,
+        lines: &[Vec<u8>],
+        besides: Option<Holder>,
+    ) -> Result<Version, StoreError> {
+        if !header::is_valid_id(id) {
+            return Err(self.not_found(id));
+        }
+        let header = self.header(id, expected.generation).await?;
+        let mut folded = Folded::new(&header, &self.name);
+        let entries = folded.take_all(lines);
+        let making = Making {
+            store: self,
+            header: &header,
+            folded: &folded,
+            entries: &entries,
+            instead_of: Some(expected),
+            besides,
+        };
+        self.make(&making).await
+    }
+
     /// Deletes a session, unless others besides this one have it open.
     async fn delete(&self, id: &str, besides: Option<Holder>) -> Result<Deleted, StoreError> {
         let mut found = None;
@@ -116,8 +146,14 @@ impl Store for MySqlStore {
         }
         let mut folded = Folded::new(header, self.name());
         let entries = folded.take_all(lines);
-        let making =
-            Making { store: &self.inner, header, folded: &folded, entries: &entries, instead_of: None };
+        let making = Making {
+            store: &self.inner,
+            header,
+            folded: &folded,
+            entries: &entries,
+            instead_of: None,
+            besides: None,
+        };
         let version = self.inner.make(&making).await?;
         let odd_lines = folded.odd;
         let known = Known {
@@ -228,20 +264,31 @@ impl Store for MySqlStore {
         }
     }
 
+    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
+        self.inner.lease(lease, in_the_way).await
+    }
+
+    async fn release(&self, lease: &Lease) {
+        self.inner.release(lease).await;
+    }
+
+    async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
+        self.inner.leases_of(id).await
+    }
+
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
-        if !header::is_valid_id(id) {
-            return Err(self.inner.not_found(id));
+        match self.inner.is_in_use(id).await? {
+            true => Err(StoreError::Busy { id: id.to_owned() }),
+            false => self.inner.rewrite(id, expected, lines, Some(self.inner.holder())).await,
         }
-        let header = self.inner.header(id, expected.generation).await?;
-        let mut folded = Folded::new(&header, self.name());
-        let entries = folded.take_all(lines);
-        let making = Making {
-            store: &self.inner,
-            header: &header,
-            folded: &folded,
-            entries: &entries,
-            instead_of: Some(expected),
-        };
-        self.inner.make(&making).await
+    }
+
+    async fn rewrite_in_use(
+        &self,
+        id: &str,
+        expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Version, StoreError> {
+        self.inner.rewrite(id, expected, lines, None).await
     }
 }

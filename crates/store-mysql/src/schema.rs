@@ -64,6 +64,13 @@ const STEPS: &[&[&str]] = &[
         PRIMARY KEY (session, holder)
     ) ENGINE=InnoDB"],
     &["ALTER TABLE osier_entries ADD COLUMN tally VARBINARY(64) NULL"],
+    &["CREATE TABLE IF NOT EXISTS osier_leases (
+        session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        cursor_id BIGINT UNSIGNED NOT NULL,
+        expires BIGINT NOT NULL,
+        lease MEDIUMBLOB NOT NULL,
+        PRIMARY KEY (session, cursor_id)
+    ) ENGINE=InnoDB"],
 ];
 
 /// Makes the tables that are not there yet.

@@ -13,6 +13,7 @@ use crate::connections::{Connections, Lent};
 use crate::failure::{Failure, Remedy};
 use crate::holding::Holder;
 use crate::known::Known;
+use crate::leases::HeldLeases;
 use crate::listing::Older;
 use crate::reading::{Log, not_found};
 use crate::settings::{Address, Credentials, Limits};
@@ -33,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) limits: Limits,
     pub(crate) connections: Connections,
     pub(crate) watching: Watching,
+    pub(crate) leases: HeldLeases,
     pub(crate) older: Older,
     prepared: AtomicBool,
     known: Mutex<FxHashMap<String, Slot>>,
@@ -50,6 +52,7 @@ impl MySqlStore {
             limits,
             connections: Connections::new(Address::read(name, credentials)?, &limits),
             watching: Watching::new(Holder(making::random())),
+            leases: HeldLeases::default(),
             older: Older::default(),
             prepared: AtomicBool::new(false),
             known: Mutex::default(),

@@ -111,7 +111,7 @@ impl Inner {
         match attempt!(self, 0, |connection| version(connection, id, held.is_some())) {
             Some(version) => Ok(Watching::add(self, id, version, held)),
             None => {
-                self.release(&ids).await;
+                self.release_watches(&ids).await;
                 Err(self.not_found(id))
             }
         }
@@ -163,7 +163,8 @@ impl Inner {
     pub(crate) async fn leave(&self) {
         let turn = self.watching.turn.lock().await;
         let all: Vec<String> = self.watching.watched().sessions.drain().map(|(id, _)| id).collect();
-        self.release(&all).await;
+        self.release_all().await;
+        self.release_watches(&all).await;
         drop(turn);
         self.settle(all).await;
     }
@@ -192,7 +193,7 @@ impl Inner {
     async fn release_left(self: &Arc<Self>) {
         let turn = self.watching.turn.lock().await;
         let left = self.watching.take_left();
-        self.release(&left).await;
+        self.release_watches(&left).await;
         drop(turn);
         // Nobody waits for that, least of all those who watch other sessions.
         let inner = self.clone();
@@ -200,7 +201,7 @@ impl Inner {
     }
 
     /// Should it fail, what was said runs out.
-    async fn release(&self, ids: &[String]) {
+    async fn release_watches(&self, ids: &[String]) {
         for ids in ids.chunks(MOST) {
             let _ = self.try_release(ids).await;
         }

@@ -4,6 +4,7 @@
 //! take it with the feature `contract`.
 
 mod damage;
+mod leases;
 mod listing;
 mod reading;
 mod writing;
@@ -18,6 +19,7 @@ use osier_tree::{Head, Header, Heads, Seq};
 use crate::{Batch, Opened, Store, StoreError, Version};
 
 pub use damage::*;
+pub use leases::*;
 pub use listing::*;
 pub use reading::*;
 pub use writing::*;
@@ -62,6 +64,12 @@ macro_rules! contract_tests {
             a_rewrite_of_another_state_changes_nothing
             deleting_counts_and_can_be_repeated
             a_session_that_somebody_has_open_is_not_deleted_and_is_once_he_is_gone
+            a_lease_is_seen_by_every_instance_until_it_is_given_back
+            a_lease_in_the_way_names_its_holder
+            a_lease_can_be_changed_by_its_holder
+            of_many_who_want_one_place_one_gets_it
+            a_session_with_a_lease_is_neither_deleted_nor_replaced
+            a_session_that_somebody_has_open_is_replaced_only_if_that_is_wanted
             the_session_used_last_is_listed_first
             a_list_can_be_of_one_directory
             a_list_comes_by_pages

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::lease::Lease;
 use crate::port::Version;
 
 /// What a server or its driver said.
@@ -37,6 +38,9 @@ pub enum StoreError {
     Locked { path: PathBuf, seconds: u64 },
     #[error("session {id} is open in another process; close it there first")]
     Busy { id: String },
+    /// Another process runs a turn at the place that the change concerns.
+    #[error("the session is busy: {lease}; wait for it to end, or work in another branch")]
+    Leased { lease: Box<Lease> },
     #[error("entry {seq} is not in the log")]
     NoSuchEntry { seq: usize },
     /// A server is away or does not answer. What it acknowledged is safe, and the same call can be made again.
@@ -61,7 +65,7 @@ impl StoreError {
             }
             StoreError::NotASession { .. } => "not_a_session",
             StoreError::Shrunk { .. } => "session_damaged",
-            StoreError::Locked { .. } | StoreError::Busy { .. } => "session_busy",
+            StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Leased { .. } => "session_busy",
             StoreError::NoSuchEntry { .. } => "entry_not_found",
             StoreError::Unavailable { .. } => "store_unavailable",
             StoreError::Refused { .. } => "store_refused",

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use crate::batch::Batch;
 use crate::error::StoreError;
+use crate::lease::{InTheWay, Lease};
 use crate::port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
 
 /// See the module.
@@ -29,6 +30,7 @@ struct Log {
     odd: usize,
     card: CardFold,
     changed: watch::Sender<u64>,
+    leases: Vec<Lease>,
 }
 
 impl Log {
@@ -41,6 +43,7 @@ impl Log {
             odd: 0,
             card: CardFold::new(Card::new(header, "memory")),
             changed: watch::Sender::new(0),
+            leases: Vec::new(),
         }
     }
 
@@ -64,6 +67,19 @@ impl Log {
 
     fn opened(&self) -> Opened {
         Opened { header: self.header.clone(), version: self.version(), odd_lines: self.odd, file: None }
+    }
+
+    /// Somebody has it open, or runs a turn in it.
+    fn is_in_use(&self) -> bool {
+        self.changed.receiver_count() > 0 || !self.leases.is_empty()
+    }
+
+    fn rewrite(&mut self, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        self.expect(expected)?;
+        let (changed, leases) = (self.changed.clone(), std::mem::take(&mut self.leases));
+        *self = Log { changed, leases, ..Log::new(&self.header, self.generation + 1) };
+        self.take_in(lines);
+        Ok(self.version())
     }
 
     fn expect(&self, expected: Version) -> Result<(), StoreError> {
@@ -190,7 +206,7 @@ impl Store for MemoryStore {
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
         let mut logs = self.logs.lock().expect("no code panics while it holds the lock");
-        if logs.get(id).is_some_and(|log| log.changed.receiver_count() > 0) {
+        if logs.get(id).is_some_and(Log::is_in_use) {
             return Err(StoreError::Busy { id: id.to_owned() });
         }
         let removed = logs.remove(id);
@@ -198,13 +214,44 @@ impl Store for MemoryStore {
         Ok(Deleted { deleted: removed.is_some(), store: "memory".into(), counts: counts.unwrap_or_default() })
     }
 
-    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
-        self.with(id, |log| {
-            log.expect(expected)?;
-            let changed = log.changed.clone();
-            *log = Log { changed, ..Log::new(&log.header, log.generation + 1) };
-            log.take_in(lines);
-            Ok(log.version())
+    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
+        self.with(&lease.session, |log| {
+            let mut others = log.leases.iter().filter(|other| other.cursor != lease.cursor);
+            if let Some(other) = others.find(|other| in_the_way(other)) {
+                return Err(StoreError::Leased { lease: Box::new(other.clone()) });
+            }
+            log.leases.retain(|other| other.cursor != lease.cursor);
+            log.leases.push(lease.clone());
+            Ok(())
         })
+    }
+
+    async fn release(&self, lease: &Lease) {
+        let released = self.with(&lease.session, |log| {
+            log.leases.retain(|other| other.cursor != lease.cursor);
+            Ok(())
+        });
+        // A session that is gone has no leases.
+        let _ = released;
+    }
+
+    async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
+        self.with(id, |log| Ok(log.leases.clone()))
+    }
+
+    async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        self.with(id, |log| match log.is_in_use() {
+            true => Err(StoreError::Busy { id: id.to_owned() }),
+            false => log.rewrite(expected, lines),
+        })
+    }
+
+    async fn rewrite_in_use(
+        &self,
+        id: &str,
+        expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Version, StoreError> {
+        self.with(id, |log| log.rewrite(expected, lines))
     }
 }

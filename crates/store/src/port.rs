@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use crate::batch::Batch;
 use crate::error::StoreError;
+use crate::lease::{InTheWay, Lease};
 use crate::paged::each_line;
 use crate::texts::Texts;
 
@@ -182,12 +183,34 @@ pub trait Store: Send + Sync + Debug {
         Ok(alike.shorten(id, SESSION_ID_LENGTH).to_owned())
     }
 
+    /// Takes a lease, or changes one of the same session and cursor. `Leased` if a lease of another cursor is in the way;
+    /// of two that are in each other's way only one is given. A store that cannot know of other processes gives every lease.
+    async fn lease(&self, _lease: &Lease, _in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Gives a lease back. If that fails, it ends by itself.
+    async fn release(&self, _lease: &Lease) {}
+
+    /// The leases that are held in a session, in every process.
+    async fn leases(&self, _id: &str) -> Result<Vec<Lease>, StoreError> {
+        Ok(Vec::new())
+    }
+
     /// `Busy` if somebody has the session open, here or in another process, as far as the store can know.
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError>;
 
     /// Puts other lines in the place of a log that still is in the state `expected`, under a new generation. The old log is
-    /// kept aside. For garbage collection only.
+    /// kept aside. For garbage collection only. `Busy` as for `delete`.
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError>;
+
+    /// The same although somebody has the session open. Every open session starts over with the new log.
+    async fn rewrite_in_use(
+        &self,
+        id: &str,
+        expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Version, StoreError>;
 }
 
 impl Filter {

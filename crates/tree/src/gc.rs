@@ -36,7 +36,8 @@ impl GcPlan {
         self.kept().chain(self.spent.iter().copied())
     }
 
-    fn has(&self, seq: Seq) -> bool {
+    /// Whether an entry stays.
+    pub fn keeps(&self, seq: Seq) -> bool {
         self.stays[seq.index()]
     }
 }
@@ -56,9 +57,9 @@ impl SessionTree {
             // A mark that outlives its branch comes to light; a label on it must not.
             let unseen =
                 head.kind == Kind::Label && hidden.contains(&target) && self.head(target).kind.is_mark();
-            plan.stays[seq.index()] &= plan.has(target) && (!unseen || needed.contains(&seq));
+            plan.stays[seq.index()] &= plan.keeps(target) && (!unseen || needed.contains(&seq));
         }
-        plan.spent = usage_entries(self).filter(|seq| !plan.has(*seq)).collect();
+        plan.spent = usage_entries(self).filter(|seq| !plan.keeps(*seq)).collect();
         plan
     }
 
@@ -114,7 +115,7 @@ impl SessionTree {
             stands: Stands::At(None),
         };
         for (seq, _) in self.heads().iter() {
-            if plan.has(seq) {
+            if plan.keeps(seq) {
                 new.keep(seq, lines.line(seq)?);
             }
             for cost in spent.remove(&seq).into_iter().flatten() {
@@ -145,12 +146,12 @@ impl SessionTree {
 
 impl GcPlan {
     fn nearest(&self, tree: &SessionTree, at: Place) -> Place {
-        tree.heads().up(at).find(|seq| self.has(*seq))
+        tree.heads().up(at).find(|seq| self.keeps(*seq))
     }
 
     /// The nearest entry that stays and reaches a context: equal ones are the same place once the others are gone.
     fn anchor(&self, tree: &SessionTree, at: Place) -> Place {
-        tree.heads().up(at).find(|seq| self.has(*seq) && tree.head(*seq).kind.reaches_context())
+        tree.heads().up(at).find(|seq| self.keeps(*seq) && tree.head(*seq).kind.reaches_context())
     }
 }
 

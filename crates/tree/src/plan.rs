@@ -141,13 +141,15 @@ impl SessionTree {
         if entry.kind == Kind::Message && entry.message.is_none() {
             return Err(PlanError::NotAnEntry { why: "a message entry needs a `message`" });
         }
-        if let (Kind::Label | Kind::ContextEdit | Kind::DeleteBranch | Kind::RestoreBranch, Some(target)) =
-            (entry.kind, entry.target.as_deref())
-        {
-            self.require(target)?;
-        }
         // One that is there already was allowed then; whether it is the same one, the writer sees.
         let is_there = object.get("id").and_then(Raw::text).is_some_and(|id| self.find(&id).is_some());
+        match (entry.kind, entry.target.as_deref()) {
+            (Kind::Label | Kind::ContextEdit, Some(target)) if !is_there => drop(self.require_shown(target)?),
+            (Kind::Label | Kind::ContextEdit | Kind::DeleteBranch | Kind::RestoreBranch, Some(target)) => {
+                self.require(target)?;
+            }
+            _ => {}
+        }
         if entry.kind == Kind::EntryUpdate && !is_there {
             let status = entry.get("data").and_then(|data| data.get("status")).and_then(Raw::text);
             let target = entry.target.as_deref().unwrap_or_default();

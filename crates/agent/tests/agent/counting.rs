@@ -107,4 +107,13 @@ impl Store for Counting {
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
         self.inner.rewrite(id, expected, lines).await
     }
+
+    async fn rewrite_in_use(
+        &self,
+        id: &str,
+        expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Version, StoreError> {
+        self.inner.rewrite_in_use(id, expected, lines).await
+    }
 }

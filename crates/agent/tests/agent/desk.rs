@@ -64,6 +64,10 @@ impl Desk {
         turns: impl IntoIterator<Item = Turn>,
         change: impl FnOnce(&mut Parts),
     ) -> Desk {
+        // Whoever had it open before has died, and its leases ended with it.
+        for lease in store.leases("s").await.unwrap() {
+            store.release(&lease).await;
+        }
         let session = Session::open(store.clone(), "s", env).await.unwrap();
         let model = Scripted::new(turns);
         let mut parts = parts(&model, folder.path());

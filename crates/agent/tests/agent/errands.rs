@@ -172,7 +172,7 @@ async fn a_log_that_shrinks_meanwhile_breaks_nothing() {
     let session = stage.desk.worker.session().clone();
     let first =
         br#"{"type":"message","id":"alone000","parentId":null,"message":{"role":"user","content":"alone"}}"#;
-    session.store().rewrite(session.key(), session.version(), &[first.to_vec()]).await.unwrap();
+    session.store().rewrite_in_use(session.key(), session.version(), &[first.to_vec()]).await.unwrap();
     session.refresh().await.unwrap();
     let worker = stage.desk.worker.clone();
     let chosen = tokio::spawn(async move { worker.send(Command::SetThinking(ThinkingLevel::Low)).await });

@@ -52,7 +52,7 @@ impl Ids for Counted {
 /// A process with a time and ids of its own, which waits for no disk.
 pub(crate) fn env() -> Env {
     let (clock, ids) = (Arc::new(Ticks::default()), Arc::new(Counted::default()));
-    Env { clock, ids, gate: None, durability: Durability::Os, watch: true }
+    Env { clock, ids, durability: Durability::Os, ..Env::default() }
 }
 
 /// See the module.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use osier_store::{
-    Batch, Deleted, Filter, MemoryStore, Opened, Page, Store, StoreError, Texts, Version, Watch,
+    Batch, Deleted, Filter, InTheWay, Lease, MemoryStore, Opened, Page, Store, StoreError, Texts, Version,
+    Watch,
 };
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::Card;
@@ -62,6 +63,10 @@ impl LateStore {
             self.is_there.store(true, Ordering::Release);
             if let Ok(hints) = self.store.watch(&self.header.id).await {
                 tokio::spawn(pass_on(hints, self.changed.clone()));
+            }
+            // From now on others see the session, and that a turn runs in it.
+            for lease in self.memory.leases(&self.header.id).await? {
+                self.store.lease(&lease, &|_| false).await?;
             }
         }
         made
@@ -191,6 +196,27 @@ impl Store for LateStore {
 
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
         self.of(id).rewrite(id, expected, lines).await
+    }
+
+    async fn rewrite_in_use(
+        &self,
+        id: &str,
+        expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Version, StoreError> {
+        self.of(id).rewrite_in_use(id, expected, lines).await
+    }
+
+    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
+        self.of(&lease.session).lease(lease, in_the_way).await
+    }
+
+    async fn release(&self, lease: &Lease) {
+        self.of(&lease.session).release(lease).await;
+    }
+
+    async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
+        self.of(id).leases(id).await
     }
 }
 

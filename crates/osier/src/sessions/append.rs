@@ -245,6 +245,6 @@ fn under(tree: &SessionTree, leaf: Place, parent: Option<&str>) -> Result<Place,
     match parent {
         None => Ok(leaf),
         Some("root") => Ok(None),
-        Some(id) => tree.require(id).map(Some),
+        Some(id) => tree.require_shown(id).map(Some),
     }
 }

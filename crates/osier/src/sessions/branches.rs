@@ -18,7 +18,8 @@ Examples:
   osier sessions restore-branch 4f89da11 c55d6ff3
 
 Nothing is removed from the log; `osier sessions gc` does that, on request. If the session stands inside, it stands \
-above afterwards. Prints how many entries are concerned, to standard error.")]
+above afterwards. A branch in which another process runs a turn is refused.
+Prints how many entries are concerned, to standard error.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,

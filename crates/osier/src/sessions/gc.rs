@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use osier_store::StoreError;
+use osier_store::{Lease, StoreError, Version};
 use osier_tree::Seq;
 use serde_json::json;
 
@@ -22,7 +22,9 @@ Examples:
   osier sessions gc 4f89da11 --dry-run
   osier sessions gc 4f89da11
 
-The old file stays as NAME.bak. Programs that take no lock, such as pi, must not be writing to the session meanwhile.
+The old file stays as NAME.bak. Programs that take no lock, such as pi, must not be writing to the session meanwhile. \
+A session that is open in another process is refused; with --force its log is replaced all the same, and the other \
+process goes on in the new one. A branch in which another process runs a turn is never removed.
 Prints how many entries go and how many stay, to standard error.")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
@@ -30,6 +32,9 @@ pub(crate) struct Args {
     /// Only tell what would go
     #[arg(long)]
     dry_run: bool,
+    /// Also if the session is open in another process
+    #[arg(long)]
+    force: bool,
     /// Print {removed, kept, added} as JSON
     #[arg(long)]
     json: bool,
@@ -82,6 +87,7 @@ fn is_too_late(error: &anyhow::Error) -> bool {
 
 async fn collect(args: &Args, home: &Home) -> Result<Done> {
     let target = Target::find(home, &args.session).await?;
+    // Nothing is watched here: this command must not count as having the session open.
     let session = target.session(home).await?;
     let (tree, version) = (session.tree(), session.version());
     if target.opened.odd_lines > 0 || !tree.heads().is_regular() {
@@ -90,6 +96,10 @@ async fn collect(args: &Args, home: &Home) -> Result<Done> {
         );
     }
     let plan = tree.plan_gc();
+    let removes = |lease: &Lease| {
+        let mut entries = [&lease.entry, &lease.branch].into_iter().flatten();
+        entries.any(|id| tree.find(id).is_some_and(|seq| !plan.keeps(seq)))
+    };
     let mut done = Done { removed: plan.removed(), kept: tree.len() - plan.removed(), added: 0 };
     if !args.dry_run && done.removed > 0 {
         let wanted: Vec<Seq> = plan.lines().collect();
@@ -98,8 +108,35 @@ async fn collect(args: &Args, home: &Home) -> Result<Done> {
         let new = tree.gc(&plan, &lines, env.clock.now(), || env.ids.entry());
         let new = new.context("a line of the log could not be read")?;
         done.added = new.len() - done.kept;
-        drop(session);
-        target.store.rewrite(&target.key, version, &new).await?;
+        let leases = target.store.leases(&target.key).await?;
+        if let Some(lease) = leases.into_iter().find(removes) {
+            let busy = StoreError::Leased { lease: Box::new(lease) };
+            return Err(anyhow::Error::new(busy).context("cannot remove deleted branches"));
+        }
+        replace(&target, version, &new, args.force).await?;
     }
     Ok(done)
+}
+
+async fn replace(target: &Target, version: Version, lines: &[Vec<u8>], force: bool) -> Result<()> {
+    let (store, key) = (&target.store, &target.key);
+    let replaced = match force {
+        true => store.rewrite_in_use(key, version, lines).await,
+        false => store.rewrite(key, version, lines).await,
+    };
+    let error = match replaced {
+        Ok(_) => return Ok(()),
+        Err(StoreError::Busy { id }) => named_holder(target, id).await,
+        Err(error) => return Err(error.into()),
+    };
+    Err(anyhow::Error::new(error).context("cannot remove deleted branches without --force"))
+}
+
+/// Somebody has the session open: whoever runs a turn in it, if that is known.
+async fn named_holder(target: &Target, id: String) -> StoreError {
+    let leases = target.store.leases(&target.key).await.unwrap_or_default();
+    match leases.into_iter().next() {
+        Some(lease) => StoreError::Leased { lease: Box::new(lease) },
+        None => StoreError::Busy { id },
+    }
 }

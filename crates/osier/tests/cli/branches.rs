@@ -1,5 +1,9 @@
 //! Deleting, restoring and collecting branches.
 
+use std::sync::Arc;
+
+use osier_session::{Env, Session};
+use osier_store::FileStore;
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
@@ -80,11 +84,19 @@ fn deleting_the_branch_one_stands_in_moves_out_of_it() {
     assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 3);
 }
 
+/// A program that knows nothing of deleted branches writes below an entry.
+fn written(world: &World, parent: &str, text: &str) {
+    let message = json!({ "role": "user", "content": text });
+    let entry = json!({ "type": "message", "id": "ffffffff", "parentId": parent, "message": message });
+    let line = format!("{entry}\n");
+    world.write("s.jsonl", [world.read("s.jsonl"), line.into_bytes()].concat());
+}
+
 #[test]
 fn what_is_appended_to_a_deleted_branch_later_is_hidden_too() {
     let world = World::with(FORKED);
     assert_eq!(world.json("delete-branch s.jsonl 00000003")["entries"], 3);
-    world.ok("append s.jsonl --parent 00000004 late");
+    written(&world, "00000004", "late");
     assert!(!world.ok("tree s.jsonl").contains("late"));
     assert!(world.ok("tree s.jsonl --deleted").contains("late"));
     let flat = world.json("tree s.jsonl --flat");
@@ -152,13 +164,47 @@ fn gc_removes_deleted_branches_keeps_the_place_and_a_backup() {
 fn gc_keeps_the_place_when_the_last_line_goes() {
     let world = World::with("say a; reply b; say c; reply d");
     world.ok("delete-branch s.jsonl 00000003");
-    world.ok("append s.jsonl e --parent 00000003");
+    written(&world, "00000003", "e");
     world.ok("move s.jsonl 00000002");
     let before = world.json("context s.jsonl");
     let done = world.json("gc s.jsonl");
     assert_eq!(done["removed"], 4, "three entries and what was about them");
     assert_eq!(world.json("context s.jsonl")["messages"], before["messages"]);
     assert_eq!(world.json("verify s.jsonl")["sound"], true);
+}
+
+#[tokio::test]
+async fn gc_refuses_a_session_that_is_open_and_force_replaces_its_log() {
+    let world = World::new();
+    let id = world.json("append hello")["session"].as_str().unwrap().to_owned();
+    let first = world.json(&format!("append {id} more"))["id"].as_str().unwrap().to_owned();
+    world.ok(&format!("delete-branch {id} {first}"));
+    let store = Arc::new(FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))));
+    let open = Session::open(store, &id, Env::default()).await.unwrap();
+    let told = world.fails(1, &format!("gc {id}"));
+    let why =
+        format!("cannot remove deleted branches without --force: session {id} is open in another process");
+    assert!(told.contains(&why), "{told}");
+    assert_eq!(world.json(&format!("gc {id} --dry-run"))["removed"], 2);
+    assert_eq!(world.json(&format!("gc {id} --force"))["removed"], 2);
+    open.refresh().await.unwrap();
+    assert_eq!(open.version().entries, 1);
+}
+
+/// As a move there, a label on it or a fork of it.
+#[test]
+fn nothing_is_appended_below_a_deleted_entry() {
+    let world = World::with(FORKED);
+    world.ok("delete-branch s.jsonl 00000003");
+    for append in [
+        "append s.jsonl x --parent 00000004",
+        "append s.jsonl --entry '{\"type\":\"custom\",\"customType\":\"x\",\"parentId\":\"00000003\"}'",
+    ] {
+        let told = world.fails(1, append);
+        assert!(told.contains("lies in a deleted branch; `osier sessions restore-branch`"), "{told}");
+    }
+    world.ok("restore-branch s.jsonl 00000003");
+    world.ok("append s.jsonl x --parent 00000004");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 mod append;
 mod backup;
 mod branches;
+mod busy_support;
 mod compactions;
 mod comparing;
 mod config;
@@ -26,6 +27,7 @@ mod marks;
 mod models;
 mod moves;
 mod output;
+mod run_busy;
 mod run_faults;
 mod run_json;
 mod run_keys;

@@ -273,8 +273,12 @@ fn a_name_is_given_once() {
 fn two_runs_on_one_session_make_two_branches() {
     let server = Server::new();
     let world = server.world();
-    let left = Running::start(osier(&world, &["-p", "left"]));
+    let first = Running::start(osier(&world, &["-p", "hello"]));
+    server.next().answer("hi");
+    assert_eq!(first.end().code, 0);
+    let left = Running::start(osier(&world, &["-c", "-p", "left"]));
     let to_left = server.next();
+    world.ok(&format!("move {} root", world.session_file().display()));
     let right = Running::start(osier(&world, &["-c", "-p", "right"]));
     let to_right = server.next();
     to_left.answer("answer to the left");
@@ -284,10 +288,12 @@ fn two_runs_on_one_session_make_two_branches() {
     let file = world.session_file();
     assert!(world.ok(&format!("verify {}", file.display())).ends_with("sound\n"));
     expect![[r#"
-        user: "left"
-        ├─ user: "right"
-        │  assistant: "answer to the right"  ← active
-        └─ assistant: "answer to the left"
+        user: "hello"
+           assistant: "hi"
+           user: "left"
+           assistant: "answer to the left"
+        user: "right"
+           assistant: "answer to the right"  ← active
     "#]]
     .assert_eq(&world.ok(&format!("tree {} --filter no-tools", file.display())));
 }

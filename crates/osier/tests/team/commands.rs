@@ -21,7 +21,11 @@ async fn team() -> World {
 
 /// The same, and where the store is.
 async fn team_at() -> (World, String) {
-    let world = World::new();
+    team_with(World::new()).await
+}
+
+/// The same in a world that has settings already.
+pub(crate) async fn team_with(world: World) -> (World, String) {
     let whole = fresh().await;
     let url = whole.replace(&format!(":{PASSWORD}"), "");
     fs::create_dir_all(world.home()).unwrap();
@@ -29,7 +33,8 @@ async fn team_at() -> (World, String) {
     fs::write(&password, format!("{PASSWORD}\n")).unwrap();
     fs::set_permissions(&password, fs::Permissions::from_mode(0o600)).unwrap();
     let settings = format!("[stores.team]\nurl = '{url}'\npassword_file = '{}'\n", password.display());
-    fs::write(config, settings).unwrap();
+    let before = fs::read_to_string(&config).unwrap_or_default();
+    fs::write(config, before + &settings).unwrap();
     (world, whole)
 }
 

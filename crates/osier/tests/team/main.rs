@@ -5,6 +5,15 @@
 #[path = "../cli/support.rs"]
 mod support;
 
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../cli/run_support.rs"]
+mod run_support;
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../cli/busy_support.rs"]
+mod busy_support;
+
+mod busy;
 mod commands;
 mod database;
 mod facade;

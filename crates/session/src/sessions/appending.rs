@@ -25,7 +25,7 @@ impl Below {
         match self {
             Below::Leaf => Ok(leaf),
             Below::Nothing => Ok(None),
-            Below::Entry(id) => tree.require(id).map(Some),
+            Below::Entry(id) => tree.require_shown(id).map(Some),
         }
     }
 }

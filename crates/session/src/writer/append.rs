@@ -34,8 +34,14 @@ impl Writer {
             let entry =
                 read_entry(&line).map_err(|_| PlanError::NotAnEntry { why: "it has no `type` and `id`" })?;
             self.check_turns(&job, &entry)?;
+            self.before_append(&job, &entry).await?;
             let before = self.version;
-            match self.store.append(&self.key, before, std::slice::from_ref(&line)).await {
+            let deletion = self.lease_deletion(&entry).await?;
+            let appended = self.store.append(&self.key, before, std::slice::from_ref(&line)).await;
+            if let Some(lease) = deletion {
+                self.store.release(&lease).await;
+            }
+            match appended {
                 Ok(version) => {
                     // A file of an old version is replaced before its first append, and keeps its entries.
                     self.version.generation = version.generation;
@@ -113,9 +119,10 @@ impl Writer {
     }
 
     fn check_expected(&self, job: &Job, at: Place) -> Result<(), Error> {
-        let Some(expected) = job.expect else { return Ok(()) };
-        let known = expected.is_none_or(|seq| seq.index() < self.tree.len());
-        match known && job.generation == self.version.generation && self.tree.same_place(expected, at) {
+        let Some(expected) = &job.expect else { return Ok(()) };
+        let place = expected.as_deref().and_then(|id| self.tree.find(id));
+        let known = place.is_some() == expected.is_some();
+        match known && self.tree.same_place(place, at) {
             true => Ok(()),
             false => Err(Error::LeafChanged { now: self.name(at) }),
         }

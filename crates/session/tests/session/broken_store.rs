@@ -123,6 +123,15 @@ impl Store for Broken {
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
         self.inner.rewrite(id, expected, lines).await
     }
+
+    async fn rewrite_in_use(
+        &self,
+        id: &str,
+        expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Version, StoreError> {
+        self.inner.rewrite_in_use(id, expected, lines).await
+    }
 }
 
 async fn session(durability: Durability) -> (Arc<Broken>, Session) {

@@ -53,14 +53,14 @@ async fn an_expected_leaf_is_compared_by_place() {
     let session = empty(&memory(), env("a")).await;
     let (said, reply) = exchange(&session.main(), "hello").await;
     session.label("a0000001", Some("start")).await.unwrap();
-    let late = session.main().commit(says("user", "late").expecting(Some(said.seq))).await;
+    let late = session.main().commit(says("user", "late").expecting(&session.tree(), Some(said.seq))).await;
     assert!(
         matches!(late, Err(Error::LeafChanged { now: Some(now) }) if now == "a0000003"),
         "the label is where it stands"
     );
     assert_eq!(session.version().entries, 3);
     // The label stands for the same place as the reply below which it hangs.
-    stored(session.main().commit(says("user", "in time").expecting(Some(reply.seq))).await);
+    stored(session.main().commit(says("user", "in time").expecting(&session.tree(), Some(reply.seq))).await);
 }
 
 #[tokio::test]

@@ -38,12 +38,16 @@ async fn processes_on_one_file_make_branches_and_lose_nothing() {
     exchange(&first.main(), "hello").await;
     let mut sessions = Vec::new();
     for letter in ["b", "c", "d"] {
-        let session = open(&files(&folder), env(letter)).await;
-        let turn = session.main().begin_turn().await.unwrap();
-        sessions.push((letter, session, turn));
+        sessions.push((letter, open(&files(&folder), env(letter)).await));
+    }
+    let mut turns = Vec::new();
+    for (letter, session) in &sessions {
+        // Each asks in a branch of its own.
+        say(&session.main(), "user", letter).await;
+        turns.push(session.main().begin_turn().await.unwrap());
     }
     let mut writers = tokio::task::JoinSet::new();
-    for (letter, session, turn) in sessions {
+    for ((letter, session), turn) in sessions.into_iter().zip(turns) {
         writers.spawn(async move {
             for _ in 0..20 {
                 exchange(&session.main(), letter).await;
@@ -55,10 +59,10 @@ async fn processes_on_one_file_make_branches_and_lose_nothing() {
         });
     }
     for length in writers.join_all().await {
-        assert_eq!(length, 2 + 40, "a running turn stays on its own path");
+        assert_eq!(length, 2 + 41, "a running turn stays on its own path");
     }
     let all = open(&files(&folder), env("e")).await;
-    assert_eq!(all.version().entries, 2 + 3 * 60);
+    assert_eq!(all.version().entries, 2 + 3 * 61);
     assert!(all.tree().heads().is_regular());
 }
 

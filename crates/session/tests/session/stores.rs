@@ -58,6 +58,10 @@ impl Store for Silent {
     async fn rewrite(&self, _: &str, _: Version, _: &[Vec<u8>]) -> Result<Version, StoreError> {
         std::future::pending().await
     }
+
+    async fn rewrite_in_use(&self, _: &str, _: Version, _: &[Vec<u8>]) -> Result<Version, StoreError> {
+        std::future::pending().await
+    }
 }
 
 fn line(id: &str, text: &str) -> Vec<u8> {

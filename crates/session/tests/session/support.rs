@@ -51,6 +51,7 @@ pub(crate) fn env(letter: &'static str) -> Env {
         ids: Arc::new(Counted::new(letter)),
         gate: None,
         durability: Durability::Os,
+        host: "here".into(),
         watch: true,
     }
 }

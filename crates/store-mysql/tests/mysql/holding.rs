@@ -132,7 +132,7 @@ async fn an_older_database_is_brought_up_to_date_by_whoever_may() {
     let server = Server::shared();
     let database = database(server).await;
     let version = session(&store_at(&server.url(&database), Limits::default()), 2).await;
-    sql(server, format!("DROP TABLE {database}.osier_watches")).await;
+    sql(server, format!("DROP TABLE {database}.osier_watches, {database}.osier_leases")).await;
     sql(server, format!("ALTER TABLE {database}.osier_entries DROP COLUMN tally")).await;
     sql(server, format!("DELETE FROM {database}.osier_schema WHERE version > 1")).await;
     let reader = store_at(&server.url(&database).replace("osier:", "reader:"), hasty());

@@ -5,6 +5,7 @@ mod contract;
 mod encrypted;
 mod holding;
 mod keeping;
+mod leases;
 mod open;
 mod outages;
 mod passwords;

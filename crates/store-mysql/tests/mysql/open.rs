@@ -134,9 +134,9 @@ async fn a_log_that_another_one_took_the_place_of_takes_no_more_lines() {
     let version = add(&store, version, "third").await.unwrap();
     let version = add(&store, version, "fourth").await.unwrap();
     let early = Version { entries: 3, ..version };
-    let refused = other.rewrite("one", early, &[message("a", "said")]).await;
+    let refused = other.rewrite_in_use("one", early, &[message("a", "said")]).await;
     assert!(matches!(refused, Err(StoreError::Conflict { now }) if now == version), "{refused:?}");
-    let anew = other.rewrite("one", version, &[message("a", "said")]).await.unwrap();
+    let anew = other.rewrite_in_use("one", version, &[message("a", "said")]).await.unwrap();
     let late = add(&store, version, "late").await;
     assert!(matches!(late, Err(StoreError::Replaced)), "{late:?}");
     assert_eq!(lines(&other).await, [message("a", "said")]);

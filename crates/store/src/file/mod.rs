@@ -3,6 +3,7 @@
 
 mod cards;
 mod index;
+mod leases;
 mod listing;
 mod log;
 pub mod names;
@@ -27,6 +28,7 @@ use crate::error::StoreError;
 use crate::port::{Opened, Store};
 #[doc(hidden)]
 pub use index::sealed;
+use leases::{HeldLeases, LeaseFiles};
 use log::{Attempt, Log, WriteFn};
 pub use names::folder_of;
 pub use verify::{Oddity, Verified, verify};
@@ -47,6 +49,7 @@ pub struct FileStore {
     /// In the end the list learns what the open logs tell of their sessions.
     keeps_cards: bool,
     logs: Mutex<FxHashMap<String, Shared>>,
+    leases: HeldLeases,
 }
 
 type Shared = Arc<Mutex<Log>>;
@@ -59,7 +62,15 @@ impl FileStore {
     /// `sessions` holds the files, `caches` what makes them fast. Neither has to exist.
     pub fn new(sessions: impl Into<PathBuf>, caches: Option<PathBuf>) -> FileStore {
         let (name, sessions) = (NAME.to_owned(), sessions.into());
-        FileStore { name, sessions, caches, write: plain_write, keeps_cards: true, logs: Mutex::default() }
+        FileStore {
+            name,
+            sessions,
+            caches,
+            write: plain_write,
+            keeps_cards: true,
+            logs: Mutex::default(),
+            leases: HeldLeases::default(),
+        }
     }
 
     /// The same store under another name, where there are several. Each needs caches of its own.
@@ -116,6 +127,21 @@ impl FileStore {
 
     fn index_path(&self, path: &Path) -> Option<PathBuf> {
         self.cache_path(path, "index", "idx")
+    }
+
+    /// The lock of a session that nobody has open, which keeps others from opening it; `Busy` if somebody has. None if
+    /// there is no folder for locks.
+    async fn lock_unused(&self, id: &str, path: &Path) -> Result<Option<File>, StoreError> {
+        let (Some(lock), Some(leases)) = (self.in_use(path), self.lease_files(path)) else { return Ok(None) };
+        match lock.try_lock().is_ok() && leases.all().await.is_empty() {
+            true => Ok(Some(lock)),
+            false => Err(StoreError::Busy { id: id.to_owned() }),
+        }
+    }
+
+    /// Where the leases of a session lie; none if there is no folder for them.
+    fn lease_files(&self, path: &Path) -> Option<LeaseFiles> {
+        LeaseFiles::beside(&self.cache_path(path, "open", "lock")?)
     }
 
     /// A file that whoever watches a session holds a shared lock on, so that nobody deletes it under him.

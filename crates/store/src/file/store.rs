@@ -14,6 +14,7 @@ use super::log::Attempt;
 use super::{FileStore, NAME, asked, index, locked, names, patiently, unblock, watcher};
 use crate::batch::Batch;
 use crate::error::StoreError;
+use crate::lease::{InTheWay, Lease};
 use crate::port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
 use crate::texts::Texts;
 
@@ -58,6 +59,9 @@ impl FileStore {
             [self.index_path(&path), self.cache_path(&path, "open", "lock"), previews].into_iter().flatten()
         {
             index::discard(&cache);
+        }
+        if let Some(leases) = self.lease_files(&path) {
+            leases.forget();
         }
         // What was said must not survive in what was kept aside, nor in the list.
         for kept in super::replace::kept_aside(&path) {
@@ -189,8 +193,35 @@ impl Store for FileStore {
 
     async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
         let path = locked(&self.log(id).await?).path.clone();
-        let in_use = self.in_use(&path).filter(|lock| lock.try_lock_shared().is_ok());
-        watcher::watch(&path, in_use)
+        let in_use = self.in_use(&path);
+        // Whoever replaces the log at this moment is done soon.
+        let lock = move || in_use.filter(|lock| lock.try_lock_shared().is_ok() || lock.lock_shared().is_ok());
+        watcher::watch(&path, unblock(lock).await)
+    }
+
+    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
+        let path = locked(&self.log(&lease.session).await?).path.clone();
+        let Some(files) = self.lease_files(&path) else { return Ok(()) };
+        let held = self.leases.remove(lease.cursor);
+        match files.take(lease, held, in_the_way).await {
+            Ok(taken) => self.leases.keep(lease.cursor, taken),
+            // Where nothing can be written nobody can know of others.
+            Err(StoreError::Io { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    async fn release(&self, lease: &Lease) {
+        drop(self.leases.remove(lease.cursor));
+    }
+
+    async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
+        let path = self.place_of(id).await?;
+        match self.lease_files(&path) {
+            Some(files) => Ok(files.all().await),
+            None => Ok(Vec::new()),
+        }
     }
 
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
@@ -217,15 +248,26 @@ impl Store for FileStore {
     }
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
-        match self.place_of(id).await {
-            Ok(path) if self.in_use(&path).is_some_and(|lock| lock.try_lock().is_err()) => {
-                Err(StoreError::Busy { id: id.to_owned() })
-            }
-            _ => self.delete_in_use(id).await,
-        }
+        let _unused = match self.place_of(id).await {
+            Ok(path) => self.lock_unused(id, &path).await?,
+            // Deleting what is not there is no error.
+            Err(_) => None,
+        };
+        self.delete_in_use(id).await
     }
 
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        let path = locked(&self.of_generation(id, expected.generation).await?).path.clone();
+        let _unused = self.lock_unused(id, &path).await?;
+        self.rewrite_in_use(id, expected, lines).await
+    }
+
+    async fn rewrite_in_use(
+        &self,
+        id: &str,
+        expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Version, StoreError> {
         let log = self.of_generation(id, expected.generation).await?;
         let lines = lines.to_vec();
         let rewritten = unblock(move || patiently(&log, |log| log.rewrite(expected, &lines))).await;

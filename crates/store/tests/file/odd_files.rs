@@ -184,7 +184,7 @@ async fn files_and_folders_are_their_owners_alone() {
     let version = store.open("one").await.unwrap().version;
     store.previews("one", version).await.unwrap();
     let _watch = store.watch("one").await.unwrap();
-    store.rewrite("one", version, &chain(1)).await.unwrap();
+    store.rewrite_in_use("one", version, &chain(1)).await.unwrap();
     drop(store);
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let mut open = vec![home.sessions(), home.caches()];

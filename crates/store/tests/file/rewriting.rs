@@ -110,7 +110,7 @@ async fn a_rewrite_that_is_refused_leaves_no_trace() {
     let version = store.open(&id).await.unwrap().version;
     append(&other, &id, &[link(3)]).await.unwrap();
     let before = files_in(&home.path(""));
-    let refused = store.rewrite(&id, version, &chain(1)).await;
+    let refused = store.rewrite_in_use(&id, version, &chain(1)).await;
     assert!(matches!(refused, Err(StoreError::Conflict { now }) if now.entries == 4), "{refused:?}");
     assert_eq!(files_in(&home.path("")), before);
     assert_eq!(lines_of(&home.bare(), &id).await, chain(4));

@@ -42,7 +42,7 @@ async fn a_watch_tells_of_a_replacement_and_goes_on_behind_it() {
     let (store, other) = (home.store(), home.store());
     let version = store.create(&header("one"), &chain(3)).await.unwrap().version;
     let mut watch = store.watch("one").await.unwrap();
-    other.rewrite("one", version, &chain(1)).await.unwrap();
+    other.rewrite_in_use("one", version, &chain(1)).await.unwrap();
     until(&mut watch, &store, 1).await;
     append(&other, "one", &[link(1)]).await.unwrap();
     until(&mut watch, &store, 2).await;

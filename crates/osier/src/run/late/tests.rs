@@ -98,6 +98,15 @@ impl Store for Lossy {
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
         self.inner.rewrite(id, expected, lines).await
     }
+
+    async fn rewrite_in_use(
+        &self,
+        id: &str,
+        expected: Version,
+        lines: &[Vec<u8>],
+    ) -> Result<Version, StoreError> {
+        self.inner.rewrite_in_use(id, expected, lines).await
+    }
 }
 
 fn said(text: &str) -> Vec<u8> {

@@ -1,0 +1,169 @@
+//! Leases: a turn belongs to one process. Other processes are refused to work at its place, to move there, and to delete
+//! its branch.
+
+use std::collections::BTreeMap;
+
+use osier_store::{Lease, StoreError};
+use osier_tree::entry::Entry;
+use osier_tree::{Kind, Place, PlanError, SessionTree};
+
+use super::Writer;
+use crate::error::Error;
+use crate::mail::Job;
+use crate::standing::CursorId;
+
+/// The leases of the turns that run here, by cursor.
+pub(super) type OwnLeases = BTreeMap<CursorId, Lease>;
+
+impl Writer {
+    pub(super) async fn begin_turn(&mut self, cursor: CursorId) -> Result<(), Error> {
+        let standing = self.cursors.change(cursor).ok_or(Error::Closed)?;
+        let (place, busy) = (standing.place, std::mem::replace(&mut standing.busy, true));
+        if busy {
+            return Err(Error::Busy { at: self.name(place) });
+        }
+        self.publish();
+        let taken = self.take_turn(cursor).await;
+        if taken.is_err() {
+            self.cursors.change(cursor).ok_or(Error::Closed)?.busy = false;
+            self.publish();
+            self.settle_cursors();
+        }
+        taken
+    }
+
+    /// Takes the lease of a turn. What others did is read before and after, so that of a turn and a deletion that come at
+    /// the same time one sees the other.
+    async fn take_turn(&mut self, cursor: CursorId) -> Result<(), Error> {
+        // A store that fails is reported by the first append.
+        let _ = self.read_on().await;
+        let place = self.shown_place(cursor)?;
+        let lease = self.new_lease(self.name(place), None);
+        self.store.lease(&lease, &self.in_the_way(place)).await?;
+        self.leases.insert(cursor, lease);
+        let before = self.version;
+        let _ = self.read_on().await;
+        let checked = match self.version == before {
+            true => Ok(()),
+            false => match self.shown_place(cursor) {
+                Ok(place) => self.check_free(place).await,
+                Err(error) => Err(error),
+            },
+        };
+        if checked.is_err() {
+            self.release_lease(cursor).await;
+        }
+        checked
+    }
+
+    pub(super) async fn release_lease(&mut self, cursor: CursorId) {
+        if let Some(lease) = self.leases.remove(&cursor) {
+            self.store.release(&lease).await;
+        }
+    }
+
+    pub(super) async fn release_all_leases(&mut self) {
+        for lease in std::mem::take(&mut self.leases).into_values() {
+            self.store.release(&lease).await;
+        }
+    }
+
+    /// Fails if another process runs a turn at a place.
+    pub(super) async fn check_free(&self, place: Place) -> Result<(), Error> {
+        let in_the_way = self.in_the_way(place);
+        let leases = self.store.leases(&self.key).await?;
+        match leases.into_iter().find(|lease| in_the_way(lease)) {
+            Some(lease) => Err(StoreError::Leased { lease: Box::new(lease) }.into()),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) async fn check_place(&self, at: Option<String>) -> Result<(), Error> {
+        let place = at.as_deref().map(|id| self.tree.require(id)).transpose()?;
+        self.check_free(place).await
+    }
+
+    /// What has to be known or said of leases before an entry is appended.
+    pub(super) async fn before_append(&mut self, job: &Job, entry: &Entry<'_>) -> Result<(), Error> {
+        let parent = entry.parent.as_deref().and_then(|id| self.tree.find(id));
+        if let Some(cursor) = job.cursor.filter(|cursor| self.leases.contains_key(cursor)) {
+            return self.claim_branch(cursor, parent, entry).await;
+        }
+        match entry.kind {
+            Kind::Leaf | Kind::BranchSummary | Kind::Compaction | Kind::Backtrack | Kind::ContextEdit => {
+                self.check_free(parent).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Says which branch a turn works in, with its first entry and whenever it goes to another branch.
+    async fn claim_branch(
+        &mut self,
+        cursor: CursorId,
+        parent: Place,
+        entry: &Entry<'_>,
+    ) -> Result<(), Error> {
+        let place = self.cursors.get(cursor).and_then(|standing| standing.place);
+        let Some(lease) = self.leases.get_mut(&cursor) else { return Ok(()) };
+        let has_branch = lease.branch.as_deref().is_some_and(|id| self.tree.find(id).is_some());
+        if entry.kind.is_mark() || (has_branch && parent == place) {
+            return Ok(());
+        }
+        lease.entry = entry.parent.as_deref().map(str::to_owned);
+        lease.branch = Some(entry.id.to_string());
+        Ok(self.store.lease(lease, &|_| false).await?)
+    }
+
+    /// Takes a lease of a branch that is to be deleted, which keeps turns from beginning there. Fails if one runs there.
+    pub(super) async fn lease_deletion(&mut self, entry: &Entry<'_>) -> Result<Option<Lease>, Error> {
+        let target = entry.target.as_deref().filter(|_| entry.kind == Kind::DeleteBranch);
+        let Some((id, first)) = target.and_then(|id| Some((id, self.tree.find(id)?))) else {
+            return Ok(None);
+        };
+        let lease = self.new_lease(Some(id.to_owned()), Some(id.to_owned()));
+        let tree = self.tree.clone();
+        let is_inside = |id: &Option<String>| {
+            let seq = id.as_deref().and_then(|id| tree.find(id));
+            seq.is_some() && tree.heads().is_ancestor(first, seq)
+        };
+        self.store.lease(&lease, &|other| is_inside(&other.entry) || is_inside(&other.branch)).await?;
+        Ok(Some(lease))
+    }
+
+    fn new_lease(&self, entry: Option<String>, branch: Option<String>) -> Lease {
+        Lease {
+            session: self.key.clone(),
+            cursor: crate::env::random_number(),
+            entry,
+            branch,
+            process: std::process::id(),
+            host: self.env.host.to_string(),
+            expires: None,
+        }
+    }
+
+    /// Whether a lease of another process covers a place.
+    fn in_the_way(&self, place: Place) -> impl Fn(&Lease) -> bool + Send + Sync + 'static {
+        let own: Vec<u64> = self.leases.values().map(|lease| lease.cursor).collect();
+        let tree = self.tree.clone();
+        move |lease| !own.contains(&lease.cursor) && covers(&tree, lease, place)
+    }
+
+    /// Where a cursor stands, unless that was deleted.
+    fn shown_place(&self, cursor: CursorId) -> Result<Place, Error> {
+        let place = self.cursors.get(cursor).ok_or(Error::Closed)?.place;
+        match place.filter(|seq| self.tree.is_hidden(*seq)) {
+            Some(hidden) => Err(PlanError::Hidden { id: self.tree.id(hidden).to_string() }.into()),
+            None => Ok(place),
+        }
+    }
+}
+
+/// Whether a turn began at this place, or works in a branch that the place is in.
+fn covers(tree: &SessionTree, lease: &Lease, place: Place) -> bool {
+    let found = |id: &Option<String>| id.as_deref().and_then(|id| tree.find(id));
+    let is_inside = found(&lease.branch).is_some_and(|first| tree.heads().is_ancestor(first, place));
+    let entry = found(&lease.entry);
+    is_inside || (entry.is_some() == lease.entry.is_some() && tree.same_place(entry, place))
+}

@@ -1,0 +1,144 @@
+//! A turn belongs to one process, whatever the others do meanwhile.
+
+use osier_session::{Commit, Error, Session, TurnGuard};
+use osier_store::{Lease, StoreError};
+use osier_tree::{PlanError, Seq};
+
+use crate::support::{empty, env, exchange, memory, open, say, stale, stands, stored};
+
+/// The lease that is in the way.
+fn holder<T: std::fmt::Debug>(refused: Result<T, Error>) -> Lease {
+    match refused {
+        Err(Error::Store(error @ StoreError::Leased { .. })) => {
+            assert_eq!(error.word(), "session_busy");
+            let StoreError::Leased { lease } = error else { unreachable!() };
+            *lease
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn turn(session: &Session) -> TurnGuard {
+    session.main().begin_turn().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_second_process_cannot_begin_a_turn_where_one_runs_and_can_elsewhere() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    let (_, reply) = exchange(&one.main(), "hello").await;
+    let two = open(&store, stale("b")).await;
+    let running = turn(&one).await;
+    let lease = holder(two.main().begin_turn().await);
+    assert_eq!((lease.process, &*lease.host), (std::process::id(), "here"));
+    assert_eq!(lease.entry.as_deref(), Some(&*reply.id));
+    assert!(!two.main().standing().busy);
+    two.main().move_to(Some(Seq::new(0))).await.unwrap();
+    turn(&two).await.end().await.unwrap();
+    two.main().move_to_entry(Some(reply.id.to_string())).await.unwrap_err();
+    running.end().await.unwrap();
+    two.main().move_to_entry(Some(reply.id.to_string())).await.unwrap();
+    turn(&two).await;
+}
+
+#[tokio::test]
+async fn whatever_a_turn_stored_belongs_to_it_until_it_ends() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    exchange(&one.main(), "hello").await;
+    let running = turn(&one).await;
+    let asked = say(&one.main(), "user", "more").await;
+    say(&one.main(), "calls", "bash").await;
+    let two = open(&store, stale("b")).await;
+    assert_eq!(stands(&two.main()).await, "calls: bash");
+    let lease = holder(two.main().begin_turn().await);
+    assert_eq!(lease.branch.as_deref(), Some(&*asked.id));
+    two.main().move_to(None).await.expect("anybody may go elsewhere");
+    assert_eq!(holder(two.main().move_to(Some(asked.seq)).await), lease);
+    assert_eq!(holder(two.main().undo().await), lease);
+    let refused = two.main().check_free(&two.tree(), Some(asked.seq)).await;
+    assert_eq!(holder(refused), lease);
+    assert_eq!(holder(two.delete_branch(&asked.id).await), lease);
+    assert_eq!(holder(two.delete_branch("a0000001").await), lease);
+    two.label(&asked.id, Some("later")).await.expect("marks are everybody's");
+    running.end().await.unwrap();
+    two.main().move_to(Some(asked.seq)).await.unwrap();
+    two.delete_branch(&asked.id).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_branch_beside_a_running_turn_can_be_deleted() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    let (_, reply) = exchange(&one.main(), "hello").await;
+    let (beside, _) = exchange(&one.main(), "beside").await;
+    one.main().move_to(Some(reply.seq)).await.unwrap();
+    let _running = turn(&one).await;
+    say(&one.main(), "user", "more").await;
+    let two = open(&store, stale("b")).await;
+    two.delete_branch(&beside.id).await.unwrap();
+    assert!(store.leases("s").await.unwrap().len() == 1, "the deletion left its lease");
+}
+
+#[tokio::test]
+async fn a_lease_follows_a_turn_to_another_branch() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    let (first, _) = exchange(&one.main(), "hello").await;
+    let _running = turn(&one).await;
+    let asked = say(&one.main(), "user", "more").await;
+    let to = first.id.clone();
+    let message =
+        osier_tree::scan::Raw::parse(br#"{"role":"user","content":"back"}"#).unwrap().bytes().to_vec();
+    let jump = Commit::new(move |tree, _| {
+        tree.plan_message(Some(tree.require(&to)?), osier_tree::scan::Raw::parse(&message).unwrap())
+    });
+    let jumped = stored(one.main().commit(jump).await);
+    let two = open(&store, stale("b")).await;
+    let lease = holder(two.delete_branch(&jumped.id).await);
+    assert_eq!((lease.entry.as_deref(), lease.branch.as_deref()), (Some(&*first.id), Some(&*jumped.id)));
+    two.delete_branch(&asked.id).await.expect("the turn has left it");
+}
+
+#[tokio::test]
+async fn cursors_of_one_process_may_begin_turns_at_one_place() {
+    let session = empty(&memory(), env("a")).await;
+    exchange(&session.main(), "hello").await;
+    let side = session.cursor(session.main().place()).await.unwrap();
+    let turns = (turn(&session).await, side.begin_turn().await.unwrap());
+    assert_eq!(session.store().leases("s").await.unwrap().len(), 2);
+    drop(turns.0);
+    turns.1.end().await.unwrap();
+    assert!(session.store().leases("s").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_closed_session_holds_no_lease() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    std::mem::forget(turn(&one).await);
+    let two = open(&store, stale("b")).await;
+    holder(two.main().begin_turn().await);
+    let side = two.cursor(None).await.unwrap();
+    holder(side.begin_turn().await);
+    drop((side, one));
+    // The guard that was forgotten keeps the session open; the store sees the process end.
+    for lease in store.leases("s").await.unwrap() {
+        store.release(&lease).await;
+    }
+    turn(&two).await;
+}
+
+#[tokio::test]
+async fn no_turn_begins_in_a_branch_that_others_deleted() {
+    let store = memory();
+    let one = empty(&store, stale("a")).await;
+    let (first, _) = exchange(&one.main(), "hello").await;
+    let two = open(&store, stale("b")).await;
+    two.delete_branch(&first.id).await.unwrap();
+    let refused = one.main().begin_turn().await;
+    assert!(matches!(refused, Err(Error::Plan(PlanError::Hidden { .. }))), "{refused:?}");
+    assert_eq!(stands(&one.main()).await, "root");
+    assert!(store.leases("s").await.unwrap().is_empty());
+    turn(&one).await;
+}

@@ -1,0 +1,164 @@
+//! Leases: a row for each turn that runs, which ends by the server's clock unless it is renewed.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use osier_store::{InTheWay, Lease, StoreError};
+use rustc_hash::FxHashMap;
+use sqlx::{Executor, MySqlConnection, Row};
+use tokio::task::AbortHandle;
+
+use crate::failure::Failure;
+use crate::store::{Inner, attempt};
+
+/// How often a lease is renewed before it would end.
+const RENEWALS: u32 = 3;
+
+/// The leases that this process holds, by cursor, each with the task that renews it.
+#[derive(Debug, Default)]
+pub(crate) struct HeldLeases(Mutex<FxHashMap<u64, (Lease, AbortHandle)>>);
+
+impl HeldLeases {
+    fn held(&self) -> MutexGuard<'_, FxHashMap<u64, (Lease, AbortHandle)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// See [`osier_store::Store::lease`].
+    pub(crate) async fn lease(
+        self: &Arc<Self>,
+        lease: &Lease,
+        in_the_way: InTheWay<'_>,
+    ) -> Result<(), StoreError> {
+        let seconds = self.limits.hold.as_secs().max(1);
+        if self.leases.held().contains_key(&lease.cursor) {
+            attempt!(self, 0, |connection| change(connection, lease, seconds));
+            return Ok(());
+        }
+        attempt!(self, 0, |connection| self.take(connection, lease, in_the_way, seconds));
+        let renewing = tokio::spawn(renew(self.clone(), lease.clone())).abort_handle();
+        self.leases.held().insert(lease.cursor, (lease.clone(), renewing));
+        Ok(())
+    }
+
+    /// Locks the session's row, so that of two who want one place the second sees the lease of the first.
+    async fn take(
+        &self,
+        connection: &mut MySqlConnection,
+        lease: &Lease,
+        in_the_way: InTheWay<'_>,
+        seconds: u64,
+    ) -> Result<(), Failure> {
+        connection.execute("START TRANSACTION").await?;
+        let lock = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ? FOR UPDATE").bind(&lease.session);
+        let is_there = lock.fetch_optional(&mut *connection).await?.is_some();
+        let others = read(connection, &lease.session).await?;
+        let other = others.into_iter().find(|other| other.cursor != lease.cursor && in_the_way(other));
+        let refusal = match other {
+            _ if !is_there => Some(self.not_found(&lease.session)),
+            Some(other) => Some(StoreError::Leased { lease: Box::new(other) }),
+            None => None,
+        };
+        if let Some(refusal) = refusal {
+            connection.execute("ROLLBACK").await?;
+            return Err(refusal.into());
+        }
+        let query = sqlx::query("DELETE FROM osier_leases WHERE session = ? AND expires < UNIX_TIMESTAMP()");
+        query.bind(&lease.session).execute(&mut *connection).await?;
+        let query = sqlx::query(
+            "REPLACE INTO osier_leases (session, cursor_id, expires, lease) VALUES (?, ?, UNIX_TIMESTAMP() + ?, ?)",
+        );
+        let query = query.bind(&lease.session).bind(lease.cursor).bind(seconds).bind(json(lease));
+        query.execute(&mut *connection).await?;
+        connection.execute("COMMIT").await?;
+        Ok(())
+    }
+
+    pub(crate) async fn release(&self, lease: &Lease) {
+        if let Some((_, renewing)) = self.leases.held().remove(&lease.cursor) {
+            renewing.abort();
+        }
+        let _ = self.try_release_lease(lease).await;
+    }
+
+    async fn try_release_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+        attempt!(self, 0, self.brief_tries(), |connection| delete(connection, lease));
+        Ok(())
+    }
+
+    /// For the end of a process.
+    pub(crate) async fn release_all(&self) {
+        let held: Vec<Lease> = self.leases.held().values().map(|(lease, _)| lease.clone()).collect();
+        for lease in held {
+            self.release(&lease).await;
+        }
+    }
+
+    pub(crate) async fn leases_of(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
+        Ok(attempt!(self, 0, |connection| read(connection, id)))
+    }
+
+    async fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
+        let seconds = self.limits.hold.as_secs().max(1);
+        attempt!(self, 0, |connection| extend(connection, lease, seconds));
+        Ok(())
+    }
+}
+
+/// Renews a lease until it is given back.
+async fn renew(inner: Arc<Inner>, lease: Lease) {
+    loop {
+        tokio::time::sleep(inner.limits.hold / RENEWALS).await;
+        // A server that is away is asked again; should the lease have ended meanwhile, it counts again from then on.
+        let _ = inner.renew_lease(&lease).await;
+    }
+}
+
+/// The leases of a session that have not ended.
+pub(crate) async fn read(connection: &mut MySqlConnection, id: &str) -> Result<Vec<Lease>, Failure> {
+    let asked = sqlx::query(
+        "SELECT lease, expires FROM osier_leases WHERE session = ? AND expires >= UNIX_TIMESTAMP()",
+    );
+    let mut leases = Vec::new();
+    for row in asked.bind(id).fetch_all(connection).await? {
+        let (json, expires): (Vec<u8>, i64) = (row.try_get(0)?, row.try_get(1)?);
+        // What a later version of Osier wrote may say more, or other things.
+        if let Ok(lease) = serde_json::from_slice::<Lease>(&json) {
+            leases.push(Lease { expires: Some(expires.saturating_mul(1000)), ..lease });
+        }
+    }
+    Ok(leases)
+}
+
+/// Clears away the leases of a session that is gone.
+pub(crate) async fn forget(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
+    sqlx::query("DELETE FROM osier_leases WHERE session = ?").bind(id).execute(connection).await?;
+    Ok(())
+}
+
+async fn change(connection: &mut MySqlConnection, lease: &Lease, seconds: u64) -> Result<(), Failure> {
+    let query = sqlx::query(
+        "UPDATE osier_leases SET lease = ?, expires = UNIX_TIMESTAMP() + ? WHERE session = ? AND cursor_id = ?",
+    );
+    let query = query.bind(json(lease)).bind(seconds).bind(&lease.session).bind(lease.cursor);
+    query.execute(connection).await?;
+    Ok(())
+}
+
+async fn extend(connection: &mut MySqlConnection, lease: &Lease, seconds: u64) -> Result<(), Failure> {
+    let query = sqlx::query(
+        "UPDATE osier_leases SET expires = UNIX_TIMESTAMP() + ? WHERE session = ? AND cursor_id = ?",
+    );
+    query.bind(seconds).bind(&lease.session).bind(lease.cursor).execute(connection).await?;
+    Ok(())
+}
+
+async fn delete(connection: &mut MySqlConnection, lease: &Lease) -> Result<(), Failure> {
+    let query = sqlx::query("DELETE FROM osier_leases WHERE session = ? AND cursor_id = ?");
+    query.bind(&lease.session).bind(lease.cursor).execute(connection).await?;
+    Ok(())
+}
+
+fn json(lease: &Lease) -> Vec<u8> {
+    serde_json::to_vec(lease).unwrap_or_default()
+}

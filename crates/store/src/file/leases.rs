@@ -1,0 +1,167 @@
+//! Leases, each in a small file in `open/` beside the caches. A lease counts while its file is locked, so that of a process
+//! that died ends with it.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+
+use super::{PATIENCE, index, names};
+use crate::error::StoreError;
+use crate::lease::{InTheWay, Lease};
+
+/// The leases that a store holds, by cursor.
+#[derive(Debug, Default)]
+pub(super) struct HeldLeases(Mutex<FxHashMap<u64, HeldLease>>);
+
+/// A lease file, locked for as long as this lives.
+#[derive(Debug)]
+pub(super) struct HeldLease {
+    path: PathBuf,
+    file: File,
+}
+
+/// Where the leases of one session lie.
+#[derive(Debug, Clone)]
+pub(super) struct LeaseFiles {
+    folder: PathBuf,
+    /// How the name of each begins.
+    session: String,
+}
+
+impl HeldLeases {
+    fn held(&self) -> MutexGuard<'_, FxHashMap<u64, HeldLease>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn keep(&self, cursor: u64, lease: HeldLease) {
+        self.held().insert(cursor, lease);
+    }
+
+    pub(super) fn remove(&self, cursor: u64) -> Option<HeldLease> {
+        self.held().remove(&cursor)
+    }
+}
+
+impl Drop for HeldLease {
+    fn drop(&mut self) {
+        index::discard(&self.path);
+    }
+}
+
+impl LeaseFiles {
+    /// `lock` is the file that whoever has the session open holds a lock on.
+    pub(super) fn beside(lock: &Path) -> Option<LeaseFiles> {
+        let session = lock.file_stem()?.to_string_lossy().into_owned();
+        Some(LeaseFiles { folder: lock.parent()?.to_owned(), session })
+    }
+
+    /// Takes a lease, or changes `held`, unless another one is in the way.
+    pub(super) async fn take(
+        &self,
+        lease: &Lease,
+        held: Option<HeldLease>,
+        in_the_way: InTheWay<'_>,
+    ) -> Result<HeldLease, StoreError> {
+        let guard = self.guard().await?;
+        let others = self.read(Some(&guard));
+        if let Some(other) =
+            others.into_iter().find(|other| other.cursor != lease.cursor && in_the_way(other))
+        {
+            return Err(StoreError::Leased { lease: Box::new(other) });
+        }
+        let mut held = match held {
+            Some(held) => held,
+            None => self.create(lease)?,
+        };
+        held.write(lease).map_err(StoreError::io("write", held.path.clone()))?;
+        Ok(held)
+    }
+
+    /// The leases that are held.
+    pub(super) async fn all(&self) -> Vec<Lease> {
+        match self.paths().is_empty() {
+            true => Vec::new(),
+            false => self.read(self.guard().await.ok().as_ref()),
+        }
+    }
+
+    /// Removes whatever is left of leases of a session that is gone.
+    pub(super) fn forget(&self) {
+        self.paths().iter().for_each(|path| index::discard(path));
+    }
+
+    fn create(&self, lease: &Lease) -> Result<HeldLease, StoreError> {
+        let path = self.folder.join(format!("{}.{:016x}.lease", self.session, lease.cursor));
+        let file = index::private().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.map_err(StoreError::io("create", &path))?;
+        file.try_lock().map_err(|error| StoreError::io("lock", &path)(error.into()))?;
+        Ok(HeldLease { path, file })
+    }
+
+    /// Reads the leases. Whoever has the guard also removes those of dead processes.
+    fn read(&self, guard: Option<&File>) -> Vec<Lease> {
+        let mut leases = Vec::new();
+        for path in self.paths() {
+            match read(&path) {
+                Some(Found::Held(lease)) => leases.push(lease),
+                Some(Found::Abandoned) if guard.is_some() => index::discard(&path),
+                Some(Found::Abandoned) | None => {}
+            }
+        }
+        leases
+    }
+
+    fn paths(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let is_ours = |name: &str| name.starts_with(&self.session) && name.ends_with(".lease");
+        files.filter(|file| file.file_name().to_str().is_some_and(is_ours)).map(|file| file.path()).collect()
+    }
+
+    /// Lets one process at a time look at leases and take one.
+    async fn guard(&self) -> Result<File, StoreError> {
+        let path = self.folder.join("leases.lock");
+        let opened = names::make_folder(&self.folder)
+            .and_then(|()| index::private().read(true).write(true).create(true).truncate(false).open(&path));
+        let guard = opened.map_err(StoreError::io("open", &path))?;
+        let begin = Instant::now();
+        loop {
+            match guard.try_lock() {
+                Ok(()) => return Ok(guard),
+                Err(TryLockError::Error(error)) => return Err(StoreError::io("lock", &path)(error)),
+                Err(TryLockError::WouldBlock) if begin.elapsed() > PATIENCE => {
+                    return Err(StoreError::Locked { path, seconds: PATIENCE.as_secs() });
+                }
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(Duration::from_millis(1)).await,
+            }
+        }
+    }
+}
+
+impl HeldLease {
+    fn write(&mut self, lease: &Lease) -> std::io::Result<()> {
+        self.file.rewind()?;
+        self.file.set_len(0)?;
+        self.file.write_all(&serde_json::to_vec(lease)?)
+    }
+}
+
+/// What a lease file says.
+enum Found {
+    Held(Lease),
+    /// Its holder died.
+    Abandoned,
+}
+
+fn read(path: &Path) -> Option<Found> {
+    let mut file = File::open(path).ok()?;
+    if file.try_lock_shared().is_ok() {
+        return Some(Found::Abandoned);
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok().map(Found::Held)
+}
