@@ -233,6 +233,7 @@ impl Store for MySqlStore {
             return Err(self.inner.not_found(id));
         }
         let header = self.inner.header(id, expected.generation).await?;
+        let header = Header { rewritten: header.rewritten + 1, ..header };
         let mut folded = Folded::new(&header, self.name());
         let entries = folded.take_all(lines);
         let making = Making {

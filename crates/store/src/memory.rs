@@ -202,7 +202,8 @@ impl Store for MemoryStore {
         self.with(id, |log| {
             log.expect(expected)?;
             let changed = log.changed.clone();
-            *log = Log { changed, ..Log::new(&log.header, log.generation + 1) };
+            let header = Header { rewritten: log.header.rewritten + 1, ..log.header.clone() };
+            *log = Log { changed, ..Log::new(&header, log.generation + 1) };
             log.take_in(lines);
             Ok(log.version())
         })

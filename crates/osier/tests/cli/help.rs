@@ -55,7 +55,7 @@ fn help_tells_what_there_is() {
           help         Print this message or the help of the given subcommand(s)
 
         Arguments:
-          [PROMPT]...  What to say. `@FILE` adds a text or an image, `-` what standard input holds
+          [PROMPT]...  The prompt. `@FILE` attaches a text or an image, `-` is what standard input holds
 
         Options:
           -p, --print        Print the answer and end, instead of talking on
