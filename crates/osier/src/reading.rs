@@ -55,7 +55,7 @@ pub(crate) async fn model_on_path(session: &Session) -> Result<Option<String>> {
 /// The one-line texts of all entries, from the store's cache where it has them.
 pub(crate) async fn previews(session: &Session) -> Result<Texts> {
     let _waiting = waiting(&format!("reading {}", session.id()));
-    Ok(session.store().previews(session.key(), session.version()).await?)
+    Ok(session.previews(&session.main().here().0).await?)
 }
 
 /// A preview with the user's home folder written `~`.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
-use osier_session::{Down, Owned, Session, Stores};
+use osier_session::{Down, Owned, Session};
 use osier_store::{FileStore, Filter, Opened, PagedHeads, Store, StoreError};
 use osier_tree::Seq;
 use osier_tree::projection::card::Card;
@@ -13,6 +13,7 @@ use osier_tree::short_ids::{SESSION_ID_LENGTH, ShortIds, has_prefix};
 use crate::failure::usage;
 use crate::home::Home;
 use crate::layout::plain;
+use crate::out::remark;
 use crate::progress::waiting;
 use crate::stores::{self, Shelf};
 
@@ -54,8 +55,15 @@ impl Target {
     /// The same for one that is to be deleted; `None` if it is gone and `may_be_gone`.
     pub(crate) async fn find_to_delete(home: &Home, word: &str, may_be_gone: bool) -> Result<Option<Target>> {
         let _waiting = waiting(&format!("reading {word}"));
-        match seek(home, word, Reach::Named).await? {
-            Sought::Found(store, key) => Target::open(store, key).await.map(Some),
+        match seek(home, word, Reach::ToDelete).await? {
+            Sought::Found(store, key) => {
+                if let Some(named) =
+                    home.named_store().filter(|named| *named != store.name() && !is_path(word))
+                {
+                    remark(&format!("osier: {} is in {}, not in {named}", plain(word), store.name()));
+                }
+                Target::open(store, key).await.map(Some)
+            }
             Sought::Nowhere(_) if may_be_gone => Ok(None),
             Sought::Nowhere(error) => Err(error),
         }
@@ -131,22 +139,15 @@ enum Sought {
 /// In which stores a session is sought.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach<'a> {
-    /// In all; of several that are found, those in the store that was named are meant.
+    /// In all, whatever store was named: of several that are found, those in that store are meant.
     Any,
-    /// In the store that was named, and in all if none was. Nothing is taken for another: what is found is to be deleted.
-    Named,
+    /// The same as in all, but only if that is certain: what is found is to be deleted.
+    ToDelete,
     /// The same as in all, but a copy in this store is not meant if there is another one.
     Outside(&'a str),
 }
 
 impl Reach<'_> {
-    fn stores(self, home: &Home) -> Stores {
-        match self {
-            Reach::Any | Reach::Outside(_) => home.stores(),
-            Reach::Named => home.listed(),
-        }
-    }
-
     /// What counts of what was found.
     fn of<T>(self, mut all: Vec<T>, home: &Home, store: impl Fn(&T) -> &str) -> Vec<T> {
         if let Reach::Outside(other) = self
@@ -157,7 +158,7 @@ impl Reach<'_> {
         }
         let Some(named) = home.named_store() else { return all };
         let is_named = |one: &T| store(one) == named;
-        match self == Reach::Named || all.iter().any(is_named) {
+        match all.iter().any(is_named) {
             true => all.into_iter().filter(is_named).collect(),
             false => all,
         }
@@ -171,9 +172,15 @@ async fn seek(home: &Home, word: &str, reach: Reach<'_>) -> Result<Sought> {
     if word.is_empty() {
         return Err(usage("name a session: the first digits of its id, or a .jsonl file"));
     }
-    let found = reach.stores(home).find(word).await?;
+    let mut found = home.stores().find(word).await?;
+    if reach == Reach::ToDelete
+        && let Some(away) = found.down.iter().position(|down| home.named_store() == Some(&down.store))
+    {
+        return Err(found.down.swap_remove(away).why.into());
+    }
     let owned = reach.of(found.owned, home, |owned| owned.store.name());
-    if reach == Reach::Named && !owned.is_empty() && !owned.iter().any(|owned| is_whole(&owned.id, word)) {
+    let is_in_named = owned.iter().all(|owned| home.named_store() == Some(owned.store.name()));
+    if reach == Reach::ToDelete && !is_in_named && !owned.iter().any(|owned| is_whole(&owned.id, word)) {
         sure(word, &found.down)?;
     }
     // A store gives ids in order, so copies of one session lie side by side.
@@ -185,7 +192,7 @@ async fn seek(home: &Home, word: &str, reach: Reach<'_>) -> Result<Sought> {
         return Ok(Sought::Found(store, id));
     }
     if let Some(file) = by_header(home, word, reach).await? {
-        if reach == Reach::Named {
+        if reach == Reach::ToDelete {
             sure(word, &found.down)?;
         }
         stores::tell(&found.down);
@@ -195,7 +202,7 @@ async fn seek(home: &Home, word: &str, reach: Reach<'_>) -> Result<Sought> {
         let missing = format!("no session {word} in the other stores, and {store} could not be asked");
         return Err(anyhow::Error::new(why).context(missing));
     }
-    Ok(Sought::Nowhere(nowhere(home, word, reach).await?))
+    Ok(Sought::Nowhere(nowhere(home, word).await?))
 }
 
 /// First digits that fit one session may fit another in a store that is away.
@@ -252,20 +259,16 @@ fn is_whole(id: &str, word: &str) -> bool {
 }
 
 /// What to say of a session that is nowhere.
-async fn nowhere(home: &Home, word: &str, reach: Reach<'_>) -> Result<anyhow::Error> {
-    let known = reach.stores(home).find("").await?.owned.into_iter().map(|owned| owned.id);
-    let by_header = cards_of_files(home, reach).await?.into_iter().map(|card| card.id);
+async fn nowhere(home: &Home, word: &str) -> Result<anyhow::Error> {
+    let known = home.stores().find("").await?.owned.into_iter().map(|owned| owned.id);
+    let by_header = cards_of_files(home).await?.into_iter().map(|card| card.id);
     let known: Vec<String> = known.chain(by_header).collect();
-    let place = home.named_store().filter(|_| reach == Reach::Named);
-    let place = place.map(|store| format!(" in {store}")).unwrap_or_default();
-    Ok(anyhow::anyhow!("no session {word}{place}{}", nearest(&known, word)))
+    Ok(anyhow::anyhow!("no session {word}{}", nearest(&known, word)))
 }
 
-async fn cards_of_files(home: &Home, reach: Reach<'_>) -> Result<Vec<Card>> {
+async fn cards_of_files(home: &Home) -> Result<Vec<Card>> {
     let mut cards = Vec::new();
-    let named = home.named_store().filter(|_| reach == Reach::Named);
-    let shelves = home.shelves.iter().filter(|shelf| named.is_none_or(|named| shelf.name() == named));
-    for files in shelves.filter_map(Shelf::files) {
+    for files in home.shelves.iter().filter_map(Shelf::files) {
         cards.extend(files.list(&Filter::default()).await?.cards);
     }
     Ok(cards)
@@ -273,7 +276,7 @@ async fn cards_of_files(home: &Home, reach: Reach<'_>) -> Result<Vec<Card>> {
 
 /// A file that somebody copied or renamed is still the session that its header names.
 async fn by_header(home: &Home, word: &str, reach: Reach<'_>) -> Result<Option<String>> {
-    let cards = cards_of_files(home, reach).await?;
+    let cards = cards_of_files(home).await?;
     let named = cards.into_iter().filter(|card| has_prefix(&card.id, word)).collect();
     let named = reach.of(named, home, |card: &Card| card.store.as_str());
     let mut files: Vec<String> = named.into_iter().filter_map(|card| card.file).collect();

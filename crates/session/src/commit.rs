@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use osier_store::Version;
 use osier_tree::history::History;
+use osier_tree::projection::json::stored_form;
 use osier_tree::{Draft, Place, PlanError, Seq, SessionTree};
 
 use crate::cursor::Cursor;
@@ -72,10 +73,13 @@ impl Commit {
     }
 
     /// An entry from elsewhere, given as a JSON object. A missing id, parent or time is filled in; an entry that is there
-    /// already with the same line is success without a write.
+    /// already with the same line is success without a write. Osier's own kinds may be given as they are stored or as JSON
+    /// output shows them.
     pub fn entry(object: &[u8]) -> Result<Commit, Error> {
-        let given = Given::read(object)?;
-        let (object, named) = (object.to_vec(), given.clone());
+        let stored = osier_tree::scan::Raw::parse(object).ok().and_then(stored_form);
+        let object = stored.unwrap_or_else(|| object.to_vec());
+        let given = Given::read(&object)?;
+        let named = given.clone();
         let plan = move |view: View<'_>| {
             let at = named.place(view.tree)?;
             let object = osier_tree::scan::Raw::parse(&object)

@@ -24,6 +24,7 @@ mod snapshot;
 mod standing;
 mod state;
 mod stores;
+mod updates;
 mod writer;
 
 pub use attach::Attached;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use osier_store::{StoreError, Version};
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::{Card, CardFold};
-use osier_tree::projection::json::entry_json;
+use osier_tree::projection::json::{entry_json, with_status};
 use osier_tree::projection::snapshot::SCHEMA_VERSION;
 use osier_tree::{Seq, SessionTree};
 use serde_json::{Map, Value, json};
@@ -29,14 +29,14 @@ pub struct SnapshotAsk {
 pub struct Since {
     /// How many entries it has.
     pub revision: usize,
-    /// Of which log; without it the log is believed to be the same.
+    /// Of which log. Without it a revision counts only in a log that was never rewritten.
     pub generation: Option<u64>,
 }
 
 impl Since {
     /// The place from which on entries are new, if the state is one of this log.
-    fn place(self, now: Version) -> Option<usize> {
-        let same_log = self.generation.is_none_or(|generation| generation == now.generation);
+    fn place(self, now: Version, was_rewritten: bool) -> Option<usize> {
+        let same_log = self.generation.map_or(!was_rewritten, |generation| generation == now.generation);
         Some(self.revision).filter(|revision| same_log && *revision <= now.entries)
     }
 }
@@ -50,7 +50,10 @@ impl Session {
     ) -> Result<(), E> {
         let state = self.state();
         let card = self.card_of(&state).await?;
-        let since = ask.since.and_then(|since| since.place(state.version));
+        let since = match ask.since {
+            Some(since) => since.place(state.version, self.was_rewritten().await?),
+            None => None,
+        };
         write(start(&state, &card, ask.since.is_some(), since).as_bytes())?;
         self.entries(&state, since.unwrap_or(0), &mut write).await?;
         shape(&state.tree, &mut write)?;
@@ -73,15 +76,25 @@ impl Session {
         let wanted: Vec<Seq> = (from..state.version.entries).map(Seq::new).collect();
         let mut first = true;
         write(b",\"entries\":[")?;
-        self.each_line(state.version, &wanted, |_, line| -> Result<(), E> {
+        let statuses = self.batch_statuses(state).await?;
+        self.each_line(state.version, &wanted, |seq, line| -> Result<(), E> {
             let Ok(entry) = read_entry(line) else { return Ok(()) };
             if !std::mem::take(&mut first) {
                 write(b",\n")?;
             }
-            write(&entry_json(&entry))
+            let json = entry_json(&entry);
+            match statuses.get(&seq) {
+                Some(status) => write(&with_status(&json, status)),
+                None => write(&json),
+            }
         })
         .await?;
         write(b"]")
+    }
+
+    /// Whether garbage collection ever put another log in the place of this one.
+    async fn was_rewritten(&self) -> Result<bool, Error> {
+        Ok(self.store().open(self.key()).await?.header.rewritten > 0)
     }
 
     /// The session as its card, its settings and its leaf tell it: the `session` of a snapshot.

@@ -123,12 +123,18 @@ impl Making<'_> {
             };
         };
         let query = sqlx::query(concat!(
-            "UPDATE osier_sessions SET generation = ?, entries = ?, odd = ?, regular = ?, card = ?, cost = ?,
+            "UPDATE osier_sessions SET header = ?, generation = ?, entries = ?, odd = ?, regular = ?, card = ?, cost = ?,
              minus_modified = ",
             modified!(),
             " WHERE id = ? AND generation = ?"
         ));
-        let query = query.bind(generation).bind(entries).bind(odd).bind(regular).bind(card.json);
+        let query = query
+            .bind(self.header.line())
+            .bind(generation)
+            .bind(entries)
+            .bind(odd)
+            .bind(regular)
+            .bind(card.json);
         let query = query.bind(card.cost).bind(false).bind(card.minus_modified).bind(&self.header.id);
         let named = query.bind(expected.generation).execute(&mut *connection).await?.rows_affected() == 1;
         Ok(named

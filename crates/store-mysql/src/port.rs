@@ -90,6 +90,7 @@ impl Inner {
             return Err(self.not_found(id));
         }
         let header = self.header(id, expected.generation).await?;
+        let header = Header { rewritten: header.rewritten + 1, ..header };
         let mut folded = Folded::new(&header, &self.name);
         let entries = folded.take_all(lines);
         let making = Making {

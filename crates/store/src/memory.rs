@@ -77,7 +77,8 @@ impl Log {
     fn rewrite(&mut self, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
         self.expect(expected)?;
         let (changed, leases) = (self.changed.clone(), std::mem::take(&mut self.leases));
-        *self = Log { changed, leases, ..Log::new(&self.header, self.generation + 1) };
+        let header = Header { rewritten: self.header.rewritten + 1, ..self.header.clone() };
+        *self = Log { changed, leases, ..Log::new(&header, self.generation + 1) };
         self.take_in(lines);
         Ok(self.version())
     }

@@ -200,8 +200,8 @@ pub trait Store: Send + Sync + Debug {
     /// `Busy` if somebody has the session open, here or in another process, as far as the store can know.
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError>;
 
-    /// Puts other lines in the place of a log that still is in the state `expected`, under a new generation. The old log is
-    /// kept aside. For garbage collection only. `Busy` as for `delete`.
+    /// Puts other lines in the place of a log that still is in the state `expected`, under a new generation, and counts that
+    /// in the header. The old log is kept aside. For garbage collection only. `Busy` as for `delete`.
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError>;
 
     /// The same although somebody has the session open. Every open session starts over with the new log.

@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use osier_tree::Seq;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::Previews;
+use rustc_hash::FxHashMap;
 
 /// Bytes read from a file at once.
 pub(crate) const WINDOW: usize = 64 << 10;
@@ -22,6 +23,8 @@ pub struct Texts {
     start: u64,
     /// Where each text ends; the line feed behind it is not part of it.
     ends: Vec<u32>,
+    /// Texts that count instead.
+    replaced: FxHashMap<Seq, String>,
 }
 
 #[derive(Debug)]
@@ -46,7 +49,12 @@ impl Texts {
     /// Texts that lie below each other in a file that nobody changes, from `start` on. `ends` are the places of their line
     /// feeds.
     pub(crate) fn kept(file: File, start: u64, ends: Vec<u32>) -> Texts {
-        Texts { body: Body::Kept { file, window: Mutex::default() }, start, ends }
+        Texts {
+            body: Body::Kept { file, window: Mutex::default() },
+            start,
+            ends,
+            replaced: FxHashMap::default(),
+        }
     }
 
     /// The same, in memory.
@@ -57,7 +65,7 @@ impl Texts {
         file.read_exact_at(&mut bytes, self.start)?;
         let text = String::from_utf8(bytes).map_err(io::Error::other)?;
         let ends = self.ends.iter().map(|end| end - self.start as u32).collect();
-        Ok(Texts { body: Body::Held(text), start: 0, ends })
+        Ok(Texts { body: Body::Held(text), start: 0, ends, replaced: self.replaced })
     }
 
     /// Nothing if they lie in a file.
@@ -91,8 +99,16 @@ impl Texts {
         self.ends.is_empty()
     }
 
+    /// Gives an entry another text than the one that is kept.
+    pub fn replace(&mut self, seq: Seq, text: String) {
+        self.replaced.insert(seq, text);
+    }
+
     /// The text of an entry; empty if there is none.
     pub fn get(&self, seq: Seq) -> Cow<'_, str> {
+        if let Some(text) = self.replaced.get(&seq) {
+            return Cow::Borrowed(text);
+        }
         let Some(end) = self.ends.get(seq.index()) else { return Cow::Borrowed("") };
         let before = seq.index().checked_sub(1).map(|before| u64::from(self.ends[before]) + 1);
         let (start, end) = (before.unwrap_or(self.start), u64::from(*end));

@@ -19,12 +19,14 @@ pub struct Header {
     pub parent_session_id: Option<String>,
     pub parent_store: Option<String>,
     pub agent_id: Option<String>,
+    /// How often garbage collection put another log in the place of this one.
+    pub rewritten: u32,
     /// Fields that Osier does not know, as they stand in the line, each behind a comma.
     pub others: Vec<u8>,
 }
 
 /// The fields that Osier knows.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 10] = [
     "type",
     "version",
     "id",
@@ -34,6 +36,7 @@ const KNOWN: [&str; 9] = [
     "parentSessionId",
     "parentStore",
     "agentId",
+    "rewritten",
 ];
 
 impl Header {
@@ -47,6 +50,7 @@ impl Header {
             parent_session_id: None,
             parent_store: None,
             agent_id: None,
+            rewritten: 0,
             others: Vec::new(),
         }
     }
@@ -66,6 +70,10 @@ impl Header {
             parent_session_id: text("parentSessionId"),
             parent_store: text("parentStore"),
             agent_id: text("agentId"),
+            rewritten: header
+                .get("rewritten")
+                .and_then(Raw::number)
+                .map_or(0, |times| times.clamp(0.0, 1e9) as u32),
             others: others(header),
         })
     }
@@ -88,6 +96,9 @@ impl Header {
                 out.extend_from_slice(format!(r#","{key}":"#).as_bytes());
                 quote(value, &mut out);
             }
+        }
+        if self.rewritten > 0 {
+            out.extend_from_slice(format!(r#","rewritten":{}"#, self.rewritten).as_bytes());
         }
         out.extend_from_slice(&self.others);
         out.push(b'}');
@@ -127,6 +138,7 @@ mod tests {
     fn a_header_reads_back() {
         let mut header = Header::new("a-1", 1_767_323_045_678, "/tmp/ü \"x\"");
         header.parent_session = Some("/x.jsonl".into());
+        header.rewritten = 2;
         let line = header.line();
         assert_eq!(Header::read(Raw::parse(&line).unwrap()), Some(header));
     }

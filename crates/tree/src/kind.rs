@@ -90,6 +90,11 @@ impl Kind {
         })
     }
 
+    /// The kind of Osier's own with this name in JSON output.
+    pub(crate) fn own(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.custom_type().is_some() && kind.name() == name)
+    }
+
     pub(crate) fn read(kind: &str, custom_type: &str) -> Kind {
         let of_type = |wanted: &[Kind], otherwise| {
             wanted.iter().copied().find(|kind| kind.custom_type() == Some(custom_type)).unwrap_or(otherwise)

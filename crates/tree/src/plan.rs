@@ -158,7 +158,20 @@ impl SessionTree {
         if entry.kind == Kind::Config && !is_there {
             check_settings(&entry)?;
         }
-        let under = at.map_or(Under::Log, Under::Place);
+        let under = match (entry.kind, &entry.target) {
+            _ if is_there => at.map_or(Under::Log, Under::Place),
+            // Where it hangs decides whether the leaf stays inside the deleted branch.
+            (Kind::DeleteBranch, Some(target)) if at.is_none() => self.plan_delete_branch(target)?.under,
+            (Kind::DeleteBranch | Kind::RestoreBranch, None) => {
+                return Err(PlanError::NotAnEntry { why: "it needs a `targetId`" });
+            }
+            (Kind::Leaf, _) if at.is_none() => {
+                return Err(PlanError::NotAnEntry {
+                    why: "it needs a `parentId`: the place to move to, or null",
+                });
+            }
+            _ => at.map_or(Under::Log, Under::Place),
+        };
         let message = entry.message.and_then(renamed_tool);
         match message.map(|message| with_field(object, "message", &message)) {
             None => Ok(Draft::of_object(entry.kind, under, object)),

@@ -27,7 +27,7 @@ Examples:
   osier sessions delete --older-than 30d          of this directory; lists them and asks
   osier sessions delete --older-than 6w --all --yes
 
-A session is found in whatever store it is; with --store, in that one only. --older-than is about the files in the home \
+A session is found in whatever store it is; if several stores have a copy, --store says which one goes. --older-than is about the files in the home \
 folder, or about the store that --store names. The sessions of sub-agents in the same store go with a session. Sessions that are open in \
 another process are spared; with --force they go too, and whoever has one open can store nothing more in it. What is gone \
 already is told, and no error. Lists what goes and how much it was, to standard error.")]
@@ -86,9 +86,8 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         gone.extend(missing.into_iter().map(Gone::nowhere));
         out.json(&gone)?;
     } else {
-        let place = home.named_store().map(|store| format!(" in {store}")).unwrap_or_default();
         for word in &missing {
-            remark(&format!("no session {}{place}: it is gone, or never was", plain(word)));
+            remark(&format!("no session {}: it is gone, or never was", plain(word)));
         }
         if !gone.is_empty() || missing.is_empty() {
             tell(&gone, home);

@@ -1,5 +1,6 @@
 //! `export`: the path as JSONL (a session of its own), Markdown or JSON.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -10,7 +11,9 @@ use osier_tree::projection::transcript::{TranscriptItem, markdown, transcript, t
 use osier_tree::{Place, SessionTree};
 use serde_json::json;
 
+use crate::failure::usage;
 use crate::home::Home;
+use crate::layout::plain;
 use crate::out::Out;
 use crate::reading;
 use crate::target::Target;
@@ -27,7 +30,7 @@ programs, jsonl is a session file of this path alone, which Osier and pi open.")
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
-    /// The form; by default from the name of the output, else md
+    /// The format; by default from the extension of the output file, else md
     #[arg(long, short, value_enum)]
     format: Option<Format>,
     /// The entry at which the path ends; where the session stands if not given
@@ -49,12 +52,13 @@ enum Format {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
+    let format = format(&args)?;
     let target = Target::find(home, &args.session).await?;
     let card = target.card().await?;
     let session = target.session(home).await?;
     let tree = session.tree();
     let at = reading::place(&tree, args.at.as_deref())?;
-    let text = match format(&args) {
+    let text = match format {
         Format::Jsonl => jsonl(&session, at, home).await?,
         Format::Md => markdown(&items(&session, &tree, at).await?, card.title()).into_bytes(),
         Format::Json => {
@@ -73,14 +77,21 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn format(args: &Args) -> Format {
-    let by_name = || match args.output.as_ref()?.extension()?.to_str()? {
-        "jsonl" => Some(Format::Jsonl),
-        "json" => Some(Format::Json),
-        _ => None,
-    };
-    let asked = args.json.then_some(Format::Json).or(args.format);
-    asked.or_else(by_name).unwrap_or(Format::Md)
+/// The format asked for, else the one that the name of the output file stands for.
+fn format(args: &Args) -> Result<Format> {
+    if let Some(asked) = args.json.then_some(Format::Json).or(args.format) {
+        return Ok(asked);
+    }
+    let extension = args.output.as_deref().and_then(Path::extension).map(OsStr::to_ascii_lowercase);
+    match extension.as_deref().map(OsStr::to_string_lossy).as_deref() {
+        None | Some("md" | "markdown" | "txt") => Ok(Format::Md),
+        Some("jsonl") => Ok(Format::Jsonl),
+        Some("json") => Ok(Format::Json),
+        Some(other) => Err(usage(format!(
+            "cannot export to .{}; name the output .md, .jsonl or .json, or choose one with --format",
+            plain(other)
+        ))),
+    }
 }
 
 async fn items(session: &Session, tree: &SessionTree, at: Place) -> Result<Vec<TranscriptItem>> {

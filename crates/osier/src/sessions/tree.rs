@@ -31,17 +31,20 @@ onPath?, label?, labelTimestamp?}].")]
 pub(crate) struct Args {
     /// The session: first digits of its id, or a .jsonl file
     session: String,
-    /// What to show: default, no-tools, user-only, labeled-only or all
-    #[arg(long, default_value = "default")]
-    filter: String,
+    /// What to show: default, no-tools, user-only, labeled-only or all; the setting tree_filter if not given
+    #[arg(long, value_name = "FILTER")]
+    filter: Option<String>,
     /// Only entries in whose text or label all these words occur
     #[arg(long, default_value = "", hide_default_value = true)]
     search: String,
     /// Mark this entry, or `root`, as the active one instead of where the session stands
     #[arg(long, value_name = "ENTRY")]
     at: Option<String>,
-    /// At each branch point draw the active branch first
-    #[arg(long)]
+    /// Which branch comes first at a branch point: oldest or active; the setting tree_order if not given
+    #[arg(long, value_enum)]
+    order: Option<BranchOrder>,
+    /// The same as --order active
+    #[arg(long, conflicts_with = "order")]
     active_first: bool,
     /// Also show deleted branches
     #[arg(long)]
@@ -57,11 +60,20 @@ pub(crate) struct Args {
     flat: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, clap::ValueEnum)]
+enum BranchOrder {
+    Oldest,
+    Active,
+}
+
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let filter = Filter::named(&args.filter).ok_or_else(|| {
-        let names = Filter::ALL.map(Filter::name).join(", ");
-        usage(format!("no filter {:?}; there are {names}", args.filter))
-    })?;
+    let filter = match &args.filter {
+        None => home.settings.screen.tree_filter,
+        Some(name) => Filter::named(name).ok_or_else(|| {
+            let names = Filter::ALL.map(Filter::name).join(", ");
+            usage(format!("no filter {name:?}; there are {names}"))
+        })?,
+    };
     let session = target::session(home, &args.session).await?;
     let tree = session.tree();
     let leaf = reading::place(&tree, args.at.as_deref())?;
@@ -71,7 +83,11 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         nodes::write(&session, leaf, args.deleted, form, &mut out).await?;
         return out.done();
     }
-    let order = if args.active_first { Order::ActiveFirst } else { Order::OldestFirst };
+    let order = match args.order {
+        Some(BranchOrder::Oldest) => Order::OldestFirst,
+        None if !args.active_first && !home.settings.screen.active_first => Order::OldestFirst,
+        _ => Order::ActiveFirst,
+    };
     let options =
         Options { filter, search: args.search.clone(), order, deleted: args.deleted, ..Options::default() };
     let names = if args.ids { Names::Ids } else { Names::None };

@@ -37,44 +37,77 @@ fn left(world: &World) -> Vec<String> {
     left
 }
 
+/// The session's id says where it lies, not the caller.
 #[test]
-fn a_named_store_is_the_only_one_that_loses_a_session() {
+fn a_session_is_deleted_where_it_lies_whatever_store_is_named() {
+    let world = two_stores();
+    let (here, there) = (begin(&world, "here"), begin(&world, "there --store archive"));
+    world.check(
+        &[
+            &format!("delete {here} --store archive --yes"),
+            &format!("delete {} --store file --yes", &there[..8]),
+        ],
+        expect![[r#"
+            $ delete <1> --store archive --yes
+            ! osier: <1> is in file, not in archive
+            ! <1>  file   now  here
+            ! 1 session with 1 entry deleted from file
+            $ delete <2> --store file --yes
+            ! osier: <2> is in archive, not in file
+            ! <2>  archive   now  there
+            ! 1 session with 1 entry deleted from archive
+        "#]],
+    );
+    assert_eq!(left(&world), [] as [&str; 0]);
+    let here = begin(&world, "here");
+    world.ok(&format!("rename {here} Mine --store archive"));
+    assert_eq!(world.json(&format!("show {here}"))["name"], "Mine");
+    let gone = world.json(&format!("delete {here} --store archive --yes"));
+    assert_eq!((&gone[0]["store"], &gone[0]["deleted"]), (&json!("file"), &json!(true)));
+}
+
+#[test]
+fn of_two_copies_the_one_in_the_named_store_is_deleted() {
     let world = two_stores();
     let id = begin(&world, "hello");
     world.ok(&format!("copy {id} --to archive"));
     world.check(
         &[
+            &format!("delete {id} --yes"),
             &format!("delete {id} --store archive --yes"),
-            &format!("delete {id} --store archive --yes"),
-            &format!("delete {} --store archive --yes --json", &id[..8]),
+            "delete abcdef01 --store archive --yes",
+            "delete abcdef01 --store archive --yes --json",
             "delete zz --store archive --yes",
         ],
         expect![[r#"
+            $ delete <1> --yes
+            ! osier: session <1> is in the stores file and archive; say which with --store
+            exit 1
             $ delete <1> --store archive --yes
             ! <1>  archive   now  hello
             ! 1 session with 1 entry deleted from archive
-            $ delete <1> --store archive --yes
-            ! no session <1> in archive: it is gone, or never was
-            $ delete <1> --store archive --yes --json
-            [{"session":"<1>","agentId":null,"store":null,"deleted":false,"counts":{"sessions":0,"entries":0}}]
+            $ delete <2> --store archive --yes
+            ! no session <2>: it is gone, or never was
+            $ delete <2> --store archive --yes --json
+            [{"session":"<2>","agentId":null,"store":null,"deleted":false,"counts":{"sessions":0,"entries":0}}]
             $ delete zz --store archive --yes
-            ! osier: no session zz in archive; `osier sessions list --all` shows what there is
+            ! osier: no session zz; `osier sessions list --all` shows what there is
             exit 1
         "#]],
     );
     assert_eq!(left(&world), [format!("{id} file")]);
 }
 
-/// A file with another name is found by its header; also then the store counts.
+/// A file with another name is found by its header.
 #[test]
-fn a_named_store_counts_for_files_with_other_names() {
+fn a_file_with_another_name_is_deleted_whatever_store_is_named() {
     let world = two_stores();
     let id = begin(&world, "hello");
     let file = world.session_files().remove(0);
     fs::rename(&file, file.with_file_name("mine.jsonl")).unwrap();
-    let told = world.run(&format!("delete {id} --store archive --yes")).err;
-    assert_eq!(world.named(&told), "no session <1> in archive: it is gone, or never was\n");
-    assert_eq!(left(&world), [format!("{id} file")]);
+    let gone = world.json(&format!("delete {id} --store archive --yes"));
+    assert_eq!((&gone[0]["store"], &gone[0]["deleted"]), (&json!("file"), &json!(true)));
+    assert_eq!(left(&world), [] as [&str; 0]);
 }
 
 /// Nobody listens there.
@@ -89,7 +122,7 @@ fn with_a_store_away_only_a_whole_id_is_sure_enough() {
     let id = begin(&world, "hello");
     with_a_dead_server(&world);
     let told = world.fails(1, &format!("delete {id} --store team --yes"));
-    assert!(told.starts_with("osier: store team cannot be reached: "), "{told}");
+    assert!(told.starts_with("osier: store team cannot be reached: "), "a copy may be there: {told}");
     let told = world.fails(1, &format!("delete {} --yes", &id[..8]));
     let begins = "osier: <1> may mean a session in team, too; name the whole id, or a store with --store: ";
     assert!(world.named(&told).starts_with(begins), "{told}");
@@ -153,6 +186,17 @@ async fn a_session_that_is_open_keeps_its_sub_agents() {
     assert!(ran.err.contains("osier: helper stays with the session it works for\n"), "{}", ran.err);
     assert_eq!(world.session_files().len(), 3);
     drop(open);
+}
+
+/// The order that docs/json.md promises.
+#[tokio::test]
+async fn json_lists_named_sessions_then_those_of_sub_agents_then_what_was_not_there() {
+    let world = World::new();
+    let (first, second) = (begin(&world, "one"), begin(&world, "two"));
+    sub_agent(&world, "file", "helper", &second).await;
+    let gone = world.json(&format!("delete abcdef01 {second} {first} --yes"));
+    let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
+    assert_eq!(gone, [&json!(second), &json!(first), &json!("helper"), &json!("abcdef01")]);
 }
 
 #[test]

@@ -117,6 +117,27 @@ fn the_output_is_a_new_file_whose_name_tells_the_form() {
 }
 
 #[test]
+fn an_output_whose_format_is_not_known_is_refused() {
+    let world = World::with(TALK);
+    for name in ["x.html", "x.HTML", "x.pdf"] {
+        let told = world.fails(2, &format!("export s.jsonl -o {name}"));
+        let end = name[2..].to_lowercase();
+        assert_eq!(
+            told,
+            format!(
+                "osier: cannot export to .{end}; name the output .md, .jsonl or .json, or choose one with --format\n"
+            )
+        );
+        assert!(!world.path(name).exists());
+    }
+    world.fails(2, "export s.jsonl --format html");
+    world.ok("export s.jsonl -o x.MD");
+    world.ok("export s.jsonl -o plain");
+    world.ok("export s.jsonl --format md -o x.html");
+    assert_eq!(world.read("x.html"), world.read("x.MD"), "what is asked for is done");
+}
+
+#[test]
 fn a_session_without_name_is_titled_by_summary_or_first_words() {
     let world = World::with("say what is this; reply b");
     assert!(world.ok("export s.jsonl").starts_with("# what is this\n"));

@@ -56,6 +56,90 @@ fn entries_out_of_context_are_shown_and_never_sent() {
     assert!(shown.contains("a dead end") && shown.contains("only for people"), "{shown}");
 }
 
+/// The batch is stored as running; an update behind it says how it ended.
+#[test]
+fn a_finished_batch_of_sub_agents_reads_as_finished_everywhere() {
+    let world = with_entries(&[
+        r#"{"type":"message","message":{"role":"user","content":"a"}}"#,
+        r#"{"type":"subagent_batch","id":"00000002","content":{"batchId":"b","tasks":[{"id":1},{"id":2}],"status":"running"}}"#,
+        r#"{"type":"entry_update","targetId":"00000002","status":"failed","payload":{}}"#,
+    ]);
+    world.check(
+        &["tree s.jsonl"],
+        expect![[r#"
+            $ tree s.jsonl
+            user: "a"
+            [subagents: 2 tasks, failed]  ← active
+        "#]],
+    );
+    let snapshot = world.json("snapshot s.jsonl");
+    let content = json!({ "batchId": "b", "tasks": [{ "id": 1 }, { "id": 2 }], "status": "failed" });
+    assert_eq!(snapshot["entries"][1]["content"], content);
+    assert_eq!(world.json("tree s.jsonl --flat")[1]["entry"]["content"], content);
+    let exported = world.json("export s.jsonl");
+    assert_eq!(exported["transcript"][1]["subagents"]["status"], "failed");
+    assert!(world.lines("s.jsonl")[2].contains("running"), "nothing is rewritten");
+}
+
+/// What `--json` prints of an entry can be appended.
+#[test]
+fn our_own_kinds_are_understood_as_json_output_shows_them() {
+    let world = World::with(
+        "say a; reply b; say c; move b; backtrack 0 another way; config x=1; delete c; restore c",
+    );
+    let lines = world.lines("s.jsonl");
+    let snapshot = world.json("snapshot s.jsonl");
+    for (at, entry) in snapshot["entries"].as_array().unwrap().iter().enumerate() {
+        world.ok(&format!("append t.jsonl --entry '{entry}'"));
+        assert_eq!(world.lines("t.jsonl")[at + 1], lines[at + 1], "{entry}");
+        world.ok(&format!("append t.jsonl --entry '{entry}'"));
+    }
+    assert_eq!(world.lines("t.jsonl").len(), lines.len(), "the same again is nothing new");
+    assert_eq!(world.json("snapshot t.jsonl")["activePath"], snapshot["activePath"]);
+}
+
+#[test]
+fn our_own_kinds_without_what_they_need_are_refused() {
+    let world = World::with("say a; reply b; say c");
+    let before = world.read("s.jsonl");
+    world.check(
+        &[
+            r#"append s.jsonl --entry '{"type":"delete_branch"}'"#,
+            r#"append s.jsonl --entry '{"type":"delete_branch","targetId":"0000000f"}'"#,
+            r#"append s.jsonl --entry '{"type":"restore_branch"}'"#,
+            r#"append s.jsonl --entry '{"type":"leaf"}'"#,
+            r#"append s.jsonl --entry '{"type":"entry_update","targetId":"00000001","status":"completed"}'"#,
+            r#"append s.jsonl --entry '{"type":"config","set":{"approvalMode":null}}'"#,
+        ],
+        expect![[r#"
+            $ append s.jsonl --entry '{"type":"delete_branch"}'
+            ! osier: this is not an entry: it needs a `targetId`
+            exit 2
+            $ append s.jsonl --entry '{"type":"delete_branch","targetId":"0000000f"}'
+            ! osier: no entry 0000000f in this session; `osier sessions tree --ids` shows what there is
+            exit 1
+            $ append s.jsonl --entry '{"type":"restore_branch"}'
+            ! osier: this is not an entry: it needs a `targetId`
+            exit 2
+            $ append s.jsonl --entry '{"type":"leaf"}'
+            ! osier: this is not an entry: it needs a `parentId`: the place to move to, or null
+            exit 2
+            $ append s.jsonl --entry '{"type":"entry_update","targetId":"00000001","status":"completed"}'
+            ! osier: entry 00000001 is finished, and a finished entry never changes
+            exit 1
+            $ append s.jsonl --entry '{"type":"config","set":{"approvalMode":null}}'
+            ! osier: the setting "approvalMode" must be default, autoEdit or yolo, not null
+            exit 2
+        "#]],
+    );
+    assert_eq!(world.read("s.jsonl"), before);
+    world.ok(r#"append s.jsonl --entry '{"type":"delete_branch","targetId":"00000003"}'"#);
+    assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 3, "the leaf is out of the branch");
+    assert_eq!(world.json("snapshot s.jsonl")["deletedBranches"], json!(["00000003"]));
+    world.ok(r#"append s.jsonl --entry '{"type":"leaf","parentId":"00000001"}'"#);
+    assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 1);
+}
+
 #[test]
 fn a_hidden_custom_message_is_sent_and_drawn_only_among_all() {
     let world = World::with("say a; hidden mine secret; reply b; custom state");

@@ -129,6 +129,30 @@ fn the_revision_grows_with_every_entry_and_gc_begins_another_generation() {
     assert_ne!(world.json("snapshot s.jsonl")["generation"], before["generation"]);
 }
 
+/// What came since a state of the log before cannot be told, whether the log is named or not.
+#[test]
+fn a_state_from_before_gc_is_answered_with_a_reset() {
+    let world = World::with("say a; reply b; say c; reply d; move b; say e");
+    let before = world.json("snapshot s.jsonl --no-context");
+    let (revision, generation) =
+        (before["revision"].as_u64().unwrap(), before["generation"].as_str().unwrap());
+    world.ok("delete-branch s.jsonl 00000003");
+    world.ok("gc s.jsonl");
+    for text in ["one", "two", "three"] {
+        world.ok(&format!("append s.jsonl {text}"));
+    }
+    let after = world.json("snapshot s.jsonl --no-context");
+    assert!(after["revision"].as_u64().unwrap() >= revision, "the log is as long as it was");
+    for since in ["2".to_owned(), revision.to_string(), format!("{revision}@{generation}")] {
+        let news = world.json(&format!("snapshot s.jsonl --no-context --since {since}"));
+        assert_eq!((&news["reset"], &news["since"]), (&json!(true), &json!(0)), "{since}");
+        assert_eq!(news["entries"], after["entries"], "{since}");
+    }
+    let now = format!("{}@{}", after["revision"], after["generation"].as_str().unwrap());
+    let news = world.json(&format!("snapshot s.jsonl --no-context --since {now}"));
+    assert_eq!((&news["reset"], news["entries"].as_array().unwrap().len()), (&json!(false), 0));
+}
+
 /// Osier's own kinds appear under their own names, with their fields in the open.
 #[test]
 fn kinds_of_our_own_appear_typed() {

@@ -46,10 +46,11 @@ fn a_new_session_goes_where_was_said_and_is_found_wherever_it_is() {
             <3>  user: "an old one"
             <4>  [title: the old one]
             $ delete <2> --yes --store archive
-            ! no session <2> in archive: it is gone, or never was
-            $ delete <2> --yes --store file
+            ! osier: <2> is in file, not in archive
             ! <2>  file   now  hello
             ! 1 session with 1 entry deleted from file
+            $ delete <2> --yes --store file
+            ! no session <2>: it is gone, or never was
             $ delete <1> --yes
             ! <1>  archive   now  the old one
             ! 1 session with 2 entries deleted from archive

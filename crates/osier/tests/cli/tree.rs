@@ -49,6 +49,25 @@ fn the_tree_is_drawn_with_branches_labels_and_the_active_entry() {
 }
 
 #[test]
+fn settings_say_what_the_tree_shows_and_options_count_over_them() {
+    let world = World::with(TALK);
+    let tree = |options: &str| world.ok(&format!("tree s.jsonl {options}"));
+    let (plain, active, users) =
+        (tree(""), tree("--active-first"), tree("--filter user-only --order oldest"));
+    assert!(plain != active && plain != users);
+    std::fs::create_dir_all(world.home()).unwrap();
+    std::fs::write(world.home().join("config.toml"), "tree_order = \"active\"\n").unwrap();
+    assert_eq!(
+        (tree(""), tree("--order oldest"), tree("--order active")),
+        (active.clone(), plain.clone(), active)
+    );
+    std::fs::write(world.home().join("config.toml"), "tree_filter = \"user-only\"\n").unwrap();
+    assert_eq!((tree(""), tree("--filter default")), (users, plain));
+    world.fails(2, "tree s.jsonl --order odd");
+    world.fails(2, "tree s.jsonl --order active --active-first");
+}
+
+#[test]
 fn five_filters_show_more_or_less() {
     check(
         TALK,

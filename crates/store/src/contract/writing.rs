@@ -117,6 +117,7 @@ pub async fn a_rewrite_begins_a_new_generation(fixture: &dyn Fixture) {
     let old = created(&*store, "one", &lines).await.version;
     other.open("one").await.expect("opens");
     let new = store.rewrite("one", old, &lines[..3]).await.expect("a rewrite");
+    assert_eq!(store.open("one").await.expect("opens").header.rewritten, 1, "it is told in the header");
     assert_ne!(new.generation, old.generation);
     assert_eq!(new.entries, 3);
     for store in [&store, &other] {

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use osier_tree::entry::{Read, read};
+use osier_tree::projection::context::with_field;
+use osier_tree::scan::Raw;
 
 use super::log::{Attempt, Log};
 use super::reader::LineReader;
@@ -30,6 +32,10 @@ impl Log {
         lines: &[Vec<u8>],
     ) -> Result<Attempt<()>, StoreError> {
         let header = self.header_line()?;
+        let header = match Raw::parse(&header) {
+            Ok(raw) => with_field(raw, "rewritten", (self.header.rewritten + 1).to_string().as_bytes()),
+            Err(_) => header,
+        };
         let all: Vec<&[u8]> = std::iter::once(&header).chain(lines).map(Vec::as_slice).collect();
         self.exchange(expected, &all, ".bak")
     }

@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
-use crate::entry::Entry;
-use crate::scan::quote;
+use super::context::with_field;
+use crate::entry::{Entry, Kind};
+use crate::scan::{Raw, quote};
 
 /// What every entry has.
 const BASE: [&str; 4] = ["type", "id", "parentId", "timestamp"];
@@ -37,6 +38,53 @@ pub fn entry_json<'a>(entry: &Entry<'a>) -> Cow<'a, [u8]> {
     Cow::Owned(inert(&out).into_owned())
 }
 
+/// The JSON of a batch of sub-agents with the status that an update gave it.
+pub fn with_status(batch: &[u8], status: &str) -> Vec<u8> {
+    let mut value = Vec::new();
+    quote(status, &mut value);
+    let content = Raw::parse(batch).ok().and_then(|batch| Some((batch, batch.get("content")?)));
+    match content.filter(|(_, content)| content.is_object()) {
+        Some((batch, content)) => with_field(batch, "content", &with_field(content, "status", &value)),
+        None => batch.to_vec(),
+    }
+}
+
+/// The form in which an entry is stored that is given as [`entry_json`] prints Osier's own kinds. `None` for every other entry.
+pub fn stored_form(object: Raw<'_>) -> Option<Vec<u8>> {
+    let kind = Kind::own(&object.get("type")?.text()?)?;
+    let (word, body) = match kind {
+        Kind::Backtrack => ("custom_message", "details"),
+        _ => ("custom", "data"),
+    };
+    let mut out = format!("{{\"type\":\"{word}\"").into_bytes();
+    let mut outer = |key: &str, value: &[u8]| push_member(&mut out, key, value);
+    for key in &BASE[1..] {
+        object.get(key).into_iter().for_each(|value| outer(key, value.bytes()));
+    }
+    outer("customType", format!("\"{}\"", kind.custom_type()?).as_bytes());
+    let mut inner = Vec::new();
+    object.each_field(|key, value| match key {
+        _ if BASE.contains(&key) => {}
+        "content" | "display" if kind == Kind::Backtrack => outer(key, value.bytes()),
+        _ => push_member(&mut inner, key, value.bytes()),
+    });
+    match inner.first_mut() {
+        Some(comma) => *comma = b'{',
+        None => inner.push(b'{'),
+    }
+    inner.push(b'}');
+    outer(body, &inner);
+    out.push(b'}');
+    Some(out)
+}
+
+fn push_member(out: &mut Vec<u8>, key: &str, value: &[u8]) {
+    out.push(b',');
+    quote(key, out);
+    out.push(b':');
+    out.extend_from_slice(value);
+}
+
 /// JSON must be UTF-8; what is not becomes U+FFFD, as in every other reader.
 fn inert(line: &[u8]) -> Cow<'_, [u8]> {
     match String::from_utf8_lossy(line) {
@@ -49,6 +97,27 @@ fn inert(line: &[u8]) -> Cow<'_, [u8]> {
 mod tests {
     use super::*;
     use crate::entry::read_entry;
+
+    #[test]
+    fn what_is_printed_of_our_own_kinds_is_stored_as_it_was() {
+        for line in [
+            r#"{"type":"custom","id":"b","parentId":null,"timestamp":"t","customType":"osier.leaf","data":{"fromId":"a","why":"move"}}"#,
+            r#"{"type":"custom","id":"b","parentId":"a","timestamp":"t","customType":"osier.config","data":{"set":{"x":1},"unset":[]}}"#,
+            r#"{"type":"custom","id":"b","parentId":"a","timestamp":"t","customType":"osier.delete_branch","data":{"targetId":"a"}}"#,
+            r#"{"type":"custom","id":"b","parentId":"a","timestamp":"t","customType":"osier.entry_update","data":{"targetId":"a","status":"failed","payload":{}}}"#,
+            r#"{"type":"custom_message","id":"b","parentId":"a","timestamp":"t","customType":"osier.backtrack","content":"x","display":true,"details":{"note":"n"}}"#,
+        ] {
+            let json = entry_json(&read_entry(line.as_bytes()).unwrap()).into_owned();
+            let stored = stored_form(Raw::parse(&json).unwrap()).unwrap();
+            assert_eq!(String::from_utf8(stored).unwrap(), line);
+        }
+        let none = |text: &str| stored_form(Raw::parse(text.as_bytes()).unwrap()).is_none();
+        assert!(none(r#"{"type":"label","targetId":"a"}"#) && none(r#"{"type":"leafs"}"#) && none("{}"));
+        assert_eq!(
+            stored_form(Raw::parse(br#"{"type":"leaf"}"#).unwrap()).unwrap(),
+            br#"{"type":"custom","customType":"osier.leaf","data":{}}"#
+        );
+    }
 
     #[test]
     fn a_move_appears_as_a_leaf_entry_and_other_lines_as_they_are() {

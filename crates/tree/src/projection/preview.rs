@@ -138,6 +138,15 @@ fn own_kind(entry: &Entry<'_>) -> String {
     }
 }
 
+/// The preview of a batch of sub-agents with the status that the preview of its update tells.
+pub fn updated_preview(batch: &str, update: &str) -> String {
+    let status = update.strip_prefix("[update: ").and_then(|rest| rest.strip_suffix(']'));
+    match (batch.split_once(", "), status) {
+        (Some((tasks, _)), Some(status)) => format!("{tasks}, {status}]"),
+        _ => batch.to_owned(),
+    }
+}
+
 fn settings(entry: &Entry<'_>) -> String {
     let data = field(entry, "data");
     let mut text = String::new();

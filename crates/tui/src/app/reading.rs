@@ -161,7 +161,7 @@ pub(super) async fn text(worker: &Worker, id: &str) -> Result<String, Error> {
 pub(super) async fn forest(worker: &Worker) -> Result<Forest, Error> {
     let session = worker.session();
     let (state, leaf) = worker.cursor().here();
-    let texts = session.store().previews(session.key(), state.version).await?;
+    let texts = session.previews(&state).await?;
     Ok(Forest { tree: state.tree.clone(), leaf, texts: Arc::new(texts) })
 }
 

@@ -1,0 +1,49 @@
+//! Updates applied: a batch of sub-agents is stored as running, and an `entry_update` behind it tells how it ended.
+
+use osier_store::{StoreError, Texts};
+use osier_tree::entry::read_entry;
+use osier_tree::projection::preview::updated_preview;
+use osier_tree::scan::Raw;
+use osier_tree::{Kind, Seq, SessionTree};
+use rustc_hash::FxHashMap;
+
+use crate::error::Error;
+use crate::handle::Session;
+use crate::state::State;
+
+impl Session {
+    /// The one-line texts of all entries, from the store's cache where it has them. Finished batches read as finished.
+    pub async fn previews(&self, state: &State) -> Result<Texts, Error> {
+        let mut texts = self.store().previews(self.key(), state.version).await?;
+        for (batch, update) in updated_batches(&state.tree) {
+            let text = updated_preview(&texts.get(batch), &texts.get(update));
+            texts.replace(batch, text);
+        }
+        Ok(texts)
+    }
+
+    /// The status of each batch that was updated.
+    pub async fn batch_statuses(&self, state: &State) -> Result<FxHashMap<Seq, String>, StoreError> {
+        let updated: FxHashMap<Seq, Seq> =
+            updated_batches(&state.tree).into_iter().map(|(batch, update)| (update, batch)).collect();
+        let wanted: Vec<Seq> = updated.keys().copied().collect();
+        let mut statuses = FxHashMap::default();
+        self.each_line(state.version, &wanted, |update, line| {
+            let entry = read_entry(line).ok();
+            let data = entry.as_ref().and_then(|entry| entry.object().get("data"));
+            if let Some(status) = data.and_then(|data| data.get("status")).and_then(Raw::text) {
+                statuses.insert(updated[&update], status.into_owned());
+            }
+            Ok::<_, StoreError>(())
+        })
+        .await?;
+        Ok(statuses)
+    }
+}
+
+/// Batches with their latest updates.
+fn updated_batches(tree: &SessionTree) -> Vec<(Seq, Seq)> {
+    let updates = tree.marks().updates();
+    let batches = updates.into_iter().filter_map(|(id, update)| Some((tree.find(id)?, update)));
+    batches.filter(|(batch, _)| tree.head(*batch).kind == Kind::SubagentBatch).collect()
+}
