@@ -86,7 +86,7 @@ async fn a_store_that_is_silent_is_named_and_the_others_answer() {
     let listed = stores.list(&Filter::default()).await.unwrap();
     assert_eq!((listed.page.cards.len(), listed.page.more, &*listed.down[0].store), (1, false, "silent"));
     let alone = Stores::new(vec![Arc::new(Silent)]).with_patience(HASTE);
-    assert_eq!(alone.list(&Filter::default()).await.unwrap_err().word(), "store_unavailable");
+    assert_eq!(alone.list(&Filter::default()).await.unwrap_err().code().name(), "store_unavailable");
 }
 
 #[tokio::test]
