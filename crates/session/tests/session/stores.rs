@@ -156,6 +156,6 @@ async fn a_copy_goes_by_batches_and_keeps_every_byte() {
     with(&to, "two", &lines[..1]).await;
     with(&from, "two", &lines[1..]).await;
     let refused = copy(&from, "two", &to).await.unwrap_err();
-    assert_eq!(refused.word(), "already_exists", "{refused}");
+    assert_eq!(refused.code().name(), "already_exists", "{refused}");
     assert_eq!(to.open("two").await.unwrap().version.entries, 1);
 }
