@@ -3,8 +3,8 @@
 
 use osier_model::LookupError;
 use osier_store::StoreError;
-use osier_tree::PlanError;
 use osier_tree::cutting::NothingToCut;
+use osier_tree::{ErrorCode, PlanError};
 
 use crate::summarizing::NoSummary;
 
@@ -51,6 +51,26 @@ impl Error {
     /// The log was replaced while it was read.
     pub(crate) fn is_replaced(&self) -> bool {
         matches!(self, Error::Session(osier_session::Error::Store(StoreError::Replaced)))
+    }
+
+    /// The code that programs know it by.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Error::Session(error) => error.code(),
+            Error::Busy | Error::OnTheWay | Error::CommandRuns => ErrorCode::SessionBusy,
+            Error::Refused => ErrorCode::Cancelled,
+            Error::Empty => ErrorCode::Empty,
+            Error::NothingToResume => ErrorCode::NothingToResume,
+            Error::NoQuestion { .. } => ErrorCode::Failed,
+            Error::Model(_) => ErrorCode::ModelNotFound,
+            Error::NoSkill { .. } => ErrorCode::SkillNotFound,
+            Error::Attachment(_) => ErrorCode::Attachment,
+            Error::Command(_) => ErrorCode::Io,
+            Error::NoSummary(_) => ErrorCode::SummaryFailed,
+            Error::NothingToCut(_) => ErrorCode::NothingToCompact,
+            Error::NoCompaction | Error::NotACompaction { .. } => ErrorCode::NotACompaction,
+            Error::Closed => ErrorCode::SessionClosed,
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::home::{Home, Said};
 use crate::out::Out;
-use crate::{bench, config, demo, doctor, models, run, sessions, trust};
+use crate::{bench, config, demo, doctor, failure, models, run, sessions, trust};
 
 const AFTER: &str = "\
 Examples:
@@ -23,7 +23,7 @@ Examples:
 Without a key for a model, a built-in one answers that needs none and follows simple requests.
 A session is named by the first digits of its id, or by the path of its .jsonl file.
 Sessions lie in $OSIER_HOME/sessions, which is ~/.osier/sessions unless you say otherwise.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped with Ctrl-C.";
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped with Ctrl-C. With --json, errors are JSON too.";
 
 /// How long a thread may go on after the end, so that no line is half written. One that waits for a dead mount is left behind.
 const LAST: Duration = Duration::from_secs(1);
@@ -78,8 +78,10 @@ pub(crate) fn read() -> Cli {
         let is_command = words.first().is_some_and(|word| osier.find_subcommand(word).is_some());
         let may_be_slip = error.kind() == ErrorKind::UnknownArgument && !is_command;
         match run::check_words(&words, &osier).filter(|_| may_be_slip) {
-            Some(meant) => clap::Error::raw(ErrorKind::InvalidSubcommand, format!("{meant}\n")).exit(),
-            None => error.exit(),
+            Some(meant) => {
+                failure::report_usage(&clap::Error::raw(ErrorKind::InvalidSubcommand, format!("{meant}\n")))
+            }
+            None => failure::report_usage(&error),
         }
     })
 }

@@ -1,10 +1,13 @@
-//! What a failure looks like from outside: one place for text and exit code.
+//! What a failure looks like from outside: one place for text, code and exit code.
 
 use std::io::Write;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use anyhow::Error;
-use osier_tree::PlanError;
+use osier_store::StoreError;
+use osier_tree::{ErrorCode, PlanError};
+use serde_json::json;
 
 /// The caller asked for something that cannot be meant.
 #[derive(Debug, thiserror::Error)]
@@ -15,14 +18,86 @@ pub(crate) fn usage(text: impl Into<String>) -> Error {
     Error::new(Usage(text.into()))
 }
 
-/// Tells what went wrong, and gives the exit code for it.
+/// A failure of a command, with its code.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+struct Failure {
+    code: ErrorCode,
+    text: String,
+}
+
+pub(crate) fn failure(code: ErrorCode, text: impl Into<String>) -> Error {
+    Error::new(Failure { code, text: text.into() })
+}
+
+/// Returns with a failure that has a code, as `bail!` does with one that has none.
+macro_rules! fail {
+    ($code:ident, $($text:tt)*) => {
+        return Err($crate::failure::failure(osier_tree::ErrorCode::$code, format!($($text)*)))
+    };
+}
+pub(crate) use fail;
+
+/// Reports what went wrong on standard error, and gives the exit code for it.
 pub(crate) fn report(error: &Error) -> ExitCode {
     // Whoever closed the pipe has read enough.
     if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    let _ = writeln!(std::io::stderr(), "osier: {}", told(error));
+    write(code_of(error), "osier: ", &told(error));
     if error.chain().any(is_usage) { ExitCode::from(2) } else { ExitCode::FAILURE }
+}
+
+/// Reports a failure that does not end the command.
+pub(crate) fn warn(error: &Error) {
+    write(code_of(error), "osier: ", &told(error));
+}
+
+/// Reports a wrong command line.
+pub(crate) fn report_usage(error: &clap::Error) -> ! {
+    if !error.use_stderr() || !wants_json() {
+        error.exit();
+    }
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    write(ErrorCode::Usage, "", text.split("\n\n").next().unwrap_or(text).trim());
+    std::process::exit(2)
+}
+
+/// Writes a failure for a person or, if the caller wants JSON, for a program.
+fn write(code: ErrorCode, before: &str, text: &str) {
+    let line = match wants_json() {
+        true => json!({ "error": { "code": code.name(), "message": text } }).to_string(),
+        false => format!("{before}{text}"),
+    };
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
+
+/// Whether the command line asks for JSON, by `--json` or by `--mode json`. It is known before the line is understood.
+fn wants_json() -> bool {
+    static WANTS: OnceLock<bool> = OnceLock::new();
+    *WANTS.get_or_init(|| {
+        let words: Vec<_> = std::env::args_os().skip(1).take_while(|word| word != "--").collect();
+        let mode = |two: &[std::ffi::OsString]| two[0] == "--mode" && two[1] == "json";
+        words.iter().any(|word| word == "--json" || word == "--mode=json") || words.windows(2).any(mode)
+    })
+}
+
+/// The code of the outermost cause that has one.
+pub(crate) fn code_of(error: &Error) -> ErrorCode {
+    error.chain().find_map(code_of_cause).unwrap_or(ErrorCode::Failed)
+}
+
+fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode> {
+    let own = cause.downcast_ref::<Failure>().map(|failure| failure.code);
+    let agent = || cause.downcast_ref::<osier_agent::Error>().map(osier_agent::Error::code);
+    let session = || cause.downcast_ref::<osier_session::Error>().map(osier_session::Error::code);
+    let store = || cause.downcast_ref::<StoreError>().map(StoreError::code);
+    let plan = || cause.downcast_ref::<PlanError>().map(PlanError::code);
+    let usage = || cause.is::<Usage>().then_some(ErrorCode::Usage);
+    let model = || cause.is::<osier_model::LookupError>().then_some(ErrorCode::ModelNotFound);
+    let io = || cause.is::<std::io::Error>().then_some(ErrorCode::Io);
+    own.or_else(usage).or_else(agent).or_else(session).or_else(store).or_else(plan).or_else(model).or_else(io)
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

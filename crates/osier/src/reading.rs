@@ -2,13 +2,14 @@
 
 use std::borrow::Cow;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use osier_session::Session;
 use osier_store::{StoreError, Texts};
 use osier_tree::asking::Asks;
 use osier_tree::{Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
+use crate::failure::fail;
 use crate::progress::waiting;
 use crate::target;
 
@@ -76,7 +77,8 @@ pub(crate) fn entry(tree: &SessionTree, word: &str) -> Result<Seq> {
         Err(PlanError::NotFound { .. }) => {
             let ids: Vec<_> = tree.heads().iter().map(|(seq, _)| tree.id(seq)).collect();
             let ids = ids.iter().map(osier_tree::Id::as_str);
-            bail!("no entry {word} in this session; {}", target::nearest_entries(ids, word))
+            let near = target::nearest_entries(ids, word);
+            fail!(EntryNotFound, "no entry {word} in this session; {near}")
         }
         resolved => Ok(resolved?),
     }

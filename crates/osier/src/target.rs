@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use osier_session::{Down, Owned, Session};
 use osier_store::{FileStore, Filter, Opened, PagedHeads, Store, StoreError};
-use osier_tree::Seq;
 use osier_tree::projection::card::Card;
 use osier_tree::short_ids::{SESSION_ID_LENGTH, ShortIds, has_prefix};
+use osier_tree::{ErrorCode, Seq};
 
-use crate::failure::usage;
+use crate::failure::{fail, failure, usage};
 use crate::home::Home;
 use crate::layout::plain;
 use crate::out::remark;
@@ -210,7 +210,8 @@ fn sure(word: &str, down: &[Down]) -> Result<()> {
     match down.first() {
         Some(Down { store, why }) => {
             let why = plain(&why.to_string());
-            bail!(
+            fail!(
+                SessionAmbiguous,
                 "{word} may mean a session in {store}, too; name the whole id, or a store with --store: {why}"
             )
         }
@@ -222,9 +223,11 @@ fn sure(word: &str, down: &[Down]) -> Result<()> {
 fn of_path(home: &Home, path: &Path) -> Result<(Arc<dyn Store>, String)> {
     let word = path.display();
     match path.metadata() {
-        Ok(metadata) if metadata.is_dir() => bail!("{word} is a folder; name a .jsonl file in it"),
+        Ok(metadata) if metadata.is_dir() => {
+            fail!(NotASession, "{word} is a folder; name a .jsonl file in it")
+        }
         Ok(_) => {}
-        Err(_) => bail!("no file {word}"),
+        Err(_) => fail!(SessionNotFound, "no file {word}"),
     }
     let key = FileStore::id_of_path(path)?;
     let shelf = home.shelves.iter().find(|shelf| shelf.holds(Path::new(&key)));
@@ -242,7 +245,11 @@ fn one(word: &str, owned: Vec<Owned>) -> Result<Option<Owned>> {
     let stores: Vec<&str> = owned.iter().map(|owned| owned.store.name()).collect();
     if owned.iter().all(|other| other.id == owned[0].id) {
         let id = &owned[0].id;
-        bail!("session {id} is in the stores {}; say which with --store", stores.join(" and "));
+        fail!(
+            SessionAmbiguous,
+            "session {id} is in the stores {}; say which with --store",
+            stores.join(" and ")
+        );
     }
     let many = stores.iter().any(|store| *store != stores[0]);
     let short = ShortIds::new(owned.iter().map(|owned| &owned.id));
@@ -251,7 +258,12 @@ fn one(word: &str, owned: Vec<Owned>) -> Result<Option<Owned>> {
         (id, false) => id.to_owned(),
     };
     let ids: Vec<String> = owned.iter().map(named).collect();
-    bail!("{word} is ambiguous: it could mean {} sessions: {}; give more characters", ids.len(), some(&ids))
+    fail!(
+        SessionAmbiguous,
+        "{word} is ambiguous: it could mean {} sessions: {}; give more characters",
+        ids.len(),
+        some(&ids)
+    )
 }
 
 fn is_whole(id: &str, word: &str) -> bool {
@@ -263,7 +275,7 @@ async fn nowhere(home: &Home, word: &str) -> Result<anyhow::Error> {
     let known = home.stores().find("").await?.owned.into_iter().map(|owned| owned.id);
     let by_header = cards_of_files(home).await?.into_iter().map(|card| card.id);
     let known: Vec<String> = known.chain(by_header).collect();
-    Ok(anyhow::anyhow!("no session {word}{}", nearest(&known, word)))
+    Ok(failure(ErrorCode::SessionNotFound, format!("no session {word}{}", nearest(&known, word))))
 }
 
 async fn cards_of_files(home: &Home) -> Result<Vec<Card>> {
@@ -282,7 +294,8 @@ async fn by_header(home: &Home, word: &str, reach: Reach<'_>) -> Result<Option<S
     let mut files: Vec<String> = named.into_iter().filter_map(|card| card.file).collect();
     match files.len() {
         0 | 1 => Ok(files.pop()),
-        many => bail!(
+        many => fail!(
+            SessionAmbiguous,
             "{word} is ambiguous: it could mean {many} sessions: {}; name one of these files",
             some(&files)
         ),

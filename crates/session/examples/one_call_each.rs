@@ -26,7 +26,7 @@ pub(crate) async fn run() -> Result<String, Failure> {
     sessions.append_message(id, &put, br#"{"role":"user","content":"How do I begin?"}"#).await?;
 
     let other = sessions.append_message(id, &put, br#"{"role":"user","content":"Anew."}"#).await;
-    let refused = other.err().map(|error| error.word()).unwrap_or_default();
+    let refused = other.err().map(|error| error.code().name()).unwrap_or_default();
     let entries = sessions.list_entries(id, 0, None).await?.len();
     let snapshot =
         sessions.snapshot(id, SnapshotAsk { without_context: true, ..SnapshotAsk::default() }).await?;

@@ -1,7 +1,7 @@
 //! What can go wrong with a session, as far as the caller can do something about it.
 
 use osier_store::StoreError;
-use osier_tree::PlanError;
+use osier_tree::{ErrorCode, PlanError};
 
 /// See the module. Whatever it is, memory holds exactly what the store acknowledged.
 #[derive(Debug, thiserror::Error)]
@@ -39,20 +39,20 @@ fn place(at: Option<usize>) -> String {
 }
 
 impl Error {
-    /// The word that programs know it by.
-    pub fn word(&self) -> &'static str {
+    /// The code that programs know it by.
+    pub fn code(&self) -> ErrorCode {
         match self {
-            Error::Plan(plan) => plan.word(),
-            Error::Store(store) => store.word(),
-            Error::LeafChanged { .. } => "leaf_changed",
-            Error::EntryConflict { .. } => "entry_conflict",
-            Error::ParentNotFound { .. } => "parent_not_found",
-            Error::Busy { .. } => "session_busy",
-            Error::Contended => "contended",
-            Error::NotDurable { .. } => "not_durable",
-            Error::Closed => "session_closed",
-            Error::Different { .. } => "already_exists",
-            Error::Pattern { .. } => "bad_pattern",
+            Error::Plan(plan) => plan.code(),
+            Error::Store(store) => store.code(),
+            Error::LeafChanged { .. } => ErrorCode::LeafChanged,
+            Error::EntryConflict { .. } => ErrorCode::EntryConflict,
+            Error::ParentNotFound { .. } => ErrorCode::ParentNotFound,
+            Error::Busy { .. } => ErrorCode::SessionBusy,
+            Error::Contended => ErrorCode::Contended,
+            Error::NotDurable { .. } => ErrorCode::NotDurable,
+            Error::Closed => ErrorCode::SessionClosed,
+            Error::Different { .. } => ErrorCode::AlreadyExists,
+            Error::Pattern { .. } => ErrorCode::BadPattern,
         }
     }
 }

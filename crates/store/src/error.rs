@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use osier_tree::ErrorCode;
+
 use crate::lease::Lease;
 use crate::port::Version;
 
@@ -54,22 +56,22 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The word that programs know it by.
-    pub fn word(&self) -> &'static str {
+    /// The code that programs know it by.
+    pub fn code(&self) -> ErrorCode {
         match self {
-            StoreError::NotFound { .. } | StoreError::Vanished { .. } => "session_not_found",
-            StoreError::AlreadyExists { .. } => "already_exists",
-            StoreError::InvalidId { .. } => "invalid_id",
+            StoreError::NotFound { .. } | StoreError::Vanished { .. } => ErrorCode::SessionNotFound,
+            StoreError::AlreadyExists { .. } => ErrorCode::AlreadyExists,
+            StoreError::InvalidId { .. } => ErrorCode::InvalidId,
             StoreError::Conflict { .. } | StoreError::Replaced | StoreError::OtherSession { .. } => {
-                "session_changed"
+                ErrorCode::SessionChanged
             }
-            StoreError::NotASession { .. } => "not_a_session",
-            StoreError::Shrunk { .. } => "session_damaged",
-            StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Leased { .. } => "session_busy",
-            StoreError::NoSuchEntry { .. } => "entry_not_found",
-            StoreError::Unavailable { .. } => "store_unavailable",
-            StoreError::Refused { .. } => "store_refused",
-            StoreError::Io { .. } => "io",
+            StoreError::NotASession { .. } => ErrorCode::NotASession,
+            StoreError::Shrunk { .. } => ErrorCode::SessionDamaged,
+            StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Leased { .. } => ErrorCode::SessionBusy,
+            StoreError::NoSuchEntry { .. } => ErrorCode::EntryNotFound,
+            StoreError::Unavailable { .. } => ErrorCode::StoreUnavailable,
+            StoreError::Refused { .. } => ErrorCode::StoreRefused,
+            StoreError::Io { .. } => ErrorCode::Io,
         }
     }
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::draft::{Draft, Under};
 use crate::entry::{Kind, Role, flag};
+use crate::error_code::ErrorCode;
 use crate::fold::{Checkpoint, Place, SessionTree};
 use crate::heads::Seq;
 use crate::projection::context::with_field;
@@ -61,28 +62,28 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// The word that programs know it by.
-    pub fn word(&self) -> &'static str {
+    /// The code that programs know it by.
+    pub fn code(&self) -> ErrorCode {
         match self {
-            PlanError::NotFound { .. } => "entry_not_found",
-            PlanError::Ambiguous { .. } => "entry_ambiguous",
-            PlanError::Hidden { .. } => "entry_hidden",
-            PlanError::NothingToUndo => "nothing_to_undo",
-            PlanError::NothingToRedo => "nothing_to_redo",
-            PlanError::NotDeleted { .. } => "not_deleted",
-            PlanError::AlreadyDeleted { .. } => "already_deleted",
-            PlanError::EntryImmutable { .. } => "entry_immutable",
-            PlanError::NotOnPath { .. } => "not_on_path",
-            PlanError::NotEditable { .. } => "not_editable",
-            PlanError::NotAnEntry { .. } => "not_an_entry",
-            PlanError::Empty { .. } => "empty",
-            PlanError::WrongSetting { .. } => "wrong_setting",
-            PlanError::SessionBusy => "session_busy",
-            PlanError::LeafChanged { .. } => "leaf_changed",
-            PlanError::IncompleteToolBatch { .. } => "incomplete_tool_batch",
-            PlanError::InvalidCheckpoint { .. } => "invalid_checkpoint",
-            PlanError::TooManyReturns { .. } => "too_many_returns",
-            PlanError::NothingToGraft { .. } => "nothing_to_graft",
+            PlanError::NotFound { .. } => ErrorCode::EntryNotFound,
+            PlanError::Ambiguous { .. } => ErrorCode::EntryAmbiguous,
+            PlanError::Hidden { .. } => ErrorCode::EntryHidden,
+            PlanError::NothingToUndo => ErrorCode::NothingToUndo,
+            PlanError::NothingToRedo => ErrorCode::NothingToRedo,
+            PlanError::NotDeleted { .. } => ErrorCode::NotDeleted,
+            PlanError::AlreadyDeleted { .. } => ErrorCode::AlreadyDeleted,
+            PlanError::EntryImmutable { .. } => ErrorCode::EntryImmutable,
+            PlanError::NotOnPath { .. } => ErrorCode::NotOnPath,
+            PlanError::NotEditable { .. } => ErrorCode::NotEditable,
+            PlanError::NotAnEntry { .. } => ErrorCode::NotAnEntry,
+            PlanError::Empty { .. } => ErrorCode::Empty,
+            PlanError::WrongSetting { .. } => ErrorCode::WrongSetting,
+            PlanError::SessionBusy => ErrorCode::SessionBusy,
+            PlanError::LeafChanged { .. } => ErrorCode::LeafChanged,
+            PlanError::IncompleteToolBatch { .. } => ErrorCode::IncompleteToolBatch,
+            PlanError::InvalidCheckpoint { .. } => ErrorCode::InvalidCheckpoint,
+            PlanError::TooManyReturns { .. } => ErrorCode::TooManyReturns,
+            PlanError::NothingToGraft { .. } => ErrorCode::NothingToGraft,
         }
     }
 }

@@ -12,7 +12,7 @@ fn told(script: &Script, choice: &Choice<'_>) -> String {
     let place =
         |place: Place| place.map_or("root".to_owned(), |seq: Seq| previews(script)[seq.index()].clone());
     match script.tree.land(script.tree.leaf(), choice) {
-        Err(why) => format!("refused, {}: {why}", why.word()),
+        Err(why) => format!("refused, {}: {why}", why.code().name()),
         Ok(landing) => {
             let how = if landing.moves { "to" } else { "stays at" };
             let text = landing.editor(&script.lines).map(|editor| format!(", editor {:?}", editor.text));
@@ -205,10 +205,10 @@ fn k9_another_leaf_than_the_client_saw_is_refused() {
         .assert_eq(&told(&script, &seen(Some(script.id("b")))));
     for expected in [None, Some("nowhere0")] {
         let why = script.tree.land(script.tree.leaf(), &seen(expected)).unwrap_err();
-        assert_eq!(why.word(), "leaf_changed");
+        assert_eq!(why.code().name(), "leaf_changed");
     }
     let chosen = Choice { chosen: Chosen::Entry(script.id("b")), ..seen(Some(script.id("c"))) };
-    assert_eq!(script.tree.land(script.tree.leaf(), &chosen).unwrap_err().word(), "leaf_changed");
+    assert_eq!(script.tree.land(script.tree.leaf(), &chosen).unwrap_err().code().name(), "leaf_changed");
     let empty = SessionTree::default();
     assert!(empty.land(None, &seen(None)).is_ok());
 }

@@ -13,7 +13,7 @@ fn check(script: &str, tip: &str, expected: Expect) {
     let script = Script::run(script);
     let told = match graft(&script.tree, script.tree.leaf(), script.id(tip), &script.lines) {
         Ok(graft) => graft.text(None),
-        Err(why) => format!("refused, {}: {why}", why.word()),
+        Err(why) => format!("refused, {}: {why}", why.code().name()),
     };
     expected.assert_eq(&told);
 }

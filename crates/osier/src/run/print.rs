@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use osier_agent::{Client, Command, Event, Finished, Live, Said, When, Worker};
 use osier_session::Session;
 
@@ -15,6 +15,7 @@ use super::desk::Open;
 use super::signals::{Asked, Signals};
 use super::sink::Sink;
 use super::told::{self, Refused};
+use crate::failure::fail;
 use crate::out::{escaped, remark};
 
 /// How it is printed.
@@ -162,18 +163,20 @@ impl<'f> Printer<'f> {
             }
             (_, Some(Why::Asked(asked))) => Ok(ExitCode::from(asked.code())),
             (_, Some(Why::NobodyReads)) => Ok(ExitCode::SUCCESS),
-            (_, Some(Why::Withdrawn)) => bail!(
+            (_, Some(Why::Withdrawn)) => fail!(
+                ModelFailed,
                 "the model broke off in the middle of the answer, and a part of it is printed already; \
                  `osier -c -p 'go on'` continues"
             ),
-            (Some(Finished::StepLimit), None) => bail!(
+            (Some(Finished::StepLimit), None) => fail!(
+                ModelFailed,
                 "{}; `osier -c -p 'go on'` continues, `osier config set max_steps N` raises the limit",
                 ended.error.unwrap_or_default()
             ),
-            (Some(Finished::Cancelled), None) => bail!("the turn was stopped"),
+            (Some(Finished::Cancelled), None) => fail!(Cancelled, "the turn was stopped"),
             (Some(Finished::Failed) | None, None) => {
                 let error = ended.error.unwrap_or_else(|| "the model failed and did not say why".to_owned());
-                bail!(error)
+                fail!(ModelFailed, "{error}")
             }
         }
     }

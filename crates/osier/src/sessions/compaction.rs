@@ -2,11 +2,11 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use osier_session::Session;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::{Previews, full_text, inert, one_line};
-use osier_tree::{Kind, Place, Role, Seq, SessionTree, summary, time};
+use osier_tree::{ErrorCode, Kind, Place, Role, Seq, SessionTree, summary, time};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::Value;
@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::compact::shorter;
 use super::moving;
 use crate::agree::agreed;
+use crate::failure::{fail, failure};
 use crate::home::{self, Home};
 use crate::layout::{count, fit, plain, width};
 use crate::out::{Out, Style};
@@ -82,10 +83,10 @@ pub(crate) fn find(tree: &SessionTree, at: Place, entry: Option<&str>) -> Result
     match entry {
         Some(id) => Some(reading::entry(tree, id)?)
             .filter(is_one)
-            .ok_or_else(|| anyhow!("{} is not a compaction; {}", plain(id), all())),
+            .ok_or_else(|| no_compaction(format!("{} is not a compaction; {}", plain(id), all()))),
         None => at
             .and_then(|seq| tree.head(seq).compaction)
-            .ok_or_else(|| anyhow!("no compaction on the path to the leaf; {}", all())),
+            .ok_or_else(|| no_compaction(format!("no compaction on the path to the leaf; {}", all()))),
     }
 }
 
@@ -99,7 +100,7 @@ async fn undo(session: &Session, compaction: Seq, args: &Args) -> Result<ExitCod
         let stay = stay_on_branch(stay);
         let question = format!("{stay}. Go to before the compaction?");
         if !agreed(&question, &format!("{stay}; add --yes to go to before the compaction all the same"))? {
-            bail!("nothing was changed");
+            fail!(Cancelled, "nothing was changed");
         }
     }
     let outcome = cursor.move_to(before).await?;
@@ -115,6 +116,10 @@ pub(crate) fn staying(tree: &SessionTree, at: Place, compaction: Seq) -> usize {
 pub(crate) fn stay_on_branch(messages: usize) -> String {
     let verb = if messages == 1 { "stays" } else { "stay" };
     format!("{} came after it and {verb} on the other branch", count(messages, "message", "messages"))
+}
+
+fn no_compaction(text: String) -> anyhow::Error {
+    failure(ErrorCode::NotACompaction, text)
 }
 
 /// What a compaction dropped.

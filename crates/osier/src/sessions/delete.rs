@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use osier_session::{Listed, Stores};
 use osier_store::{Counts, Deleted, StoreError};
 use osier_tree::projection::card::Card;
@@ -12,7 +12,7 @@ use osier_tree::time::Millis;
 use serde::Serialize;
 
 use crate::agree::agreed;
-use crate::failure::usage;
+use crate::failure::{fail, failure, usage, warn};
 use crate::home::Home;
 use crate::layout::{age, count, plain};
 use crate::out::{Out, remark};
@@ -77,7 +77,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     if !args.yes && how_many > 0 {
         let question = format!("Delete {} for good?", if how_many == 1 { "it" } else { "them" });
         if !agreed(&question, "add --yes to delete without being asked")? {
-            bail!("nothing was deleted");
+            fail!(Cancelled, "nothing was deleted");
         }
     }
     let (mut gone, spared) = delete(&chosen, args.force, home).await?;
@@ -181,7 +181,8 @@ async fn delete(chosen: &Chosen, force: bool, home: &Home) -> Result<(Vec<Gone>,
             Ok(deleted) => gone.push(Gone::of(card, deleted)),
             Err(error @ StoreError::Busy { .. }) => {
                 spared.push(card);
-                remark(&format!("osier: {}; --force deletes it all the same", plain(&error.to_string())));
+                let text = format!("{}; --force deletes it all the same", plain(&error.to_string()));
+                warn(&failure(error.code(), text));
             }
             Err(error) => return Err(error.into()),
         }

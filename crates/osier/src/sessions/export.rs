@@ -5,13 +5,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use osier_session::Session;
 use osier_tree::projection::transcript::{TranscriptItem, markdown, transcript, transcript_entries};
 use osier_tree::{Place, SessionTree};
 use serde_json::json;
 
-use crate::failure::usage;
+use crate::failure::{fail, usage};
 use crate::home::Home;
 use crate::layout::plain;
 use crate::out::Out;
@@ -121,7 +121,7 @@ fn write(text: &[u8], path: &Path) -> Result<()> {
     match file.persist_noclobber(path) {
         Ok(_) => Ok(()),
         Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
-            bail!("{} is there already; give another name or remove it", path.display())
+            fail!(AlreadyExists, "{} is there already; give another name or remove it", path.display())
         }
         Err(error) => Err(error.error).with_context(cannot),
     }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use osier_session::{Env, Session};
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::{editor_text, inert, one_line, shown_text};
@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::moving;
+use crate::failure::{fail, usage};
 use crate::home::Home;
 use crate::layout::{age, plain, right};
 use crate::out::{Out, Style, remark};
@@ -26,7 +27,7 @@ Examples:
   osier sessions fork 4f89da11                      the path to where it stands
   osier sessions fork 4f89da11 3781a861             the path to that entry, which is the last of it
   osier sessions fork 4f89da11 c55d6ff3             if a user said that: the path before it, to say it differently
-  osier sessions fork 4f89da11 c55d6ff3 --exact     the path to that very entry
+  osier sessions fork 4f89da11 --at c55d6ff3        the path to that very entry
   osier sessions fork 4f89da11 --list               the messages one may want to say differently
 
 An entry is chosen as `move` does it. Labels on the path and the settings of the session go along; the session itself stays \
@@ -37,11 +38,14 @@ pub(crate) struct Args {
     session: String,
     /// The entry to begin anew from; where the session stands if not given
     entry: Option<String>,
-    /// Take that very entry along, whatever it is
-    #[arg(long, visible_alias = "at", requires = "entry")]
+    /// The path to this very entry, whatever it is
+    #[arg(long, value_name = "ENTRY", num_args = 0..=1)]
+    at: Option<Option<String>>,
+    /// Take that very entry along, whatever it is; the same as --at ENTRY
+    #[arg(long, requires = "entry")]
     exact: bool,
     /// List the user's messages on the path instead, the newest first
-    #[arg(long, conflicts_with_all = ["entry", "name"])]
+    #[arg(long, conflicts_with_all = ["entry", "at", "name"])]
     list: bool,
     /// With --list: of all branches
     #[arg(long, requires = "list")]
@@ -65,9 +69,9 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
         return out.done();
     }
-    let (at, text) = match &args.entry {
+    let (at, text) = match wanted(&args)? {
         None => (source.tree().leaf(), None),
-        Some(entry) => chosen(&source, entry, args.exact).await?,
+        Some((entry, exact)) => chosen(&source, entry, exact).await?,
     };
     let fork = fork(&source, at, text.is_some(), args.name.as_deref(), home).await?;
     if args.json {
@@ -85,6 +89,17 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
     }
     out.done()
+}
+
+/// The entry that is named, and whether that very entry is meant. `ENTRY --at`, without a value, is `ENTRY --exact`.
+fn wanted(args: &Args) -> Result<Option<(&str, bool)>> {
+    match (args.entry.as_deref(), args.at.as_ref().map(Option::as_deref)) {
+        (None, None) => Ok(None),
+        (Some(entry), None) => Ok(Some((entry, args.exact))),
+        (Some(entry), Some(None)) | (None, Some(Some(entry))) => Ok(Some((entry, true))),
+        (None, Some(None)) => Err(usage("--at wants an ENTRY")),
+        (Some(_), Some(Some(_))) => Err(usage("give the entry once: as ENTRY or with --at")),
+    }
 }
 
 /// The end of the path to take along, and the text that returns to the editor.
@@ -108,7 +123,10 @@ pub(crate) async fn fork(
     home: &Home,
 ) -> Result<Session> {
     if at.is_none() && !may_be_empty {
-        bail!("there is nothing to fork: the session stands before its first entry; name an ENTRY");
+        fail!(
+            NothingToFork,
+            "there is nothing to fork: the session stands before its first entry; name an ENTRY"
+        );
     }
     let env = home.env();
     let mut lines = source.fork_lines(at).await?;

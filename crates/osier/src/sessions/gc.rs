@@ -7,6 +7,7 @@ use osier_store::{Lease, StoreError, Version};
 use osier_tree::Seq;
 use serde_json::json;
 
+use crate::failure::fail;
 use crate::home::Home;
 use crate::layout::count;
 use crate::out::{Out, remark};
@@ -78,7 +79,7 @@ async fn patiently(args: &Args, home: &Home) -> Result<Done> {
             done => return done,
         }
     }
-    bail!("the session changes again and again; try again when nobody writes to it")
+    fail!(Contended, "the session changes again and again; try again when nobody writes to it")
 }
 
 fn is_too_late(error: &anyhow::Error) -> bool {

@@ -9,6 +9,7 @@ mod config;
 mod context;
 mod copy;
 mod delete;
+mod entry;
 mod export;
 pub(crate) mod fork;
 mod gc;
@@ -52,6 +53,8 @@ pub(crate) enum Command {
     Tree(tree::Args),
     /// List the entries from the root to the leaf
     Path(path::Args),
+    /// Show one entry
+    Entry(entry::Args),
     /// Show what a model would be sent
     Context(context::Args),
     /// Print everything a client needs to show a session
@@ -102,6 +105,7 @@ pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
         Command::Show(args) => show::run(args, &home).await,
         Command::Tree(args) => tree::run(args, &home).await,
         Command::Path(args) => path::run(args, &home).await,
+        Command::Entry(args) => entry::run(args, &home).await,
         Command::Context(args) => context::run(args, &home).await,
         Command::Snapshot(args) => snapshot::run(args, &home).await,
         Command::Label(args) => label::run(args, &home).await,

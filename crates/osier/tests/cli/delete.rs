@@ -145,7 +145,7 @@ async fn sessions_that_are_open_are_spared() {
     assert_eq!(ran.code, 1, "whoever names it is told that it is still there");
     assert_eq!(world.json("delete bbbbbbbb --yes --force")[0]["deleted"], json!(true));
     let failed = open.rename("too late").await.unwrap_err();
-    assert_eq!(failed.word(), "session_not_found", "{failed}");
+    assert_eq!(failed.code().name(), "session_not_found", "{failed}");
     assert!(world.session_files().is_empty());
 }
 

@@ -4,11 +4,12 @@ use osier_testkit::expect;
 
 use crate::support::World;
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "list",
     "show",
     "tree",
     "path",
+    "entry",
     "context",
     "snapshot",
     "label",
@@ -102,7 +103,8 @@ fn help_tells_what_there_is() {
         Without a key for a model, a built-in one answers that needs none and follows simple requests.
         A session is named by the first digits of its id, or by the path of its .jsonl file.
         Sessions lie in $OSIER_HOME/sessions, which is ~/.osier/sessions unless you say otherwise.
-        Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped with Ctrl-C.
+        Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped with Ctrl-C. With --json, errors are JSON
+        too.
     "#]]
     .assert_eq(&ran.out);
     assert_eq!(world.args(&["help"]).out, ran.out);
@@ -130,6 +132,7 @@ fn every_command_has_examples_and_says_what_it_prints() {
         show: Show a session: what is known of it, and its conversation
         tree: Draw the tree of a session
         path: List the entries from the root to the leaf
+        entry: Show one entry
         context: Show what a model would be sent
         snapshot: Print everything a client needs to show a session
         label: Name an entry, or take its name away

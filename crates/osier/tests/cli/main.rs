@@ -15,6 +15,8 @@ mod delete;
 mod delete_stores;
 mod demo;
 mod doctor;
+mod entry;
+mod errors;
 mod export;
 mod fork;
 mod help;

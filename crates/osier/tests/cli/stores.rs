@@ -249,7 +249,7 @@ fn first_digits_that_mean_sessions_of_two_stores_are_told_with_them() {
         &["path abcdef --json", "path abcdef --store archive", "path abcdef01 --store archive", "path abc9"],
         expect![[r#"
             $ path abcdef --json
-            ! osier: abcdef is ambiguous: it could mean 2 sessions: <1> (file), <2> (archive); give more characters
+            ! {"error":{"code":"session_ambiguous","message":"abcdef is ambiguous: it could mean 2 sessions: <1> (file), <2> (archive); give more characters"}}
             exit 1
             $ path abcdef --store archive
             00000001  user: "a"

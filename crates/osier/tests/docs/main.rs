@@ -41,6 +41,16 @@ fn both_readmes_show_the_same_examples() {
 }
 
 #[test]
+fn every_error_code_is_described() {
+    let section = Page::open("docs/json.md").section("Errors").to_owned();
+    let described: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
+    let codes = osier_tree::ErrorCode::ALL.iter();
+    let expected: Vec<String> =
+        codes.map(|code| format!("| `{}` | {} |", code.name(), code.meaning())).collect();
+    assert_eq!(described, expected);
+}
+
+#[test]
 fn every_command_and_option_is_described() {
     let page = Page::open("docs/commands.md");
     let commands = subcommands(&["sessions"]);

@@ -81,7 +81,7 @@ fn stored(outcome: Result<Outcome, Error>) -> Stored {
 }
 
 fn word<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
-    result.unwrap_err().word()
+    result.unwrap_err().code().name()
 }
 
 async fn leaf(sessions: &Sessions) -> Value {

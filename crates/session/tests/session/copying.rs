@@ -140,5 +140,5 @@ async fn a_store_that_gives_no_lines_is_not_asked_for_ever() {
     let from = odd(Oddity::GivesNothing);
     from.create(&Header::new("one", 0, "/here"), &lines(&[1, 2])).await.unwrap();
     let failed = copy(&from, "one", &MemoryStore::default()).await.unwrap_err();
-    assert_eq!(failed.word(), "entry_not_found", "{failed}");
+    assert_eq!(failed.code().name(), "entry_not_found", "{failed}");
 }

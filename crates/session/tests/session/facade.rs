@@ -70,7 +70,7 @@ async fn deleted_while_open(open: &str) -> (Result<Deleted, Error>, Vec<String>)
 #[tokio::test]
 async fn a_session_in_use_keeps_what_lies_below_it() {
     let (deleted, left) = deleted_while_open("one").await;
-    assert_eq!((deleted.unwrap_err().word(), left.len()), ("session_busy", 4));
+    assert_eq!((deleted.unwrap_err().code().name(), left.len()), ("session_busy", 4));
     let (deleted, left) = deleted_while_open("two").await;
     let deleted = deleted.unwrap();
     assert_eq!((deleted.deleted, deleted.counts.sessions), (true, 2));

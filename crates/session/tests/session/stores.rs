@@ -90,7 +90,7 @@ async fn a_store_that_is_silent_is_named_and_the_others_answer() {
     let listed = stores.list(&Filter::default()).await.unwrap();
     assert_eq!((listed.page.cards.len(), listed.page.more, &*listed.down[0].store), (1, false, "silent"));
     let alone = Stores::new(vec![Arc::new(Silent)]).with_patience(HASTE);
-    assert_eq!(alone.list(&Filter::default()).await.unwrap_err().word(), "store_unavailable");
+    assert_eq!(alone.list(&Filter::default()).await.unwrap_err().code().name(), "store_unavailable");
 }
 
 #[tokio::test]
@@ -160,6 +160,6 @@ async fn a_copy_goes_by_batches_and_keeps_every_byte() {
     with(&to, "two", &lines[..1]).await;
     with(&from, "two", &lines[1..]).await;
     let refused = copy(&from, "two", &to).await.unwrap_err();
-    assert_eq!(refused.word(), "already_exists", "{refused}");
+    assert_eq!(refused.code().name(), "already_exists", "{refused}");
     assert_eq!(to.open("two").await.unwrap().version.entries, 1);
 }

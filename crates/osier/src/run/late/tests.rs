@@ -121,7 +121,7 @@ async fn a_session_that_was_made_and_not_acknowledged_is_gone_on_with() {
     let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
     session.rename("plans").await.expect("a name");
     let failed = session.append_entry(&said("one")).await.expect_err("the answer is lost");
-    assert_eq!(failed.word(), "store_unavailable");
+    assert_eq!(failed.code().name(), "store_unavailable");
     session.append_entry(&said("two")).await.expect("the second is stored");
     let card = behind.card(&header.id).await.expect("a card");
     assert_eq!((card.name.as_deref(), card.message_count, card.branches), (Some("plans"), 2, 1));
@@ -137,6 +137,6 @@ async fn another_session_of_the_same_id_is_not_taken_for_it() {
     let other = Header::new(&header.id, 0, "/elsewhere");
     behind.create(&other, &[]).await.expect("somebody else's");
     let failed = session.append_entry(&said("one")).await.expect_err("it is another");
-    assert_eq!(failed.word(), "already_exists");
+    assert_eq!(failed.code().name(), "already_exists");
     assert_eq!(behind.open(&header.id).await.expect("it is there").version.entries, 0);
 }
