@@ -10,7 +10,7 @@ use crate::support::{empty, env, exchange, memory, open, say, stale, stands, sto
 fn holder<T: std::fmt::Debug>(refused: Result<T, Error>) -> Lease {
     match refused {
         Err(Error::Store(error @ StoreError::Leased { .. })) => {
-            assert_eq!(error.word(), "session_busy");
+            assert_eq!(error.code().name(), "session_busy");
             let StoreError::Leased { lease } = error else { unreachable!() };
             *lease
         }

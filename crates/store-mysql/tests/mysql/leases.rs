@@ -48,7 +48,7 @@ async fn the_lease_of_a_killed_process_is_taken_over_when_it_has_ended() {
     });
     killed.await.unwrap();
     let refused = store.lease(&lease(2), &|_| true).await.unwrap_err();
-    assert_eq!(refused.word(), "session_busy");
+    assert_eq!(refused.code().name(), "session_busy");
     end_all(server, &database).await;
     assert!(store.leases("one").await.unwrap().is_empty());
     store.lease(&lease(2), &|_| true).await.unwrap();
