@@ -1,4 +1,5 @@
-//! Asking the user whether a tool may run. A question waits until somebody answers it or its turn is stopped.
+//! Questions to the user: may a tool run, may a long turn continue. A question waits until somebody answers it or its turn is
+//! stopped.
 
 use osier_model::CancellationToken;
 use osier_tools::approvals::{Allowance, Why};
@@ -11,9 +12,19 @@ use crate::error::Error;
 use crate::live::Live;
 use crate::workplace::Workplace;
 
+/// What the user is asked.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "few questions are open at a time")]
+pub enum Question {
+    /// Whether a tool may run.
+    Tool(ToolQuestion),
+    /// Whether the turn may continue after this many model calls.
+    Continue { model_calls: u32 },
+}
+
 /// A call that needs a word from the user.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct ToolQuestion {
     pub call: ToolCall,
     /// Exactly what would run or change.
     pub what: Change,
@@ -24,10 +35,16 @@ pub struct Question {
 
 impl Serialize for Question {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let ToolCall { id, name, arguments } = &self.call;
-        let offers: Vec<String> = self.offers.iter().map(ToString::to_string).collect();
+        let question = match self {
+            Question::Tool(question) => question,
+            Question::Continue { model_calls } => {
+                return json!({ "why": "step_limit", "modelCalls": model_calls }).serialize(serializer);
+            }
+        };
+        let ToolCall { id, name, arguments } = &question.call;
+        let offers: Vec<String> = question.offers.iter().map(ToString::to_string).collect();
         let call = json!({ "id": id, "name": name, "arguments": arguments });
-        json!({ "call": call, "what": self.what, "why": self.why.name(), "offers": offers })
+        json!({ "call": call, "what": question.what, "why": question.why.name(), "offers": offers })
             .serialize(serializer)
     }
 }
@@ -52,7 +69,10 @@ impl Workplace {
     /// Asks whoever is attached. `None` if the turn was stopped meanwhile.
     pub(crate) async fn ask(&self, question: Question, cancel: &CancellationToken) -> Option<Answer> {
         if !self.parts.attended {
-            return Some(Answer::No(nobody(question.why)));
+            return Some(Answer::No(match question {
+                Question::Tool(question) => nobody(question.why),
+                Question::Continue { .. } => String::new(),
+            }));
         }
         let (answer, answered) = oneshot::channel();
         let id = {

@@ -3,114 +3,17 @@
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use osier_model::{AssistantMessage, Block, Delta, Draft, Failure, Message, ModelInfo, Request, ToolSpec};
+use osier_model::{AssistantMessage, Delta, Draft, Failure, Message, ModelInfo};
 use osier_session::{Commit, DraftHandle};
-use osier_store::StoreError;
-use osier_tree::projection::request::{Telling, Told};
 use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::live::Live;
-use crate::system::SystemPrompt;
 use crate::turn::{Overflow, Turn};
-use crate::workplace::{Workplace, plan_message};
+use crate::workplace::plan_message;
 
 /// The last piece of a draft that broke off and is asked for again in another one.
 const WITHDRAWN: &str = r#"{"type":"withdrawn"}"#;
-
-/// A request taken apart: the prompt as the path replays it, and everything that was said.
-struct Context {
-    prompt: SystemPrompt,
-    messages: Vec<Message>,
-}
-
-impl Workplace {
-    async fn context(&self) -> Result<Context, Error> {
-        let (state, at) = self.here();
-        let mut telling: Telling<Piece> = Telling::new(state.tree.context_entries(at));
-        let wanted = telling.wanted();
-        let take = |seq, line: &[u8]| {
-            telling.take(seq, line);
-            Ok::<_, StoreError>(())
-        };
-        self.session.each_line(state.version, &wanted, take).await?;
-        let markers = self.parts.backtracking;
-        // A long conversation takes its time, and commands are not to wait for it.
-        let context =
-            tokio::task::spawn_blocking(move || Context::read(state.tree.told(telling, markers).messages));
-        Ok(context.await.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic())))
-    }
-
-    pub(crate) async fn request(&self) -> Result<Request, Error> {
-        let choice = self.settle_choice().await?;
-        let Context { prompt, messages } = self.context().await?;
-        let mut request = Request::new(choice.model, messages);
-        request.system = prompt.text();
-        request.tools = prompt.tools().filter_map(tool_spec).collect();
-        request.thinking = choice.thinking;
-        request.session = Some(self.session.id().to_owned());
-        Ok(request)
-    }
-}
-
-impl Context {
-    fn read(pieces: Vec<Piece>) -> Context {
-        let messages = Vec::with_capacity(pieces.len());
-        let mut context = Context { prompt: SystemPrompt::default(), messages };
-        for piece in pieces {
-            match piece {
-                Piece::Prompt(message) => context.prompt.replay_message(&message),
-                Piece::Said(message) => context.messages.push(message),
-            }
-        }
-        context
-    }
-}
-
-/// A message of the context.
-#[allow(clippy::large_enum_variant, reason = "nearly every piece is of the larger kind")]
-enum Piece {
-    /// A part of the prompt.
-    Prompt(Value),
-    Said(Message),
-}
-
-impl Told for Piece {
-    fn read(message: Value) -> Option<Piece> {
-        match message["role"] == "system" {
-            true => Some(Piece::Prompt(message)),
-            false => Message::read(message).ok().map(Piece::Said),
-        }
-    }
-
-    fn is_reply(&self) -> bool {
-        matches!(self, Piece::Said(Message::Assistant(_)))
-    }
-
-    fn calls(&self) -> Vec<(String, String)> {
-        match self {
-            Piece::Said(Message::Assistant(said)) => {
-                said.calls().map(|call| (call.id.clone(), call.name.clone())).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    fn answers(&self) -> Option<&str> {
-        match self {
-            Piece::Said(Message::ToolResult(result)) => Some(&result.tool_call_id),
-            _ => None,
-        }
-    }
-
-    fn add(&mut self, text: String) {
-        match self {
-            Piece::Said(Message::User(user)) => user.content.push(Block::text(text)),
-            Piece::Said(Message::ToolResult(result)) => result.content.push(Block::text(text)),
-            _ => {}
-        }
-    }
-}
 
 impl Turn {
     pub(crate) async fn call_model(&mut self) -> Result<(), Error> {
@@ -172,10 +75,6 @@ fn priced(mut message: AssistantMessage, model: &ModelInfo) -> AssistantMessage 
         message.usage.cost = model.price.cost(&message.usage);
     }
     message
-}
-
-fn tool_spec(tool: &Value) -> Option<ToolSpec> {
-    serde_json::from_value(tool.clone()).ok()
 }
 
 /// A delta as clients see it.

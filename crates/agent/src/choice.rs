@@ -4,6 +4,8 @@
 use std::sync::Arc;
 
 use osier_model::{ModelInfo, ThinkingLevel};
+use osier_session::State;
+use osier_tree::Place;
 use osier_tree::projection::Lines;
 use osier_tree::projection::context::thinking_of;
 
@@ -30,12 +32,19 @@ struct OnPath {
 impl Workplace {
     /// What is in force where the cursor stands.
     pub(crate) async fn choice(&self) -> Result<Choice, Error> {
-        self.on_path().await.map(|on_path| self.chosen(&on_path))
+        let (state, at) = self.here();
+        self.choice_at(&state, at).await
+    }
+
+    /// What is in force at a place.
+    pub(crate) async fn choice_at(&self, state: &State, at: Place) -> Result<Choice, Error> {
+        self.on_path(state, at).await.map(|on_path| self.chosen(&on_path))
     }
 
     /// Brings the path to what is in force, and tells what that is.
     pub(crate) async fn settle_choice(&self) -> Result<Choice, Error> {
-        let on_path = self.on_path().await?;
+        let (state, at) = self.here();
+        let on_path = self.on_path(&state, at).await?;
         let choice = self.chosen(&on_path);
         if let Some(name) = &choice.unknown {
             let text =
@@ -89,12 +98,11 @@ impl Workplace {
         Some(&self.parts.default_model).filter(|model| is_meant(model)).cloned().or_else(found)
     }
 
-    async fn on_path(&self) -> Result<OnPath, Error> {
-        let (state, at) = self.here();
+    async fn on_path(&self, state: &State, at: Place) -> Result<OnPath, Error> {
         let mut model = state.tree.model_in_force(at);
-        self.answer_all(&state, &mut model).await?;
+        self.answer_all(state, &mut model).await?;
         let thinking = at.and_then(|seq| state.tree.head(seq).thinking);
-        let lines = self.lines(&state, thinking.as_slice()).await?;
+        let lines = self.lines(state, thinking.as_slice()).await?;
         let entry = thinking.and_then(|seq| lines.entry(seq));
         let level = entry.as_ref().and_then(thinking_of).and_then(|level| level.text().map(String::from));
         Ok(OnPath { model: model.finish(), thinking: level })

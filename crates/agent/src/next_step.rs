@@ -53,6 +53,8 @@ pub enum Finished {
     Failed,
     /// The answer was cut off at the output limit.
     CutOff,
+    /// The limit of model calls for one prompt was reached.
+    StepLimit,
 }
 
 /// See the module.

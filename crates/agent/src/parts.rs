@@ -12,6 +12,9 @@ use crate::compaction::Compacting;
 use crate::gates::{Gates, Open};
 use crate::prompts::Prompts;
 
+/// The usual limit of model calls for one prompt.
+pub const MAX_STEPS: u32 = 200;
+
 /// See the module.
 #[derive(Debug, Clone)]
 pub struct Parts {
@@ -46,6 +49,8 @@ pub struct Parts {
     pub own_approvals: bool,
     /// Somebody is there to answer questions. Without anybody, what needs asking is refused.
     pub attended: bool,
+    /// Model calls for one prompt. Then the user is asked whether to continue; without anybody to ask, the turn ends.
+    pub max_steps: u32,
 }
 
 impl Parts {
@@ -75,6 +80,7 @@ impl Parts {
             approval: None,
             own_approvals: true,
             attended: false,
+            max_steps: MAX_STEPS,
         }
     }
 }

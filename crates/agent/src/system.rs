@@ -1,5 +1,5 @@
-//! The system prompt as entries. The first request of a session stores it whole; a change stores only what changed. What is
-//! sent is the replay of the path, so an edited file never changes what an old request began with.
+//! The system prompt as entries. The first request of a session stores it whole; a change stores only what changed, and is
+//! told to the model where it happened (see `request`), so an edited file never changes what an old request began with.
 
 use osier_session::State;
 use osier_tree::entry::{Entry, read_entry};
@@ -34,6 +34,31 @@ impl SystemPrompt {
 
     pub fn tools(&self) -> impl Iterator<Item = &Value> {
         self.tools.values()
+    }
+
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
+        self.tools.contains_key(name)
+    }
+
+    /// Whether a part of `first` is still in force, so that this can be told as changes of it. Nothing is left of the prompt
+    /// of another program.
+    pub(crate) fn continues(&self, first: &SystemPrompt) -> bool {
+        let is_kept = |(name, text): (&String, &Value)| self.sections.get(name) == Some(text);
+        self.content == first.content && (first.sections.is_empty() || first.sections.iter().any(is_kept))
+    }
+
+    /// What a model that knows this prompt must be told to follow `new`; `None` if the text is the same.
+    pub(crate) fn describe_change(&self, new: &SystemPrompt) -> Option<String> {
+        let gone = missing(&self.sections, &new.sections)
+            .map(|name| format!("The section \"{name}\" of your system prompt no longer applies."));
+        let changed = changed(&self.sections, &new.sections).map(|(name, text)| {
+            format!(
+                "The section \"{name}\" of your system prompt now reads:\n\n{}",
+                text.as_str().unwrap_or_default()
+            )
+        });
+        let changes: Vec<String> = gone.chain(changed).collect();
+        (!changes.is_empty()).then(|| changes.join("\n\n"))
     }
 
     /// Takes the next system message of a path in.

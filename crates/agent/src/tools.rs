@@ -13,7 +13,7 @@ use osier_tree::Why;
 use osier_tree::note::INVALID_ARGUMENTS;
 use serde_json::json;
 
-use crate::asking::{Answer, Question};
+use crate::asking::{Answer, Question, ToolQuestion};
 use crate::backtrack;
 use crate::error::Error;
 use crate::live::Live;
@@ -143,7 +143,7 @@ impl Turn {
         };
         let mut approvals = self.approvals();
         let Decision::Ask { what, why, offers } = approvals.decide(spec, &preview) else { return Ok(None) };
-        let question = Question { call: call.clone(), what, why, offers };
+        let question = Question::Tool(ToolQuestion { call: call.clone(), what, why, offers });
         match self.work.ask(question, &self.cancel).await {
             None => Ok(Some(ToolOutcome::cancelled())),
             Some(Answer::Once) => Ok(None),

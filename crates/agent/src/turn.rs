@@ -8,6 +8,7 @@ use osier_model::CancellationToken;
 use osier_tree::{Place, Why};
 use tokio::sync::oneshot;
 
+use crate::asking::{Answer, Question};
 use crate::backtrack::Scheduled;
 use crate::client::Reply;
 use crate::compaction::Reason;
@@ -48,6 +49,8 @@ pub(crate) struct Turn {
     pub(crate) cancel: CancellationToken,
     /// The reply whose calls are this turn's to run. Those of others, or of a process that died, are never run.
     pub(crate) reply: Option<Arc<str>>,
+    /// Model calls since the user last said something or agreed to continue.
+    calls: u32,
     /// What the model last said about a failure.
     pub(crate) failure: Option<String>,
     pub(crate) overflow: Overflow,
@@ -83,6 +86,7 @@ impl Turn {
             work,
             cancel,
             reply: None,
+            calls: 0,
             failure: None,
             overflow: Overflow::None,
             gave_up: GaveUp::No,
@@ -96,7 +100,11 @@ impl Turn {
         match finished {
             Ok(finished) => {
                 ended.finished = Some(finished);
-                ended.error = self.failure.filter(|_| finished == Finished::Failed);
+                ended.error = match finished {
+                    Finished::Failed => self.failure,
+                    Finished::StepLimit => Some(limit_reached(self.work.parts.max_steps)),
+                    _ => None,
+                };
             }
             Err(error) => ended.error = Some(error),
         }
@@ -175,7 +183,12 @@ impl Turn {
         loop {
             let tail = self.tail().await?;
             match next_step(&tail, self.waiting(&tail).await?) {
-                Step::CallModel => self.call_model().await?,
+                Step::CallModel => match self.may_call().await {
+                    Some(true) => self.call_model().await?,
+                    Some(false) => return Ok(Finished::StepLimit),
+                    // The turn was stopped meanwhile; the next step says so.
+                    None => {}
+                },
                 Step::RunTools(calls) => self.run_tools(calls).await?,
                 Step::StopCalls(calls, why) => self.stop_calls(calls, why).await?,
                 Step::DeliverSteering => self.deliver(Line::Steering).await?,
@@ -186,6 +199,20 @@ impl Turn {
                 Step::Recover => self.recover().await?,
             }
         }
+    }
+
+    /// Whether the model may be called once more. At the limit the user decides; `None` if the turn was stopped instead.
+    async fn may_call(&mut self) -> Option<bool> {
+        let limit = self.work.parts.max_steps;
+        if self.calls >= limit {
+            let question = Question::Continue { model_calls: limit };
+            match self.work.ask(question, &self.cancel).await? {
+                Answer::Once | Answer::Always(_) => self.calls = 0,
+                Answer::No(_) => return Some(false),
+            }
+        }
+        self.calls += 1;
+        Some(true)
     }
 
     /// What the model asked to do once its other calls are done.
@@ -260,14 +287,19 @@ impl Turn {
     }
 
     /// Says what waited longest, and only then takes it out of the queue.
-    async fn deliver(&self, line: Line) -> Result<(), Error> {
+    async fn deliver(&mut self, line: Line) -> Result<(), Error> {
         let Some(mut said) = self.work.next_to_say(line) else { return Ok(()) };
+        self.calls = 0;
         // A skill or file that vanished meanwhile does not hold up the rest.
         let expanded = self.work.expand(&mut said).await.unwrap_or_default();
         let stored = self.work.say_as_user(&said, expanded).await;
         self.work.said(line, stored.is_ok()).await?;
         stored.map(drop)
     }
+}
+
+fn limit_reached(limit: u32) -> String {
+    format!("stopped after {limit} model calls, the limit for one prompt (the setting max_steps)")
 }
 
 /// An error with its causes.

@@ -23,6 +23,7 @@ use crate::live::Live;
 use crate::next_step::Finished;
 use crate::parts::Parts;
 use crate::queue::Line;
+use crate::request::PreparedRequest;
 use crate::saying::Said;
 use crate::side::SideState;
 use crate::turn::{Begin, Ended, Starter, Turn};
@@ -58,6 +59,13 @@ impl Worker {
     /// The model and the level of thinking that are in force where it works. Writes nothing.
     pub async fn choice(&self) -> Result<Choice, Error> {
         self.work.choice().await
+    }
+
+    /// The request that the path to a place makes: the very one that a turn sends from there. Writes nothing.
+    pub async fn request_at(&self, at: Place) -> Result<PreparedRequest, Error> {
+        let state = self.work.session.state();
+        let choice = self.work.choice_at(&state, at).await?;
+        self.work.request_at(state, at, choice).await
     }
 
     /// What the path tells of files and things to do.

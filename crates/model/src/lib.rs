@@ -50,7 +50,12 @@ pub use thinking::{Ability as ThinkingAbility, Style as ThinkingStyle, ThinkingL
 pub use tokio_util::sync::CancellationToken;
 pub use usage::{Cost, Price, Tier, Usage};
 
-/// What a request would send, for looking at: the body as JSON, without any key.
+/// The body of a request, byte for byte as it is sent. `None` for models without a wire.
+pub fn body_text(request: &Request) -> Option<String> {
+    Some(api::call(request)?.body.into_text())
+}
+
+/// The same as a value.
 pub fn body_of(request: &Request) -> Option<serde_json::Value> {
-    serde_json::from_str(&api::call(request)?.body.into_text()).ok()
+    serde_json::from_str(&body_text(request)?).ok()
 }

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
-use osier_agent::{Client, Command, Error, Event, Live, NoSummary, Parts, Reply, Worker};
+use osier_agent::{Client, Command, Error, Event, Live, NoSummary, Parts, PreparedRequest, Reply, Worker};
 use osier_model::ModelInfo;
 use osier_session::Session;
 use osier_tools::{Env, ToolContext, Tools};
+use osier_tree::Place;
 
 use crate::failure::usage;
 use crate::home::Home;
@@ -118,6 +119,19 @@ async fn parts(session: &Session, home: &Home, writer: Writer<'_>) -> Result<Par
         backtracking: false,
         ..Parts::new(models, registry, default, tools, context)
     })
+}
+
+/// The request that is sent from a place of a session. Writes nothing.
+pub(crate) async fn request_at(session: &Session, home: &Home, at: Place) -> Result<PreparedRequest> {
+    let registry = home.models().registry().clone();
+    let default = choose(Wanted::default(), &home.settings, &registry, &home.surroundings())?.model;
+    let parts = Parts {
+        default_model: default,
+        default_thinking: home.settings.thinking,
+        backtracking: home.settings.offers_backtracking(),
+        ..parts(session, home, Writer::None).await?
+    };
+    Ok(Worker::start(session.clone(), parts).await?.request_at(at).await?)
 }
 
 /// The model that would answer in this session. A summary by another one is not what somebody would expect.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use expect_test::Expect;
-use osier_agent::{Event, Live, Navigated, Question, Reply};
+use osier_agent::{Event, Live, Navigated, Question, Reply, ToolQuestion};
 use osier_session::{CursorId, Event as SessionEvent};
 use osier_store::{MemoryStore, Store, Texts};
 use osier_testkit::Script;
@@ -201,14 +201,18 @@ impl Desk {
 }
 
 pub(crate) fn question(command: &str, offers: &[&str]) -> Question {
-    Question {
-        call: ToolCall {
-            id: "c1".into(),
-            name: "bash".into(),
-            arguments: serde_json::json!({ "command": command }),
-        },
-        what: Change::Command { command: command.to_owned() },
+    question_about(Change::Command { command: command.to_owned() }, offers)
+}
+
+pub(crate) fn question_about(what: Change, offers: &[&str]) -> Question {
+    let arguments = match &what {
+        Change::Command { command } => serde_json::json!({ "command": command }),
+        _ => serde_json::json!({}),
+    };
+    Question::Tool(ToolQuestion {
+        call: ToolCall { id: "c1".into(), name: "bash".into(), arguments },
+        what,
         why: Why::Runs,
         offers: offers.iter().map(|offer| Allowance::parse(offer)).collect(),
-    }
+    })
 }

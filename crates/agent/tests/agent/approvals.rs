@@ -1,6 +1,6 @@
 //! Who may do what: questions, answers, and what the model hears.
 
-use osier_agent::{Answer, Client, Command, Error, Finished};
+use osier_agent::{Answer, Client, Command, Error, Finished, Question};
 use osier_model::scripted::Turn;
 use osier_tools::{Allowance, Change, Mode};
 use serde_json::json;
@@ -18,6 +18,7 @@ fn bash(id: &str, command: &str) -> Turn {
 /// Answers the next question, and tells what it was about.
 async fn answer(desk: &Desk, ear: &mut Ear, answer: impl FnOnce(Vec<Allowance>) -> Answer) -> Change {
     let (question, asked) = ear.until_asked().await;
+    let Question::Tool(asked) = asked else { panic!("{asked:?}") };
     desk.send(Command::Answer { question, answer: answer(asked.offers) }).await;
     asked.what
 }

@@ -52,7 +52,7 @@ fn pieces(request: &Request) -> Vec<String> {
 }
 
 /// Where each request was sent from: the parents of the replies, in order.
-fn sent_from(tree: &SessionTree) -> Vec<Place> {
+pub(crate) fn sent_from(tree: &SessionTree) -> Vec<Place> {
     let replies =
         tree.heads().iter().filter(|(_, head)| head.kind == Kind::Message && head.role == Role::Assistant);
     replies.map(|(_, head)| head.parent).collect()

@@ -19,6 +19,7 @@ mod fullness;
 mod gated;
 mod grafts;
 mod legal;
+mod limits;
 mod moves;
 mod next_step;
 mod no_returns;

@@ -1,6 +1,8 @@
 //! Appending never changes what was sent before: in every protocol each request's messages begin with those of the request
 //! before it, whatever happened in between. Only a move (and, elsewhere, a context edit or a compaction) starts anew. Another
-//! model has another cache: it begins with what it was sent itself. A new briefing changes the prompt and no message.
+//! model has another cache: it begins with what it was sent itself. A new briefing is one more message.
+//!
+//! And what is shown as the request of a place is what was sent from there, byte for byte.
 //!
 //! Anthropic's cache markers move along the end; they are no part of what is cached.
 
@@ -9,12 +11,13 @@ use std::sync::{Arc, LazyLock};
 
 use osier_agent::{Answer, Briefing, Client, Command, Error, Parts, When};
 use osier_model::scripted::{Scripted, Turn};
-use osier_model::{Api, Failure, ModelInfo, Registry, Request, ThinkingLevel, body_of};
+use osier_model::{Api, Failure, ModelInfo, Registry, Request, ThinkingLevel, body_of, body_text};
 use osier_store::MemoryStore;
 use osier_tools::user_bash::UserCommand;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::billing::sent_from;
 use crate::desk::Desk;
 
 /// What may happen. A reply is a list of blocks: thinking, text, and calls of several kinds.
@@ -43,7 +46,13 @@ struct Edited(AtomicUsize);
 
 impl Briefing for Edited {
     fn sections(&self, _: i64) -> Vec<(String, String)> {
-        vec![("preamble".to_owned(), format!("Version {}.", self.0.load(Ordering::Relaxed)))]
+        let version = self.0.load(Ordering::Relaxed);
+        let mut sections = vec![("preamble".to_owned(), "You work here.".to_owned())];
+        // A section that comes, changes and goes.
+        if !version.is_multiple_of(3) {
+            sections.push(("instructions".to_owned(), format!("Version {version}.")));
+        }
+        sections
     }
 }
 
@@ -81,9 +90,8 @@ struct Talk {
     /// Processes that died. They hang in a question and never write again.
     dead: Vec<Desk>,
     calls: usize,
-    /// How many requests had been sent when the leaf was moved, and when the briefing was edited.
+    /// How many requests had been sent when the leaf was moved.
     moves: Vec<usize>,
-    patches: Vec<usize>,
 }
 
 /// The agent of every process of a talk.
@@ -106,8 +114,7 @@ impl Talk {
         })
         .await;
         desk.write("a.txt", "text\n");
-        let (moves, patches) = (Vec::new(), Vec::new());
-        Talk { script, models, briefing, desk, dead: Vec::new(), calls: 0, moves, patches }
+        Talk { script, models, briefing, desk, dead: Vec::new(), calls: 0, moves: Vec::new() }
     }
 
     /// A reply of these blocks, and whether it calls tools.
@@ -170,10 +177,7 @@ impl Talk {
                 self.desk.send(Command::Bash(command)).await;
             }
             Op::Mark(kind) => self.mark(*kind).await,
-            Op::Patch => {
-                self.briefing.0.fetch_add(1, Ordering::Relaxed);
-                self.patches.push(self.script.requests().len());
-            }
+            Op::Patch => drop(self.briefing.0.fetch_add(1, Ordering::Relaxed)),
             Op::Steer(blocks) => self.steer(blocks).await,
             Op::Switch => {
                 let now = self.desk.worker.choice().await.unwrap().model.id.clone();
@@ -284,10 +288,13 @@ fn check(api: Api, ops: &[Op]) -> Result<usize, TestCaseError> {
             if !between(&talk.moves) {
                 prop_assert!(new.len() >= old.len(), "request {} is shorter", at);
                 prop_assert_eq!(&new[..old.len()], &old[..], "request {} begins differently", at);
-            }
-            if !between(&talk.patches) {
                 prop_assert_eq!(before, now, "prompt and tools of request {}", at);
             }
+        }
+        for (request, from) in requests.iter().zip(sent_from(&talk.desk.session().tree())) {
+            let shown = talk.desk.worker.request_at(from).await.unwrap().request;
+            prop_assert_eq!(&shown, request);
+            prop_assert_eq!(body_text(&shown), body_text(request));
         }
         Ok(bodies.len())
     })

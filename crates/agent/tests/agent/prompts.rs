@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use osier_agent::{Briefing, Client, Command, Error, Prompts, When};
 use osier_model::scripted::Turn;
+use osier_model::{Block, Message};
 use osier_tools::Tools;
 use serde_json::json;
 
@@ -144,11 +145,58 @@ async fn a_changed_section_is_stored_as_a_patch_before_what_is_said_next() {
     );
     let patch = desk.messages().await.into_iter().rfind(|message| message["role"] == "system").unwrap();
     assert_eq!((&patch["sections"], patch.get("toolsAdded")), (&json!({ "date": "Tuesday" }), None));
-    let systems: Vec<String> = desk.model.requests().into_iter().map(|request| request.system).collect();
+    let requests = desk.model.requests();
+    assert!(requests.iter().all(|request| request.system == "You work here.\n\nMonday"));
+    let texts: Vec<String> = requests[2].messages.iter().filter_map(said_by_user).collect();
     assert_eq!(
-        systems,
-        ["You work here.\n\nMonday", "You work here.\n\nMonday", "You work here.\n\nTuesday"]
+        texts,
+        [
+            "a",
+            "b",
+            "<system>\nThe section \"date\" of your system prompt now reads:\n\nTuesday\n</system>",
+            "c"
+        ]
     );
+}
+
+/// The first text of a user message.
+fn said_by_user(message: &Message) -> Option<String> {
+    match message {
+        Message::User(user) => match user.content.first() {
+            Some(Block::Text(text)) => Some(text.text.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_brings_the_prompt_up_to_date_and_old_changes_are_not_told_again() {
+    let edited = Edited::default();
+    edited.set("preamble", "You work here.");
+    edited.set("date", "Monday");
+    let briefing = edited.clone();
+    let long = |word: &str| Turn::reply(format!("{word} ").repeat(4000));
+    let turns = [long("one"), long("two"), long("three"), Turn::reply("A summary."), Turn::reply("four")];
+    let desk = Desk::with(turns, |parts| {
+        parts.briefing = Arc::new(briefing);
+        parts.compacting.keep_recent = Some(8000);
+    })
+    .await;
+    for (day, text) in [("Monday", "a"), ("Tuesday", "b"), ("Wednesday", "c")] {
+        edited.set("date", day);
+        desk.say(text).await;
+    }
+    desk.send(Command::Compact { focus: None }).await;
+    desk.say("d").await;
+    let last = desk.model.requests().pop().unwrap();
+    assert_eq!(last.system, "You work here.\n\nWednesday");
+    let texts: Vec<String> = last.messages.iter().filter_map(said_by_user).collect();
+    assert!(
+        texts.iter().any(|text| text == "c"),
+        "it keeps the last question and the change before it: {texts:?}"
+    );
+    assert!(!texts.iter().any(|text| text.contains("of your system prompt")), "{texts:?}");
 }
 
 #[tokio::test]

@@ -159,6 +159,7 @@ impl Desk {
             approval: self.args.approval.as_deref().and_then(Mode::named),
             own_approvals: is_ours(session, &self.home),
             attended: self.attended,
+            max_steps: settings.max_steps,
             gates: self.gates.clone(),
             ..Parts::new(
                 self.models.clone(),

@@ -168,6 +168,11 @@ impl<'f> Printer<'f> {
                 "the model broke off in the middle of the answer, and a part of it is printed already; \
                  `osier -c -p 'go on'` continues"
             ),
+            (Some(Finished::StepLimit), None) => fail!(
+                ModelFailed,
+                "{}; `osier -c -p 'go on'` continues, `osier config set max_steps N` raises the limit",
+                ended.error.unwrap_or_default()
+            ),
             (Some(Finished::Cancelled), None) => fail!(Cancelled, "the turn was stopped"),
             (Some(Finished::Failed) | None, None) => {
                 let error = ended.error.unwrap_or_else(|| "the model failed and did not say why".to_owned());

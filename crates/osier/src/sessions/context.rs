@@ -3,11 +3,16 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use osier_agent::PreparedRequest;
+use osier_model::{Block, Message, Request, SystemMessage, ToolSpec, body_text};
 use osier_session::ContextReader;
-use osier_tree::{ContextPlan, Seq};
-use serde_json::{Value, json};
+use osier_tree::ContextPlan;
+use osier_tree::projection::request::Repairs;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::said;
+use crate::errand;
 use crate::home::Home;
 use crate::layout::count;
 use crate::out::{Out, Style};
@@ -28,10 +33,10 @@ pub(crate) struct Args {
     /// The entry to stand at, or `root`; where the session stands if not given
     #[arg(long, value_name = "ENTRY")]
     at: Option<String>,
-    /// What is really sent: calls and results paired, checkpoints marked
+    /// The request that is sent from there: system prompt, calls and results paired, checkpoints marked
     #[arg(long)]
     request: bool,
-    /// Print {leafId, messages, thinkingLevel, model} as JSON; with --request {leafId, messages, repairs}
+    /// Print {leafId, messages, thinkingLevel, model} as JSON; with --request {leafId, model, messages, tools, repairs, body}
     #[arg(long)]
     json: bool,
 }
@@ -86,33 +91,54 @@ async fn text(target: &Target, plan: &ContextPlan, out: &mut Out) -> Result<()> 
     out.line(&out.paint(Style::Dim, &count(messages, "message", "messages")))
 }
 
+/// A request as JSON. `body` is what is posted, byte for byte.
+#[derive(serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    leaf_id: Option<String>,
+    model: String,
+    messages: &'a [Message],
+    tools: &'a [ToolSpec],
+    repairs: Repairs,
+    body: Option<Box<RawValue>>,
+}
+
 async fn request(args: &Args, target: &Target, home: &Home, out: &mut Out) -> Result<()> {
     let session = target.session(home).await?;
     let tree = session.tree();
-    let plan = tree.context_entries(reading::place(&tree, args.at.as_deref())?);
-    let wanted: Vec<Seq> =
-        plan.items.iter().flat_map(|item| std::iter::once(item.seq).chain(item.edit)).collect();
-    let lines = reading::lines(&session, &wanted).await?;
-    let request = tree.request(&plan, &lines, true);
+    let at = reading::place(&tree, args.at.as_deref())?;
+    let PreparedRequest { request, repairs } = errand::request_at(&session, home, at).await?;
+    let messages = messages(&request);
     if args.json {
-        let leaf = plan.leaf.map(|seq| tree.id(seq).to_string());
-        return out
-            .json(&json!({ "leafId": leaf, "messages": request.messages, "repairs": request.repairs }));
+        return out.json(&Shown {
+            leaf_id: at.map(|seq| tree.id(seq).to_string()),
+            model: request.model.full_name(),
+            messages: &messages,
+            tools: &request.tools,
+            repairs,
+            body: body_text(&request).map(RawValue::from_string).transpose()?,
+        });
     }
-    for message in &request.messages {
-        said::write(message, out)?;
+    for message in &messages {
+        said::write(&serde_json::to_value(message)?, out)?;
     }
-    let repairs = request.repairs;
     if repairs != Default::default() {
         let calls = count(repairs.unanswered_calls, "call without result", "calls without results");
         let results = count(repairs.stray_results, "result without call", "results without calls");
         out.line(&out.paint(Style::Bad, &format!("Repaired: {calls}, {results}.")))?;
     }
-    let messages = request.messages.iter().filter(|message| counts(message)).count();
-    out.line(&out.paint(Style::Dim, &count(messages, "message", "messages")))
+    // The system prompt is shown, and does not count.
+    out.line(&out.paint(Style::Dim, &count(request.messages.len(), "message", "messages")))
 }
 
 /// Whether it counts as a message: the system prompt is shown, but does not.
 fn counts(message: &Value) -> bool {
     message["role"] != "system"
+}
+
+/// Everything the model reads, in order: the system prompt first.
+fn messages(request: &Request) -> Vec<Message> {
+    let prompt = SystemMessage { content: vec![Block::text(&request.system)], extra: serde_json::Map::new() };
+    let prompt = (!request.system.is_empty()).then_some(Message::System(prompt));
+    prompt.into_iter().chain(request.messages.iter().cloned()).collect()
 }

@@ -40,6 +40,8 @@ pub(crate) struct Settings {
     /// The tools a model may call; all without it.
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) backtracking: bool,
+    /// Model calls for one prompt.
+    pub(crate) max_steps: u32,
     /// Writes summaries instead of the model in force.
     pub(crate) summary_model: Option<String>,
     pub(crate) compacting: Compacting,
@@ -151,6 +153,12 @@ impl Settings {
         Settings::of(self.layers.clone(), Some(agent), problems)
     }
 
+    /// Whether the model may return to checkpoints, unless a run says otherwise.
+    pub(crate) fn offers_backtracking(&self) -> bool {
+        let is_named = |tools: &Vec<String>| tools.iter().any(|name| name.trim() == crate::config::BACKTRACK);
+        self.backtracking && self.tools.as_ref().is_none_or(is_named)
+    }
+
     fn of(layers: Layers, agent: Option<&str>, problems: &mut Vec<Problem>) -> Settings {
         let agent = agent.map(str::to_owned).or_else(|| layers.text("agent")).unwrap_or_default();
         let own = layers.of_name("agents", &agent);
@@ -179,6 +187,7 @@ impl Settings {
             approval: layers.text("approval").and_then(|name| Mode::named(&name)).unwrap_or_default(),
             tools: own.get("tools").and_then(texts_of).or_else(|| layers.texts("tools")),
             backtracking: layers.bool("backtracking").unwrap_or(true),
+            max_steps: layers.count("max_steps").unwrap_or(osier_agent::MAX_STEPS),
             summary_model: layers.text("summary_model"),
             compacting: Compacting {
                 automatic: layers.bool("compaction.enabled").unwrap_or(true),

@@ -49,6 +49,7 @@ pub(crate) static KEYS: &[Key] = &[
     key("approval", Choice(&["default", "autoEdit", "yolo"]), "\"default\"", Trusted, "what may happen without asking, in new sessions"),
     key("tools", Texts, "", Trusted, "the tools a model may call; all of them without this"),
     key("backtracking", Bool, "true", Harmless, "whether a model may return to a checkpoint, and sees them"),
+    key("max_steps", Count { least: 1, most: 1_000_000 }, "200", Trusted, "model calls for one prompt; then the terminal asks whether to continue, and -p ends"),
     key("summary_model", Text, "", Trusted, "writes summaries instead of the model in use, as `provider/id`"),
     key("compaction.enabled", Bool, "true", Harmless, "whether a long conversation is compacted by itself"),
     key("compaction.reserve_tokens", TOKENS, "", Harmless, "how much of a model's window stays free; by its size without this"),

@@ -38,6 +38,7 @@ fn without_files_the_defaults_hold() {
             approval                       "default"          default
             tools                          -
             backtracking                   true               default
+            max_steps                      200                default
             summary_model                  -
             compaction.enabled             true               default
             compaction.reserve_tokens      -
@@ -78,6 +79,7 @@ fn each_setting_is_shown_with_the_line_it_came_from() {
             approval                       "default"                   default
             tools                          ["read", "ls"]              ~/home/config.toml:3
             backtracking                   true                        default
+            max_steps                      200                         default
             summary_model                  -
             compaction.enabled             true                        default
             compaction.reserve_tokens      -
@@ -158,6 +160,7 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
             approval                       "default"          default
             tools                          -
             backtracking                   true               default
+            max_steps                      200                default
             summary_model                  -
             compaction.enabled             true               default
             compaction.reserve_tokens      -
@@ -200,6 +203,7 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
             approval                       "default"          default
             tools                          -
             backtracking                   true               default
+            max_steps                      200                default
             summary_model                  -
             compaction.enabled             true               default
             compaction.reserve_tokens      -

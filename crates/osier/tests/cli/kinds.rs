@@ -105,8 +105,8 @@ fn a_file_that_says_tool_is_read_as_it_is_and_sent_as_a_tool_result() {
 #[test]
 fn system_messages_are_no_checkpoints_and_no_turns() {
     let world = World::with("system be kind; say a; system be brief; reply b");
-    let request = world.json("context s.jsonl --request").to_string();
-    assert_eq!(request.matches("Checkpoint").count(), 1);
+    let request = world.json("context s.jsonl --request");
+    assert_eq!(request["messages"].to_string().matches("Checkpoint").count(), 1);
     assert_eq!(world.json("show s.jsonl")["firstMessage"], "a");
     assert!(!world.ok("show s.jsonl").contains("be kind"));
 }

@@ -35,6 +35,7 @@ mod run_kill;
 mod run_models;
 mod run_offers;
 mod run_print;
+mod run_requests;
 mod run_sessions;
 mod run_support;
 mod run_usage;

@@ -30,6 +30,8 @@ pub(crate) struct Server {
 /// A request that waits for its answer.
 pub(crate) struct Asked {
     pub(crate) body: Value,
+    /// The body as it came.
+    pub(crate) text: String,
     pub(crate) head: String,
     socket: TcpStream,
     began: bool,
@@ -81,7 +83,8 @@ impl Asked {
             head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
         let mut body = vec![0; length.unwrap_or(0)];
         reader.read_exact(&mut body).unwrap();
-        Asked { body: serde_json::from_slice(&body).unwrap_or_default(), head, socket, began: false }
+        let text = String::from_utf8(body).unwrap();
+        Asked { body: serde_json::from_str(&text).unwrap_or_default(), text, head, socket, began: false }
     }
 
     fn send(&mut self, bytes: &str) {

@@ -90,13 +90,18 @@ impl SessionTree {
                 telling.take(seq, line);
             }
         }
-        self.told(telling, markers)
+        self.told(telling, |_| markers)
     }
 
-    /// The same, of lines that were taken in one by one.
-    pub fn told<M: Told>(&self, telling: Telling<M>, markers: bool) -> Request<M> {
+    /// The same, of lines that were taken in one by one. `markers` decides by the messages.
+    pub fn told<M: Told>(
+        &self,
+        telling: Telling<M>,
+        markers: impl FnOnce(&mut dyn Iterator<Item = &M>) -> bool,
+    ) -> Request<M> {
         let mut repairs = Repairs::default();
         let (plan, said) = telling.finish();
+        let markers = markers(&mut said.iter().map(|(_, message)| message));
         let mut paired = pair(said, &mut repairs);
         if markers {
             self.mark(&plan, &mut paired);

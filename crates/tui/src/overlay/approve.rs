@@ -1,4 +1,4 @@
-//! Asks whether a tool may run. Shows exactly what would run or change, and takes the answer.
+//! Asks whether a tool may run, or a long turn continue. Shows exactly what would run or change, and takes the answer.
 
 use osier_agent::{Answer, Command, Question};
 use osier_tools::approvals::Why;
@@ -31,8 +31,17 @@ impl Approve {
 
     /// The answers: a letter, words, and what is sent. No answer means: ask why not.
     fn answers(&self) -> Vec<(char, String, Option<Answer>)> {
+        let question = match &self.question {
+            Question::Tool(question) => question,
+            Question::Continue { .. } => {
+                return vec![
+                    ('y', "Yes, continue".to_owned(), Some(Answer::Once)),
+                    ('n', "No, stop here".to_owned(), Some(Answer::No(String::new()))),
+                ];
+            }
+        };
         let mut answers = vec![('y', "Yes, once".to_owned(), Some(Answer::Once))];
-        for offer in &self.question.offers {
+        for offer in &question.offers {
             let (letter, words) = match offer {
                 Allowance::Command(_) => {
                     let prefix = offer.to_string();
@@ -61,7 +70,8 @@ impl Approve {
     /// What would happen, line by line.
     fn what(&self, columns: usize) -> Vec<Line> {
         let room = columns.saturating_sub(2);
-        let lines = match &self.question.what {
+        let Question::Tool(question) = &self.question else { return Vec::new() };
+        let lines = match &question.what {
             Change::Command { command } => highlight(clean(command).trim_end(), "bash"),
             Change::Diff { diff, .. } => highlight(clean(diff).trim_end(), "diff"),
             Change::Call { arguments } => {
@@ -75,13 +85,20 @@ impl Approve {
     }
 
     fn title(&self) -> Line {
-        let why = match self.question.why {
+        let question = match &self.question {
+            Question::Tool(question) => question,
+            Question::Continue { model_calls } => {
+                let text = format!("The model was called {model_calls} times for this prompt. Continue?");
+                return Line::of(Style::from(Role::Warn).bold(), &text);
+            }
+        };
+        let why = match question.why {
             Why::Writes | Why::Runs => "",
             Why::Outside => " (outside the project)",
             Why::Guarded => " (programs are run from this file)",
         };
-        let name = &self.question.call.name;
-        let what = match &self.question.what {
+        let name = &question.call.name;
+        let what = match &question.what {
             Change::Diff { path, created: true, .. } => format!("Allow {name} to create {path}?"),
             Change::Diff { path, .. } => format!("Allow {name} to change {path}?"),
             Change::Command { .. } => format!("Allow {name} to run this command?"),

@@ -194,6 +194,9 @@ fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -
     let mut script = std::mem::take(&mut state.script);
     let mut lines = script.settle(state.look());
     state.script = script;
+    if finished == Some(Finished::StepLimit) {
+        tell(state, "Stopped at the limit of model calls; /retry continues");
+    }
     if finished == Some(Finished::Failed) {
         tell(state, "The turn failed; /retry tries again");
     }

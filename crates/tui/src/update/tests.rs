@@ -72,6 +72,23 @@ fn a_reply_that_breaks_off_is_withdrawn() {
 }
 
 #[test]
+fn a_long_turn_asks_whether_to_continue() {
+    let mut desk = Desk::on(70, 12, "say a");
+    desk.live(Live::TurnStarted);
+    let question = osier_agent::Question::Continue { model_calls: 200 };
+    desk.live(Live::Asked { id: 1, question: Box::new(question) });
+    let text = desk.text();
+    for shown in
+        ["The model was called 200 times for this prompt. Continue?", "y  Yes, continue", "n  No, stop here"]
+    {
+        assert!(text.contains(shown), "{text}");
+    }
+    desk.live(Live::Answered { id: 1, allowed: false });
+    desk.live(Live::TurnEnded { finished: Some(Finished::StepLimit), error: None });
+    assert!(desk.text().contains("Stopped at the limit of model calls; /retry continues"), "{}", desk.text());
+}
+
+#[test]
 fn a_failed_turn_offers_retry() {
     let mut desk = Desk::on(60, 16, "say a");
     desk.live(Live::TurnStarted);

@@ -1,9 +1,10 @@
 //! Takes the lines of a context in, one by one and in their order, so that nobody has to hold all of them at once.
 
 use super::{Piece, Told, told};
-use crate::entry::read_entry;
+use crate::entry::{Kind, Role, read_entry};
 use crate::heads::Seq;
 use crate::projection::context;
+use crate::scan::Raw;
 use crate::walk::{ContextPlan, Item};
 
 /// See the module.
@@ -15,12 +16,14 @@ pub struct Telling<M> {
     /// A line whose edit is still to come.
     held: Option<(Item, Vec<u8>)>,
     said: Vec<Piece<M>>,
+    /// The compaction that brought the whole system prompt of its time along. Changes before it are in there.
+    prompted: Option<Seq>,
 }
 
 impl<M: Told> Telling<M> {
     pub fn new(plan: ContextPlan) -> Telling<M> {
         let said = Vec::with_capacity(plan.items.len());
-        Telling { plan, past: 0, held: None, said }
+        Telling { plan, past: 0, held: None, said, prompted: None }
     }
 
     /// The lines it takes, in the order in which it takes them.
@@ -49,6 +52,12 @@ impl<M: Told> Telling<M> {
     fn tell(&mut self, item: Item, line: &[u8], edit: Option<&[u8]>) {
         let Ok(entry) = read_entry(line) else { return };
         let edit = edit.and_then(|edit| read_entry(edit).ok());
+        if entry.role == Role::System && self.prompted.is_some_and(|compaction| item.seq < compaction) {
+            return;
+        }
+        if entry.kind == Kind::Compaction && entry.get("systemMessage").is_some_and(Raw::is_object) {
+            self.prompted = Some(item.seq);
+        }
         context::messages(&entry, edit.as_ref(), &mut |message| {
             self.said.extend(told(message).and_then(M::read).map(|message| (Some(item.seq), message)));
         });

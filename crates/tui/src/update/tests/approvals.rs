@@ -1,6 +1,7 @@
 //! Questions whether a tool may run: which keys answer them, and what becomes of the others.
 
 use super::*;
+use crate::testing::question_about;
 
 fn asked(columns: u16, rows: u16, command: &str, offers: &[&str]) -> Desk {
     let mut desk = Desk::on(columns, rows, "say go");
@@ -206,9 +207,9 @@ fn every_line_of_a_long_question_can_be_seen() {
     for (columns, rows) in [(100, 30), (40, 12)] {
         let mut desk = Desk::on(columns, rows, "say go");
         desk.live(Live::TurnStarted);
-        let mut asked = question("", &["bash"]);
         let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
-        asked.what = osier_tools::Change::Diff { path: "a".to_owned(), diff, created: false };
+        let what = osier_tools::Change::Diff { path: "a".to_owned(), diff, created: false };
+        let asked = question_about(what, &["bash"]);
         desk.live(Live::Asked { id: 1, question: Box::new(asked) });
         let mut seen = String::new();
         for _ in 0..84 {
@@ -224,9 +225,9 @@ fn every_line_of_a_long_question_can_be_seen() {
 #[test]
 fn a_long_diff_can_be_paged_before_one_answers() {
     let mut desk = Desk::on(40, 14, "say go");
-    let mut asked = question("", &[]);
     let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
-    asked.what = osier_tools::Change::Diff { path: "src/main.rs".to_owned(), diff, created: false };
+    let what = osier_tools::Change::Diff { path: "src/main.rs".to_owned(), diff, created: false };
+    let asked = question_about(what, &[]);
     desk.live(Live::Asked { id: 1, question: Box::new(asked) });
     desk.press("pageDown");
     desk.check(expect![[r#"

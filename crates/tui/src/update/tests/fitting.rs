@@ -1,6 +1,7 @@
 //! Every screen, from the smallest to the largest.
 
 use super::*;
+use crate::testing::question_about;
 
 #[test]
 fn the_help_fits_any_screen() {
@@ -62,15 +63,16 @@ fn every_dialog_fits_every_screen() {
         desk.press("down down enter down down enter '说明' enter");
         desk.live(Live::SummaryText { text: "很长的总结".repeat(50) });
         desk.press("escape");
-        let mut asked = question("echo 你好 && rm -rf '很长的名字'", &["bash:echo", "bash"]);
-        desk.live(Live::Asked { id: 1, question: Box::new(asked.clone()) });
+        let asked = question("echo 你好 && rm -rf '很长的名字'", &["bash:echo", "bash"]);
+        desk.live(Live::Asked { id: 1, question: Box::new(asked) });
         desk.state.now += 1000;
         desk.press("pageDown down n '不行'");
-        asked.what = osier_tools::Change::Diff {
+        let what = osier_tools::Change::Diff {
             path: "很长的/路径/文件.rs".to_owned(),
             diff: "+一行\n-另一行 👍🏽\n".repeat(40),
             created: false,
         };
+        let asked = question_about(what, &["bash:echo", "bash"]);
         desk.live(Live::Asked { id: 2, question: Box::new(asked) });
         desk.press("pageDown pageDown pageUp tab");
         desk.live(Live::Queue {

@@ -1,0 +1,148 @@
+//! What is sent: a stable beginning, exactly what `context --request` shows, and no more than the limit.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::run_support::{Asked, Running, Server, osier};
+use crate::support::World;
+
+fn system(body: &Value) -> String {
+    assert!(matches!(body["messages"][0]["role"].as_str(), Some("system" | "developer")), "{body}");
+    body["messages"][0].to_string()
+}
+
+/// Says something and gives the request it becomes, which is answered.
+fn say(world: &World, server: &Server, args: &[&str]) -> Value {
+    let running = Running::start(osier(world, args));
+    let asked = server.next();
+    let body = asked.body.clone();
+    asked.answer("yes");
+    let ran = running.end();
+    assert_eq!(ran.code, 0, "{ran}");
+    body
+}
+
+#[test]
+fn editing_instructions_between_prompts_leaves_the_beginning_alone() {
+    let server = Server::new();
+    let world = server.world();
+    let mut last: Option<Value> = None;
+    for (instructions, told) in [
+        (Some("Use tabs."), None),
+        (Some("Use spaces."), Some("Use spaces.")),
+        (Some("Use spaces."), None),
+        (None, Some("The section \\\"instructions\\\" of your system prompt no longer applies.")),
+    ] {
+        match instructions {
+            Some(text) => world.write("AGENTS.md", text),
+            None => fs::remove_file(world.path("AGENTS.md")).unwrap(),
+        }
+        let body = say(&world, &server, &["-p", "--continue", "go"]);
+        let messages = body["messages"].as_array().unwrap();
+        if let Some(last) = &last {
+            let before = last["messages"].as_array().unwrap();
+            assert_eq!(&messages[..before.len()], &before[..], "it begins with the request before");
+            assert_eq!(system(&body), system(last));
+            assert_eq!(body["tools"], last["tools"]);
+            let new = Value::from(messages[before.len()..].to_vec()).to_string();
+            assert_eq!(new.contains("of your system prompt"), told.is_some(), "{new}");
+            assert!(told.is_none_or(|told| new.contains(told)), "{new}");
+        }
+        assert!(system(&body).contains("Use tabs."));
+        last = Some(body);
+    }
+}
+
+/// The entries of a session's file.
+fn entries(world: &World) -> Vec<Value> {
+    let text = fs::read_to_string(world.session_file()).unwrap();
+    text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The body that `context --request` shows, as text, for each place from which the model was asked.
+fn shown(world: &World) -> Vec<String> {
+    let file = world.session_file();
+    let replies = entries(world).into_iter().filter(|entry| entry["message"]["role"] == "assistant");
+    let places = replies.map(|reply| reply["parentId"].as_str().unwrap().to_owned());
+    let body = |at: String| {
+        let out = world.ok(&format!("context {} --at {at} --request --json", file.display()));
+        let (_, body) = out.trim_end().split_once(",\"body\":").unwrap();
+        body.strip_suffix('}').unwrap().to_owned()
+    };
+    places.map(body).collect()
+}
+
+#[test]
+fn what_is_shown_as_request_is_what_was_sent_byte_for_byte() {
+    let server = Server::new();
+    let world = server.world();
+    world.write("AGENTS.md", "Use tabs.");
+    let mut sent = Vec::new();
+    let mut answer = |server: &Server, how: &dyn Fn(Asked)| {
+        let asked = server.next();
+        sent.push(asked.text.clone());
+        how(asked);
+    };
+    let running = Running::start(osier(&world, &["-p", "one"]));
+    answer(&server, &|asked| asked.calls("ls", &json!({ "path": "." })));
+    answer(&server, &|mut asked| {
+        asked.raw_call("call_2", "read", "{\"path\": 1e3");
+        asked.end("tool_calls");
+    });
+    answer(&server, &|asked| asked.answer("done é \u{1f9f5}"));
+    assert_eq!(running.end().code, 0);
+    world.write("AGENTS.md", "Use spaces.");
+    let running = Running::start(osier(&world, &["-p", "--continue", "two"]));
+    answer(&server, &|asked| asked.calls("backtrack", &json!({ "checkpoint_id": 0, "note": "no use" })));
+    answer(&server, &|asked| asked.answer("back"));
+    assert_eq!(running.end().code, 0);
+    let running =
+        Running::start(osier(&world, &["-p", "--continue", "--no-tools", "--thinking", "high", "three"]));
+    answer(&server, &|asked| asked.answer("without tools"));
+    assert_eq!(running.end().code, 0);
+    let shown = shown(&world);
+    assert_eq!(shown.len(), sent.len());
+    for (shown, sent) in shown.iter().zip(&sent) {
+        assert_eq!(shown, sent);
+    }
+}
+
+#[test]
+fn a_model_without_tools_sees_no_checkpoints() {
+    let server = Server::new();
+    let world = server.world();
+    let config = world.home().join("config.toml");
+    let with_tools = say(&world, &server, &["-p", "go"]).to_string();
+    assert!(with_tools.contains("Checkpoint 0"), "{with_tools}");
+    fs::write(&config, fs::read_to_string(&config).unwrap() + "tools = false\n").unwrap();
+    let without = say(&world, &server, &["-p", "--continue", "go"]).to_string();
+    assert!(!without.contains("<system>Checkpoint") && !without.contains("\"tools\":"), "{without}");
+    let file = world.session_file();
+    let shown = world.ok(&format!("context {} --request", file.display()));
+    assert!(!shown.contains("<system>Checkpoint"), "{shown}");
+}
+
+#[test]
+fn a_model_that_never_ends_is_stopped_at_the_limit() {
+    let server = Server::new();
+    let world = server.world();
+    let config = world.home().join("config.toml");
+    fs::write(&config, "max_steps = 2\n".to_owned() + &fs::read_to_string(&config).unwrap()).unwrap();
+    for mode in [&["-p", "go"][..], &["-p", "--mode", "json", "go"]] {
+        let running = Running::start(osier(&world, mode));
+        for _ in 0..2 {
+            server.next().calls("bash", &json!({ "command": "true" }));
+        }
+        let ran = running.end();
+        assert_eq!(ran.code, 1, "{ran}");
+        assert!(
+            ran.err.contains(
+                "osier: stopped after 2 model calls, the limit for one prompt (the setting max_steps); \
+                 `osier -c -p 'go on'` continues"
+            ),
+            "{ran}"
+        );
+        assert_eq!(ran.out.contains("\"finished\":\"step_limit\""), mode.len() == 4, "{ran}");
+    }
+}
