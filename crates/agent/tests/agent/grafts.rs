@@ -17,15 +17,15 @@ async fn a_graft_tells_what_was_asked_and_concluded_there() {
         say go on > done
         ",
         expect![[r#"
-            before                          │ after                                       │ the model would see
-            user: "one"                     │ user: "one"                                 │ system
-            assistant: "first"              │ assistant: "first"                          │ user: one
-            ├─ user: "two"                  │ ├─ user: "two"                              │ assistant: first
-            │  [write: c.txt]               │ │  [write: c.txt]                           │ user: three
-            │  assistant: "second"          │ │  assistant: "second"                      │ assistant: third
-            └─ user: "three"                │ └─ user: "three"                            │ branch: Grafted from [entry 00000008]: ent…
-               assistant: "third"  ← active │    assistant: "third"                       │ user: go on
-                                            │    [branch summary]: Grafted from [entry 0… │ assistant: done
+            before                          │ after                            │ the model would see
+            user: "one"                     │ user: "one"                      │ system
+            assistant: "first"              │ assistant: "first"               │ user: one
+            ├─ user: "two"                  │ ├─ user: "two"                   │ assistant: first
+            │  [write: c.txt]               │ │  [write: c.txt]                │ user: three
+            │  assistant: "second"          │ │  assistant: "second"           │ assistant: third
+            └─ user: "three"                │ └─ user: "three"                 │ branch: Grafted from [entry 00000008]: ent…
+               assistant: "third"  ← active │    assistant: "third"            │ user: go on
+                                            │    [graft from 00000008]: second │ assistant: done
                                             │    user: "go on"
                                             │    assistant: "done"  ← active
         "#]],
@@ -53,7 +53,7 @@ async fn a_graft_in_the_words_of_a_model() {
             │  assistant: "second"          │ │  assistant: "second"                                │ assistant: third
             └─ user: "three"                │ └─ user: "three"                                      │ branch: Grafted from [entry 00000008]: ent…
                assistant: "third"  ← active │    assistant: "third"
-                                            │    [branch summary]: Grafted from [entry 0…  ← active
+                                            │    [graft from 00000008]: Two was written …  ← active
 
             asked for a summary
               [User]: two
@@ -143,15 +143,15 @@ async fn a_graft_moves_nobody_so_there_is_nothing_to_undo_but_the_move_before() 
         undo
         ",
         expect![[r#"
-            before                          │ after                                       │ the model would see
-            user: "one"                     │ user: "one"                                 │ system
-            assistant: "first"              │ assistant: "first"                          │ user: one
-            ├─ user: "two"                  │ ├─ user: "two"                              │ assistant: first
-            │  [write: c.txt]               │ │  [write: c.txt]                           │ user: two
-            │  assistant: "second"          │ │  assistant: "second"  ← active            │ assistant: [write]
-            └─ user: "three"                │ └─ user: "three"                            │ result: created c.txt (1 line, 4 bytes)
-               assistant: "third"  ← active │    assistant: "third"                       │ assistant: second
-                                            │    [branch summary]: Grafted from [entry 0…
+            before                          │ after                            │ the model would see
+            user: "one"                     │ user: "one"                      │ system
+            assistant: "first"              │ assistant: "first"               │ user: one
+            ├─ user: "two"                  │ ├─ user: "two"                   │ assistant: first
+            │  [write: c.txt]               │ │  [write: c.txt]                │ user: two
+            │  assistant: "second"          │ │  assistant: "second"  ← active │ assistant: [write]
+            └─ user: "three"                │ └─ user: "three"                 │ result: created c.txt (1 line, 4 bytes)
+               assistant: "third"  ← active │    assistant: "third"            │ assistant: second
+                                            │    [graft from 00000008]: second
         "#]],
     )
     .await;
