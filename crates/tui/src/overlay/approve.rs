@@ -43,10 +43,10 @@ impl Approve {
         let mut answers = vec![('y', "Yes, once".to_owned(), Some(Answer::Once))];
         for offer in &question.offers {
             let (letter, words) = match offer {
-                Allowance::Command(_) => {
-                    let prefix = offer.to_string();
-                    ('p', format!("Yes, always `{}`", clean(prefix.trim_start_matches("bash:"))))
+                Allowance::Command(name) if offer.is_family() => {
+                    ('p', format!("Yes, always `{name}` with harmless arguments"))
                 }
+                Allowance::Command(_) => ('p', "Yes, always exactly this command".to_owned()),
                 Allowance::Tool(name) => ('a', format!("Yes, always {}", clean(name))),
             };
             answers.push((letter, words, Some(Answer::Always(offer.clone()))));

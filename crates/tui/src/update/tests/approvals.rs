@@ -27,7 +27,7 @@ fn an_approval_shows_all_of_what_would_run() {
           git push
           --force[2J
         › y  Yes, once
-          p  Yes, always `git push`
+          p  Yes, always exactly this command
           a  Yes, always bash
           n  No, and continue without it
         ⣾ waiting for your answer · 0 s · escape stops the turn
@@ -38,7 +38,7 @@ fn an_approval_shows_all_of_what_would_run() {
     assert_eq!(desk.asked(), "", "another key may still come");
     desk.wait(300);
     expect![[r#"
-        Send(Answer { question: 7, answer: Always(Command(["git", "push"])) }, Answer)
+        Send(Answer { question: 7, answer: Always(Command("git push")) }, Answer)
     "#]]
     .assert_eq(&desk.asked());
 }
