@@ -67,7 +67,9 @@ impl StoreError {
             }
             StoreError::NotASession { .. } => ErrorCode::NotASession,
             StoreError::Shrunk { .. } => ErrorCode::SessionDamaged,
-            StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Leased { .. } => ErrorCode::SessionBusy,
+            StoreError::Locked { .. } | StoreError::Busy { .. } | StoreError::Leased { .. } => {
+                ErrorCode::SessionBusy
+            }
             StoreError::NoSuchEntry { .. } => ErrorCode::EntryNotFound,
             StoreError::Unavailable { .. } => ErrorCode::StoreUnavailable,
             StoreError::Refused { .. } => ErrorCode::StoreRefused,
