@@ -80,10 +80,11 @@ async fn a_session_in_a_database_is_found_and_changed_whatever_store_is_named() 
             ! osier: <1> lies in the store team, and only a file can be verified
             exit 1
             $ delete <1> --yes --store file
-            ! no session <1> in file: it is gone, or never was
-            $ delete <1> --yes --store team
+            ! osier: <1> is in team, not in file
             ! <1>  team   now  a talk
             ! 1 session with 3 entries deleted from team
+            $ delete <1> --yes --store team
+            ! no session <1>: it is gone, or never was
             $ delete <1> --yes
             ! no session <1>: it is gone, or never was
             $ show <1>
