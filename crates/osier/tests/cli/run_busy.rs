@@ -17,6 +17,11 @@ fn gc_does_not_pull_the_log_away_from_a_running_turn() {
     world.ok(&format!("gc {id} --dry-run"));
     let told = busy.fails(&format!("gc {id}"));
     assert!(told.contains("cannot remove deleted branches without --force: "), "{told}");
+    let told = world.run(&format!("gc {id} --json")).err;
+    assert!(
+        told.contains(r#""code":"session_busy""#) || told.contains(r#""code": "session_busy""#),
+        "{told}"
+    );
     assert_eq!(world.json(&format!("gc {id} --force"))["removed"], 3);
     let asked = busy.go_on();
     assert_eq!(asked.messages(), WORKED);
