@@ -64,6 +64,7 @@ error_codes! {
     SkillNotFound "skill_not_found" "there is no such skill",
     ModelNotFound "model_not_found" "there is no such model, or it cannot be used",
     ModelFailed "model_failed" "the model did not answer, or the turn failed",
+    StepLimit "step_limit" "the prompt used up its model calls; it can be continued",
     SummaryFailed "summary_failed" "the summary could not be written",
     Cancelled "cancelled" "somebody refused or stopped it; nothing was changed",
     StoreUnavailable "store_unavailable" "a database cannot be reached",

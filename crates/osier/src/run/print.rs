@@ -169,7 +169,7 @@ impl<'f> Printer<'f> {
                  `osier -c -p 'go on'` continues"
             ),
             (Some(Finished::StepLimit), None) => fail!(
-                ModelFailed,
+                StepLimit,
                 "{}; `osier -c -p 'go on'` continues, `osier config set max_steps N` raises the limit",
                 ended.error.unwrap_or_default()
             ),

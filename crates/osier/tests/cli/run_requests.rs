@@ -138,11 +138,13 @@ fn a_model_that_never_ends_is_stopped_at_the_limit() {
         assert_eq!(ran.code, 1, "{ran}");
         assert!(
             ran.err.contains(
-                "osier: stopped after 2 model calls, the limit for one prompt (the setting max_steps); \
+                "stopped after 2 model calls, the limit for one prompt (the setting max_steps); \
                  `osier -c -p 'go on'` continues"
             ),
             "{ran}"
         );
-        assert_eq!(ran.out.contains("\"finished\":\"step_limit\""), mode.len() == 4, "{ran}");
+        let is_json = mode.len() == 4;
+        assert_eq!(ran.out.contains("\"finished\":\"step_limit\""), is_json, "{ran}");
+        assert_eq!(ran.err.contains("\"code\":\"step_limit\""), is_json, "{ran}");
     }
 }
