@@ -7,20 +7,24 @@ mod errands;
 mod images;
 mod patience;
 mod reading;
+mod sending;
 mod signals;
 
+use std::collections::VecDeque;
 use std::io::{BufWriter, Stdout, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
 use osier_agent::{Client, Command, Event, Events, Live, Said, When, Worker};
-use osier_session::Event as SessionEvent;
+use osier_session::{Event as SessionEvent, Session};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use self::patience::{Waited, patiently};
+use self::sending::Outgoing;
 use self::signals::{Signals, Told};
+use crate::draft::Draft;
 use crate::editor::Pastes;
 use crate::error::{Error, told};
 use crate::host::{Host, Opened, Setup};
@@ -28,9 +32,9 @@ use crate::input::Keyboard;
 use crate::key::Input;
 use crate::msg::{Action, Joined, Msg, Purpose};
 use crate::overlay::Sessions;
-use crate::screen::Screen;
+use crate::screen::{Output, Screen};
 use crate::state::State;
-use crate::terminal::{Terminal, size};
+use crate::terminal::{Terminal, reflows, size};
 use crate::text::{Line, wrap};
 use crate::theme::{Depth, Role, Theme};
 use crate::update::{tell, update};
@@ -63,8 +67,12 @@ struct App {
     events: Events,
     answers: UnboundedSender<Heard>,
     began: Instant,
-    /// Lines that are finished and not printed yet.
-    finished: Vec<Line>,
+    /// What is still to be done, in this order. It outlives a wait that the user gives up.
+    pending: VecDeque<Pending>,
+    commands: UnboundedSender<Outgoing>,
+    /// What is finished and not printed yet.
+    output: Output,
+    /// The screen is to be cleared first.
     clear: bool,
     dirty: bool,
     next_frame: Instant,
@@ -80,6 +88,20 @@ struct App {
     searches: u64,
     /// The session could not be joined: what is shown stays until then.
     rejoin: Option<Instant>,
+}
+
+/// Something to do next.
+enum Pending {
+    Msg(Msg),
+    Action(Action),
+    /// Join the session, and show where it is.
+    Join,
+    /// Say which session this is now.
+    Switched {
+        before: Session,
+        now: Session,
+        stopped: bool,
+    },
 }
 
 /// One thing that happened.
@@ -114,6 +136,7 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
     let events = worker.attach(None).await?.events;
     let began = Instant::now();
     let depth = setup.theme.depth;
+    let (commands, sender) = sending::start(answers.clone());
     let mut app = App {
         worker,
         host,
@@ -122,11 +145,14 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
             BufWriter::with_capacity(1 << 16, std::io::stdout()),
             setup.theme,
             columns.into(),
+            rows.into(),
         ),
         events,
         answers,
         began,
-        finished: Vec::new(),
+        pending: VecDeque::new(),
+        commands,
+        output: Output::default(),
         clear: false,
         dirty: true,
         next_frame: began,
@@ -138,6 +164,7 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         searches: 0,
         rejoin: None,
     };
+    app.screen.set_reflows(reflows());
     if setup.ask_background && depth != Depth::None {
         app.ask_background()?;
     }
@@ -151,12 +178,16 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
     loop {
         let pause = app.talk(&mut keyboard, &mut heard, &mut signals).await?;
         keyboard.pause();
-        let finished = std::mem::take(&mut app.finished);
-        let left = app.screen.leave(&finished);
+        let output = std::mem::take(&mut app.output);
+        let left = app.screen.leave(output, app.state.look());
         drop(terminal.take());
         let msg = match pause {
             // The terminal may be gone, and nobody would miss its last lines then.
-            Pause::Leave(code) => return Ok(code),
+            Pause::Leave(code) => {
+                drop(app);
+                sending::finish(sender).await;
+                return Ok(code);
+            }
             Pause::Edit(text) => editing::edit(app.host.editor(), text).await,
             Pause::Suspend => {
                 signals.suspend().await.map_or_else(|error| Msg::Failed(error.to_string()), |()| Msg::Tick)
@@ -167,7 +198,7 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         signals.forget_keys()?;
         terminal = Some(Terminal::enter()?);
         keyboard.listen()?;
-        app.return_to(msg).await?;
+        app.return_to(msg)?;
     }
 }
 
@@ -188,6 +219,15 @@ impl App {
         signals: &mut Signals,
     ) -> Result<Pause, Error> {
         loop {
+            let done = match self.pending.is_empty() {
+                true => Waited::Done(()),
+                false => patiently(self.work(), keyboard, signals).await,
+            };
+            match done {
+                Waited::Done(()) => {}
+                Waited::Enough => self.take(Msg::Failed("Canceled".to_owned())),
+                Waited::End(code) => return Ok(Pause::Leave(code)),
+            }
             if let Some(pause) = self.pause.take() {
                 return Ok(pause);
             }
@@ -238,28 +278,52 @@ impl App {
                     told => Step::Told(told),
                 },
             };
-            match patiently(self.step(step), keyboard, signals).await {
-                Waited::Done(done) => done?,
-                Waited::Enough => self.take(Msg::Failed("not waited for any longer".to_owned())).await,
-                Waited::End(code) => return Ok(Pause::Leave(code)),
-            }
+            self.step(step)?;
         }
     }
 
-    async fn step(&mut self, step: Step) -> Result<(), Error> {
+    fn step(&mut self, step: Step) -> Result<(), Error> {
         match step {
-            Step::Input(input) => self.input(input).await?,
-            Step::Event(event) => self.event(event).await,
-            Step::Heard(msg) => self.take(msg).await,
+            Step::Input(input) => self.input(input)?,
+            Step::Event(event) => self.event(event),
+            Step::Heard(msg) => self.take(msg),
             Step::Opened(opened) => match *opened {
-                Ok(opened) => self.move_to(opened).await,
-                Err(error) => self.take(Msg::Failed(error)).await,
+                Ok(opened) => self.move_to(opened),
+                Err(error) => self.take(Msg::Failed(error)),
             },
-            Step::Told(Told::Stop) => self.suspend().await,
-            Step::Told(_) => self.resized().await?,
-            Step::Rejoin => self.join_again().await,
+            Step::Told(Told::Stop) => self.suspend(),
+            Step::Told(_) => self.resized()?,
+            Step::Rejoin => self.pending.push_back(Pending::Join),
         }
         Ok(())
+    }
+
+    /// Does what is pending. May be dropped while it waits: what is not done yet stays, and a path that could not be read
+    /// is read again later.
+    async fn work(&mut self) {
+        while let Some(pending) = self.pending.pop_front() {
+            match pending {
+                Pending::Msg(msg) => self.apply(msg),
+                Pending::Action(Action::ShowPath { moved }) => {
+                    self.rejoin = Some(Instant::now() + AGAIN);
+                    let path = reading::path(&self.worker, moved.as_ref(), self.state.columns).await;
+                    self.rejoin = None;
+                    self.apply(path.map_or_else(|error| Msg::Failed(error.to_string()), Msg::Path));
+                    self.read_facts();
+                }
+                Pending::Action(action) => self.act(action),
+                Pending::Switched { before, now, stopped } => {
+                    let switched = reading::switched(&before, &now, stopped).await;
+                    self.apply(Msg::Switched(switched));
+                }
+                Pending::Join => {
+                    self.rejoin = Some(Instant::now() + AGAIN);
+                    if let Err(error) = self.join().await {
+                        self.apply(Msg::Failed(told(&error)));
+                    }
+                }
+            }
+        }
     }
 
     /// Something is typed while another session is on its way.
@@ -274,16 +338,16 @@ impl App {
         }
     }
 
-    async fn input(&mut self, input: Input) -> Result<(), Error> {
+    fn input(&mut self, input: Input) -> Result<(), Error> {
         match input {
             Input::Ground { light } => {
                 self.dress(light);
                 self.wait_no_more();
             }
-            Input::Resize(columns, _) => self.screen.resize(columns.into())?,
+            Input::Resize(columns, rows) => self.screen.resize(columns.into(), rows.into())?,
             Input::Key(_) | Input::Paste(_) => {}
         }
-        self.take(Msg::Input(input)).await;
+        self.take(Msg::Input(input));
         // Whoever types does not wait for the next frame.
         self.next_frame = Instant::now();
         Ok(())
@@ -309,32 +373,34 @@ impl App {
     }
 
     /// Lets the shell have the terminal, if there is one.
-    pub(super) async fn suspend(&mut self) {
+    pub(super) fn suspend(&mut self) {
         match signals::has_shell() {
             true => self.pause = Some(Pause::Suspend),
-            false => self.take(Msg::Failed("there is no shell to go back to".to_owned())).await,
+            false => self.take(Msg::Failed("there is no shell to go back to".to_owned())),
         }
     }
 
-    async fn resized(&mut self) -> Result<(), Error> {
+    fn resized(&mut self) -> Result<(), Error> {
         let (columns, rows) = size()?;
-        self.input(Input::Resize(columns, rows)).await
+        self.input(Input::Resize(columns, rows))
     }
 
     /// The terminal is ours again, perhaps with another size.
-    async fn return_to(&mut self, msg: Msg) -> Result<(), Error> {
-        self.resized().await?;
-        self.take(msg).await;
+    fn return_to(&mut self, msg: Msg) -> Result<(), Error> {
+        self.resized()?;
+        self.take(msg);
         Ok(())
     }
 
-    async fn event(&mut self, event: Option<Event>) {
+    fn event(&mut self, event: Option<Event>) {
         match event {
             // Too slow, or another log: begin again with what is there.
-            None | Some(Event::Session(SessionEvent::Lagged { .. })) => self.join_again().await,
+            None | Some(Event::Session(SessionEvent::Lagged { .. })) => {
+                self.pending.push_back(Pending::Join);
+            }
             Some(event) => {
                 let ended = matches!(event, Event::Live(Live::TurnEnded { .. }));
-                self.take(Msg::Event(event)).await;
+                self.take(Msg::Event(event));
                 if ended {
                     self.read_facts();
                 }
@@ -343,51 +409,39 @@ impl App {
     }
 
     async fn begin(&mut self, choose_session: bool, first: Option<Said>) -> Result<(), Error> {
-        self.join(false).await?;
+        self.join().await?;
         if choose_session {
-            self.choose_session().await;
+            let sessions = Sessions::new(&self.state);
+            self.state.overlays.push(Box::new(sessions));
+            self.pending.push_back(Pending::Action(Action::ListSessions));
         }
         if let Some(Said { text, images, files }) = first {
             let command = Command::Prompt { text: text.clone(), images, files, when: When::Now };
-            self.act(Action::Send(command, Purpose::Say(text))).await;
+            self.pending.push_back(Pending::Action(Action::Send(command, Purpose::Say(text))));
         }
+        self.work().await;
         Ok(())
     }
 
-    async fn choose_session(&mut self) {
-        let sessions = Sessions::new(&self.state);
-        self.state.overlays.push(Box::new(sessions));
-        self.act(Action::ListSessions).await;
-    }
-
     /// Goes on in another session.
-    async fn move_to(&mut self, opened: Opened) {
-        let switched =
-            reading::switched(self.worker.session(), opened.worker.session(), opened.stopped).await;
+    fn move_to(&mut self, opened: Opened) {
+        let [before, now] = [&self.worker, &opened.worker].map(|worker| worker.session().clone());
         self.worker = opened.worker;
         self.state.setting = Arc::new(opened.setting);
         self.state.overlays.clear();
-        self.join_again().await;
-        self.take(Msg::Switched(switched)).await;
+        self.pending.push_back(Pending::Join);
+        self.pending.push_back(Pending::Switched { before, now, stopped: opened.stopped });
         if let Some(text) = opened.text {
-            self.take(Msg::Text(text)).await;
+            self.take(Msg::Text(text));
         }
         if !opened.remarks.is_empty() {
             let lines = opened.remarks.iter().map(|remark| Line::of(Role::Dim, remark)).collect();
-            self.take(Msg::Told(lines)).await;
+            self.take(Msg::Told(lines));
         }
     }
 
-    /// Joins the session. Should that fail, or be given up, what is shown stays, and it is tried again.
-    async fn join_again(&mut self) {
-        self.rejoin = Some(Instant::now() + AGAIN);
-        if let Err(error) = self.join(true).await {
-            self.take(Msg::Failed(told(&error))).await;
-        }
-    }
-
-    /// Joins the session, and shows where it is.
-    async fn join(&mut self, again: bool) -> Result<(), Error> {
+    /// Joins the session, and shows where it is. Should that fail, or be given up, what is shown stays, and it is tried again.
+    async fn join(&mut self) -> Result<(), Error> {
         let attached = self.worker.attach(None).await?;
         let path = reading::path(&self.worker, None, self.state.columns).await?;
         let joined = Joined {
@@ -404,22 +458,26 @@ impl App {
         self.events = attached.events;
         self.rejoin = None;
         self.state.editor.pastes = Pastes::new(reading::pastes(&self.worker));
-        self.take(Msg::Path(path)).await;
-        // At the start what others printed stays above.
-        self.clear &= again;
-        self.take(Msg::Joined(Box::new(joined))).await;
+        self.state.draft = Draft::default();
+        self.pending.push_front(Pending::Msg(Msg::Joined(Box::new(joined))));
+        self.pending.push_front(Pending::Msg(Msg::Path(path)));
         self.read_facts();
         Ok(())
     }
 
-    /// Hands a message over, and does what follows from it.
-    async fn take(&mut self, msg: Msg) {
+    /// Hands a message over, after what is pending.
+    fn take(&mut self, msg: Msg) {
+        self.pending.push_back(Pending::Msg(msg));
+    }
+
+    /// Hands a message over; what follows from it comes next.
+    fn apply(&mut self, msg: Msg) {
         self.state.now = self.began.elapsed().as_millis() as u64;
         self.state.clock.now = self.worker.session().env().clock.now();
         self.dirty = true;
         let refresh = matches!(&msg, Msg::Replied(_, reply) if reply.is_ok());
-        for action in update(&mut self.state, msg) {
-            self.act(action).await;
+        for action in update(&mut self.state, msg).into_iter().rev() {
+            self.pending.push_front(Pending::Action(action));
         }
         if refresh {
             self.read_facts();
@@ -432,8 +490,8 @@ impl App {
         }
         let frame = view(&self.state);
         // What stays on the screen waits a moment for its colours.
-        let finished = if self.waits.is_some() { Vec::new() } else { std::mem::take(&mut self.finished) };
-        self.screen.draw(&finished, &frame)?;
+        let output = if self.waits.is_some() { Output::default() } else { std::mem::take(&mut self.output) };
+        self.screen.draw(output, &frame, self.state.look(), self.state.is_covered())?;
         self.state.now = self.began.elapsed().as_millis() as u64;
         self.state.drawn();
         self.dirty = false;

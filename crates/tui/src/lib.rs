@@ -18,6 +18,7 @@ mod markdown;
 pub mod msg;
 mod overlay;
 mod pages;
+pub mod piece;
 mod screen;
 pub mod state;
 mod status;

@@ -1,312 +1,109 @@
 //! Markdown as lines of a width. Text that is still being written is fine: what is open is drawn as if it ended there.
 //!
-//! HTML is text here, and a link shows where it leads.
+//! A text is cut into [chunks](chunks) that are drawn one after the other, so that a reply that is being written and one that
+//! is read from a session get the same lines. HTML is shown as text, and a link shows its address. For the same reason a
+//! reference (`[text][1]`) is not resolved: its definition may come much later. Both are shown as they are written.
 
+mod chunks;
 mod highlight;
+mod page;
 mod table;
 
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use std::borrow::Cow;
 
+use pulldown_cmark::{Options, Parser};
+
+pub(crate) use chunks::{Chunk, Chunker};
 pub(crate) use highlight::highlight;
 
-use crate::text::{Line, Style, hard_wrap, width, wrap};
+use crate::text::Line;
 use crate::theme::Role;
-use table::Table;
+use chunks::Joint;
+use page::Page;
+
+/// Markdown beyond CommonMark that is known.
+const OPTIONS: Options =
+    Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
+
+/// How often definitions of references are looked for in a chunk. One that repeats a label is found one round later.
+const ROUNDS: usize = 8;
 
 /// Draws Markdown. Words that have no style of their own get this one.
 pub(crate) fn markdown(text: &str, role: Role, most: usize) -> Vec<Line> {
-    markdown_after(Edge::default(), text, role, most).0
+    let mut edge = Edge::default();
+    let mut lines = Vec::new();
+    for chunk in Chunker::default().rest(text) {
+        let (more, after) = chunk.draw(edge, role, most);
+        lines.extend(more);
+        edge = after;
+    }
+    lines
 }
 
-/// How the part of a text that is drawn already ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How the chunks that are drawn already end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) struct Edge {
     /// There are lines before.
-    pub(crate) before: bool,
-    /// A blank line is due before the next block.
-    pub(crate) gap: bool,
-}
-
-/// The same for whole blocks that follow others.
-pub(crate) fn markdown_after(edge: Edge, text: &str, role: Role, most: usize) -> (Vec<Line>, Edge) {
-    let mut page = Page { before: edge.before, gap: edge.gap, ..Page::new(role, most.max(8)) };
-    for event in Parser::new_ext(text, OPTIONS) {
-        page.take(event);
-    }
-    page.end_block();
-    let before = edge.before || !page.lines.is_empty();
-    (page.lines, Edge { before, gap: page.gap })
-}
-
-/// What is known beyond plain Markdown.
-pub(crate) const OPTIONS: Options =
-    Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
-
-/// What a line begins with: the mark of a list on its first line, spaces or a bar on the others.
-#[derive(Debug, Clone)]
-struct Prefix {
-    first: Option<String>,
-    rest: String,
-}
-
-#[derive(Debug)]
-struct Page {
-    role: Role,
-    most: usize,
-    lines: Vec<Line>,
-    now: Line,
-    style: Style,
-    outer: Vec<Style>,
-    prefixes: Vec<Prefix>,
-    /// The next number of each open list; none for bullets.
-    lists: Vec<Option<u64>>,
-    code: Option<(String, String)>,
-    table: Option<Table>,
-    link: Option<(String, usize)>,
-    /// Others were drawn before.
     before: bool,
     /// A blank line is due before the next block.
     gap: bool,
+    /// The next number of the last list; none for bullets.
+    list: Option<Option<u64>>,
+    /// The last code block ends inside a comment.
+    in_comment: bool,
 }
 
-impl Page {
-    fn new(role: Role, most: usize) -> Page {
-        Page {
-            role,
-            most,
-            lines: Vec::new(),
-            now: Line::new(),
-            style: role.into(),
-            outer: Vec::new(),
-            prefixes: Vec::new(),
-            lists: Vec::new(),
-            code: None,
-            table: None,
-            link: None,
-            before: false,
-            gap: false,
-        }
+impl Edge {
+    /// Nothing was drawn before.
+    pub(crate) fn is_top(self) -> bool {
+        !self.before
     }
+}
 
-    fn take(&mut self, event: Event<'_>) {
-        match event {
-            Event::Start(tag) => self.start(tag),
-            Event::End(tag) => self.end(tag),
-            Event::Text(text) => match &mut self.code {
-                Some((_, code)) => code.push_str(&text),
-                None => self.now.push(self.style, &text),
-            },
-            Event::Html(text) | Event::InlineHtml(text) => {
-                for line in text.trim_end_matches('\n').split('\n') {
-                    self.now.push(self.style, line);
-                    if text.ends_with('\n') {
-                        self.break_line();
-                    }
-                }
+impl Chunk {
+    /// The lines of this chunk below those before it.
+    pub(crate) fn draw(&self, edge: Edge, role: Role, most: usize) -> (Vec<Line>, Edge) {
+        let mut page = Page::new(role, most.max(8), edge);
+        let text = match &self.joint {
+            Joint::Block => Cow::Borrowed(self.text.as_str()),
+            Joint::Item => {
+                page.continue_list(edge);
+                Cow::Borrowed(self.text.as_str())
             }
-            Event::Code(text) => self.now.push(Style { role: Role::Code, ..self.style }, &text),
-            Event::SoftBreak => self.now.push(self.style, " "),
-            Event::HardBreak => self.break_line(),
-            Event::Rule => {
-                self.begin_block();
-                let rule = "─".repeat(self.room().min(24));
-                self.now.push(Role::Border, &rule);
-                self.end_block();
+            Joint::Code(opener) => {
+                page.continue_code(edge);
+                Cow::Owned(format!("{opener}{}", self.text))
             }
-            Event::TaskListMarker(done) => self.now.push(Role::Accent, if done { "[x] " } else { "[ ] " }),
-            Event::FootnoteReference(name) => self.now.push(Role::Link, &format!("[{name}]")),
-            Event::InlineMath(text) | Event::DisplayMath(text) => self.now.push(Role::Code, &text),
-        }
-    }
-
-    fn start(&mut self, tag: Tag<'_>) {
-        match tag {
-            Tag::Paragraph | Tag::HtmlBlock => self.begin_block(),
-            Tag::Heading { level, .. } => {
-                self.begin_block();
-                let underline = level == HeadingLevel::H1;
-                self.enter(Style { role: Role::Heading, bold: true, underline, ..self.style });
-            }
-            Tag::BlockQuote(_) => {
-                self.begin_block();
-                self.prefixes.push(Prefix { first: None, rest: "│ ".to_owned() });
-                self.enter(Style { role: Role::Quote, ..self.style });
-            }
-            Tag::CodeBlock(kind) => {
-                self.begin_block();
-                let language = match kind {
-                    CodeBlockKind::Fenced(info) => {
-                        info.split([' ', ',', '{']).next().unwrap_or_default().to_owned()
-                    }
-                    CodeBlockKind::Indented => String::new(),
-                };
-                self.code = Some((language, String::new()));
-            }
-            Tag::List(first) => {
-                if self.lists.is_empty() {
-                    self.begin_block();
-                } else {
-                    self.break_line();
-                }
-                self.lists.push(first);
-            }
-            Tag::Item => self.item(),
-            Tag::Table(_) => {
-                self.begin_block();
-                self.table = Some(Table::default());
-            }
-            Tag::TableHead => self.enter(self.style.bold()),
-            Tag::Emphasis => self.enter(Style { italic: true, ..self.style }),
-            Tag::Strong => self.enter(self.style.bold()),
-            Tag::Strikethrough => self.enter(Style { strike: true, ..self.style }),
-            Tag::Link { dest_url, .. } => {
-                self.link = Some((dest_url.to_string(), self.now.spans.len()));
-                self.enter(Style { role: Role::Link, underline: true, ..self.style });
-            }
-            Tag::Image { .. } => {
-                self.now.push(Role::Dim, "[image: ");
-                self.enter(Role::Dim.into());
-            }
-            _ => {}
-        }
-    }
-
-    fn end(&mut self, tag: TagEnd) {
-        match tag {
-            TagEnd::Paragraph => self.end_block(),
-            TagEnd::Heading(_) => {
-                self.leave();
-                self.end_block();
-            }
-            TagEnd::BlockQuote(_) => {
-                self.end_block();
-                self.prefixes.pop();
-                self.leave();
-            }
-            TagEnd::CodeBlock => self.end_code(),
-            TagEnd::List(_) => {
-                self.lists.pop();
-                self.gap = self.lists.is_empty();
-            }
-            TagEnd::Item => {
-                self.break_line();
-                self.prefixes.pop();
-                self.gap = false;
-            }
-            TagEnd::Table => {
-                if let Some(table) = self.table.take() {
-                    let room = self.room();
-                    for line in table.draw(room) {
-                        self.put(line);
-                    }
-                    self.gap = true;
-                }
-            }
-            TagEnd::TableHead => {
-                self.leave();
-                if let Some(table) = &mut self.table {
-                    table.end_row();
-                }
-            }
-            TagEnd::TableRow => self.table.iter_mut().for_each(Table::end_row),
-            TagEnd::TableCell => {
-                let cell = std::mem::take(&mut self.now);
-                self.table.iter_mut().for_each(|table| table.cell(cell.clone()));
-            }
-            TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough => self.leave(),
-            TagEnd::Link => self.end_link(),
-            TagEnd::Image => {
-                self.leave();
-                self.now.push(Role::Dim, "]");
-            }
-            TagEnd::HtmlBlock => self.gap = true,
-            _ => {}
-        }
-    }
-
-    fn enter(&mut self, style: Style) {
-        self.outer.push(self.style);
-        self.style = style;
-    }
-
-    fn leave(&mut self) {
-        self.style = self.outer.pop().unwrap_or_else(|| self.role.into());
-    }
-
-    fn item(&mut self) {
-        self.break_line();
-        let mark = match self.lists.last_mut() {
-            Some(Some(number)) => {
-                *number += 1;
-                format!("{}. ", *number - 1)
-            }
-            _ => "• ".to_owned(),
         };
-        let rest = " ".repeat(width(&mark));
-        self.prefixes.push(Prefix { first: Some(mark), rest });
-    }
-
-    fn end_link(&mut self) {
-        self.leave();
-        let Some((address, from)) = self.link.take() else { return };
-        let shown: String = self.now.spans.iter().skip(from).map(|span| span.text.as_str()).collect();
-        if shown != address && !address.is_empty() && address.trim_start_matches("mailto:") != shown {
-            self.now.push(Role::Dim, &format!(" ({address})"));
+        for event in Parser::new_ext(&escape_definitions(text), OPTIONS) {
+            page.take(event);
         }
+        page.finish()
     }
+}
 
-    fn end_code(&mut self) {
-        let Some((language, code)) = self.code.take() else { return };
-        let room = self.room().saturating_sub(2);
-        for line in highlight(code.trim_end_matches('\n'), &language) {
-            for piece in hard_wrap(&line, room) {
-                self.put(piece.behind(Role::Text, "  "));
+/// The text with its definitions of references as ordinary text.
+fn escape_definitions(mut text: Cow<'_, str>) -> Cow<'_, str> {
+    for _ in 0..ROUNDS {
+        let parser = Parser::new_ext(&text, OPTIONS);
+        let mut starts: Vec<usize> =
+            parser.reference_definitions().iter().map(|(_, definition)| definition.span.start).collect();
+        if starts.is_empty() {
+            break;
+        }
+        starts.sort_unstable_by(|one, other| other.cmp(one));
+        let mut escaped = text.into_owned();
+        for start in starts {
+            escaped.insert(start, '\\');
+            // Each stays on a line of its own.
+            let before = escaped[..start].trim_end_matches(' ');
+            if before.ends_with('\n') && !before.ends_with("\n\n") {
+                escaped.insert(before.len() - 1, '\\');
             }
         }
-        self.gap = true;
+        text = Cow::Owned(escaped);
     }
-
-    fn begin_block(&mut self) {
-        self.break_line();
-        // The first block of an item stands beside its mark.
-        let beside = self.prefixes.last().is_some_and(|prefix| prefix.first.is_some());
-        if std::mem::take(&mut self.gap) && !beside && (self.before || !self.lines.is_empty()) {
-            let bars: String = self.prefixes.iter().map(|prefix| prefix.rest.as_str()).collect();
-            self.lines.push(Line::of(Role::Border, bars.trim_end()));
-        }
-    }
-
-    fn end_block(&mut self) {
-        self.break_line();
-        self.gap = true;
-    }
-
-    fn break_line(&mut self) {
-        if self.now.is_empty() {
-            return;
-        }
-        let line = std::mem::take(&mut self.now);
-        for piece in wrap(&line, self.room()) {
-            self.put(piece);
-        }
-    }
-
-    fn room(&self) -> usize {
-        let taken: usize = self.prefixes.iter().map(|prefix| width(&prefix.rest)).sum();
-        self.most.saturating_sub(taken).max(8)
-    }
-
-    fn put(&mut self, line: Line) {
-        let mut before = Line::new();
-        for prefix in &mut self.prefixes {
-            match prefix.first.take() {
-                Some(mark) => before.push(Role::Accent, &mark),
-                None => before.push(Role::Border, &prefix.rest),
-            }
-        }
-        before.spans.extend(line.spans);
-        self.lines.push(before);
-    }
+    text
 }
 
 #[cfg(test)]
@@ -410,5 +207,49 @@ mod tests {
     fn hostile_text_is_inert() {
         let lines = markdown("x \u{1b}]0;t\u{7} `\u{1b}[2J`\n```\n\u{1b}[1A\n```", Role::Text, 80);
         assert!(!plain(&lines).contains('\u{1b}'));
+    }
+
+    /// The whole text without cutting it.
+    fn uncut(text: &str, most: usize) -> Vec<Line> {
+        let chunk = Chunk { text: text.to_owned(), joint: Joint::Block };
+        chunk.draw(Edge::default(), Role::Text, most).0
+    }
+
+    #[track_caller]
+    fn check_cuts(text: &str, count: usize) {
+        assert_eq!(Chunker::default().rest(text).len(), count, "{text:?}");
+        let marked = |lines: Vec<Line>| lines.iter().map(|line| line.marked() + "\n").collect::<String>();
+        assert_eq!(marked(markdown(text, Role::Text, 40)), marked(uncut(text, 40)), "{text:?}");
+    }
+
+    #[test]
+    fn cutting_changes_nothing() {
+        check_cuts("# Title\ntext\n\nmore\n\n> a\n\n> b\n\nend", 5);
+        check_cuts("1. one\n1. two\n\n   more\n1. three\n   - a\n   - b\n\ntext\n5. no item", 4);
+        check_cuts("text:\n- a\n- b\n\n\n- c\n* other list\n\n  more\n* x", 4);
+        check_cuts("- a\n  ```\n  x\n\n  y\n  ```\n- b\nlazy\n- c", 3);
+        check_cuts("```c\n/* a\n\n\nb */ int c;\n```\n\n\n```\nx\n\ny\n\n```\nend", 5);
+        check_cuts("1. a\n  ```\nx\n\ny\n  ```\nz", 3);
+        check_cuts("<div>\n```\n</div>\n\n<!-- a\n\nb -->\n\n<pre>\n\n- x\n\n</pre>\n\nend", 4);
+        check_cuts("| a |\n|---|\n| b |\n\nSetext\n---\n    code\n\n    code\n\nend", 3);
+        check_cuts("- - -\n- a\n- - -\n- b", 1);
+        check_cuts("  - a\n\n- b\n\n  c\n\nd", 3);
+    }
+
+    #[test]
+    fn references_and_their_definitions_are_shown_as_they_are_written() {
+        check(
+            "See [the *docs*][1] and [1].\n\n[1]: https://x.y/z \"Title\"\n[two]: /b\n\n- [1]: /again\n- [1]",
+            60,
+            expect![[r#"
+                See [the docs][1] and [1].
+
+                [1]: https://x.y/z "Title"
+                [two]: /b
+
+                • [1]: /again
+                • [1]
+            "#]],
+        );
     }
 }

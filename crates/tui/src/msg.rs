@@ -12,6 +12,7 @@ use osier_tree::{Place, SessionTree};
 
 use crate::host::SettingRow;
 use crate::key::Input;
+use crate::piece::Piece;
 use crate::state::Facts;
 use crate::text::Line;
 
@@ -137,10 +138,12 @@ pub enum Purpose {
 /// Something to do.
 #[derive(Debug)]
 pub enum Action {
-    /// These lines are finished.
-    Print(Vec<Line>),
-    /// Begin with an empty screen.
-    Clear,
+    /// These pieces are finished.
+    Print(Vec<Piece>),
+    /// These are what is finished, instead of what is on the screen.
+    Show(Vec<Piece>),
+    /// Clear the screen and draw it again.
+    Redraw,
     Send(Command, Purpose),
     /// Read the path and show it.
     ShowPath {

@@ -1,15 +1,37 @@
 //! Writes frames to a terminal, below what is finished.
 //!
-//! The interface draws with its own few escape codes instead of an alternate screen or a fixed inline viewport: finished lines
-//! are printed once and belong to the terminal, whose scrolling, searching and selecting then work as people expect, in tmux
-//! and over ssh as well. Only the live lines below are drawn again, and only those that changed. The cursor is moved
-//! relative to where it is and its position is never asked for, so nothing hangs on a slow line; live lines are as short as
-//! their text, so that a terminal that reflows on a resize and one that does not leave them in the same rows.
+//! The screen has three parts:
+//!
+//! - **Scrollback**: what has scrolled off the top. It belongs to the terminal, whose scrolling, searching and selecting work as
+//!   usual, in tmux and over ssh as well. It is never written again and never cleared.
+//! - **History**: finished pieces that have not scrolled off. They are printed once and then left alone, but they are known,
+//!   so they can be drawn again in place: after a resize at the new width, folded or unfolded, in other colors, or when
+//!   something that covered them is closed. Only pieces that are wholly on the screen are drawn otherwise than before.
+//! - **Live**: the rows below: what is being written, the editor, an overlay, the status. They change with every frame.
+//!
+//! Rows enter the scrollback in one way: what is written below pushes them up. An overlay (help, the tree, a question, a list
+//! of completions) does not: it covers history and uncovers it when it is closed, and what is finished meanwhile waits until
+//! then. So each row enters the scrollback once and in order.
+//!
+//! A move shows another path. What both paths share stays. Of the rest, what was never printed is printed; what was printed
+//! before is shown again as far as it fits on the screen.
+//!
+//! There is no alternate screen. The cursor moves relative to its place, and its position is never asked for. A row count
+//! suffices: history and live rows are always the last rows written. Rows do not wrap, even if the terminal disagrees about the
+//! width of a character.
+//!
+//! When the size changes, most terminals break the rows anew, and those that do not fit any more enter the scrollback. Which
+//! ones is not known exactly, so only rows that are certainly still on the screen are cleared and drawn again.
+
+mod history;
 
 use std::io::{self, Write};
 
+use crate::piece::Piece;
 use crate::text::{Line, width};
 use crate::theme::{Depth, Theme};
+use crate::transcript::Look;
+use history::History;
 
 /// Clears this row and all below it. Not from the first column on: where that is the corner of the screen, tmux would take what
 /// is cleared into its history.
@@ -23,112 +45,198 @@ pub struct Frame {
     pub cursor: Option<(usize, usize)>,
 }
 
+/// Finished pieces for the screen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Output {
+    pub(crate) pieces: Vec<Piece>,
+    /// They are the path: they take the place of the history.
+    pub(crate) replaces: bool,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Screen<W> {
     out: W,
     theme: Theme,
     columns: usize,
+    rows: usize,
+    /// The terminal breaks lines anew when its width changes.
+    reflows: bool,
+    history: History,
+    /// The history rows that are on the screen, above the live ones. Those before them are covered.
+    visible: usize,
+    /// The history is not on the screen as it should be.
+    stale: bool,
+    /// How the history is drawn: its width, and whether it is unfolded.
+    look: (usize, bool),
     /// The live lines as they stand there, and their widths.
     shown: Vec<(String, usize)>,
-    /// The live row the cursor is in.
-    row: usize,
+    /// The live row and the column the cursor is in.
+    cursor: (usize, usize),
 }
 
 impl<W: Write> Screen<W> {
-    pub(crate) fn new(out: W, theme: Theme, columns: usize) -> Screen<W> {
-        Screen { out, theme, columns, shown: Vec::new(), row: 0 }
+    pub(crate) fn new(out: W, theme: Theme, columns: usize, rows: usize) -> Screen<W> {
+        Screen {
+            out,
+            theme,
+            columns: columns.max(1),
+            rows: rows.max(1),
+            reflows: true,
+            history: History::default(),
+            visible: 0,
+            stale: false,
+            look: (columns, false),
+            shown: Vec::new(),
+            cursor: (0, 0),
+        }
+    }
+
+    /// Whether the terminal breaks lines anew when its width changes; most do.
+    pub(crate) fn set_reflows(&mut self, reflows: bool) {
+        self.reflows = reflows;
     }
 
     pub(crate) fn out(&mut self) -> &mut W {
         &mut self.out
     }
 
-    /// Other colours from now on. All live lines are drawn anew.
+    /// Other colors from now on.
     pub(crate) fn dress(&mut self, theme: Theme) {
         self.theme = theme;
+        self.stale = true;
     }
 
     pub(crate) fn depth(&self) -> Depth {
         self.theme.depth
     }
 
-    /// The terminal has another width now. What was live is cleared away; the next frame draws it anew.
-    pub(crate) fn resize(&mut self, columns: usize) -> io::Result<()> {
+    /// The terminal has another size. Clears the live rows and the pieces that are certainly on the screen; the next frame
+    /// draws them again. What may have scrolled off stays as it is.
+    pub(crate) fn resize(&mut self, columns: usize, rows: usize) -> io::Result<()> {
         let columns = columns.max(1);
-        let rows = |width: &usize| width.saturating_sub(1) / columns;
-        let broken: usize = self.shown.iter().take(self.row + 1).map(|(_, width)| rows(width)).sum();
+        // A terminal may push up as many rows as it gains by breaking lines, or loses in height.
+        let certain = (self.visible + self.shown.len()).saturating_sub(self.rows.saturating_sub(rows));
+        let reflows = self.reflows;
+        let height = move |width: usize| if reflows { width.max(1).div_ceil(columns) } else { 1 };
+        let live: usize = self.shown.iter().map(|(_, width)| height(*width)).sum();
+        let (row, column) = self.cursor;
+        let above: usize = self.shown.iter().take(row).map(|(_, width)| height(*width)).sum();
+        let inside = if reflows { column / columns } else { 0 };
+        let cleared = self.history.keep_certain(self.visible, certain.saturating_sub(live), &height);
         let mut bytes = String::new();
-        up(&mut bytes, self.row + broken);
+        up(&mut bytes, cleared + above + inside);
         bytes.push('\r');
         bytes.push_str(BELOW);
-        self.columns = columns;
-        self.forget();
+        (self.columns, self.rows) = (columns, rows.max(1));
+        self.forget_rows();
         self.out.write_all(bytes.as_bytes())
     }
 
-    /// Begins with an empty screen. What was there stays in the terminal's memory as far as it keeps it.
+    /// Clears the screen, row by row so that the terminal keeps none of it. The next frame draws it again.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
-        // What was live is not worth remembering.
-        let mut bytes = String::new();
-        up(&mut bytes, self.row);
-        bytes.push('\r');
-        bytes.push_str(BELOW);
-        bytes.push_str("\x1b[2J\x1b[H");
-        self.forget();
-        self.out.write_all(bytes.as_bytes())
+        let rows = "\x1b[2K\x1b[1B".repeat(self.rows);
+        self.forget_rows();
+        write!(self.out, "\x1b[H{rows}\x1b[H")
     }
 
-    /// Puts finished lines above the live ones, and draws those.
-    pub(crate) fn draw(&mut self, finished: &[Line], frame: &Frame) -> io::Result<()> {
+    /// Nothing of what is known is on the screen.
+    fn forget_rows(&mut self) {
+        self.shown.clear();
+        self.cursor = (0, 0);
+        self.visible = 0;
+        self.stale = true;
+    }
+
+    /// Puts finished pieces above the live rows, and draws those. An overlay covers what is finished while it is open.
+    pub(crate) fn draw(
+        &mut self,
+        output: Output,
+        frame: &Frame,
+        look: Look<'_>,
+        is_overlay: bool,
+    ) -> io::Result<()> {
+        let room = self.rows.saturating_sub(frame.lines.len());
+        if self.look != (look.width, look.open) {
+            self.look = (look.width, look.open);
+            self.history.draw_again(look);
+            self.stale = true;
+        }
+        let begin = self.history.rows();
+        let is_more = !output.pieces.is_empty();
+        if output.replaces {
+            self.history.replace(output.pieces, room, look);
+            self.stale = true;
+        } else {
+            self.history.extend(output.pieces, look);
+        }
+        let all = self.history.rows();
+        let mut bytes = String::from("\x1b[?2026h\x1b[?25l\x1b[?7l");
         let lines: Vec<(String, usize)> =
             frame.lines.iter().map(|line| (self.painted(line), line.width())).collect();
-        let mut bytes = String::from("\x1b[?2026h\x1b[?25l");
-        up(&mut bytes, self.row);
-        bytes.push('\r');
-        if finished.is_empty() {
-            self.change(&mut bytes, &lines);
+        let is_covered = self.stale || begin > self.visible;
+        if is_covered || (is_overlay && all > room) {
+            up(&mut bytes, self.visible + self.cursor.0);
+            bytes.push('\r');
+            let from = if is_overlay { all.saturating_sub(room) } else { 0 };
+            self.write(&mut bytes, from, &lines);
+        } else if is_more {
+            up(&mut bytes, self.cursor.0);
+            bytes.push('\r');
+            self.write(&mut bytes, begin, &lines);
         } else {
-            bytes.push_str(BELOW);
-            for line in finished {
-                bytes.push_str(&self.painted(line));
-                bytes.push_str("\r\n");
-            }
-            let live: Vec<&str> = lines.iter().map(|(line, _)| line.as_str()).collect();
-            bytes.push_str(&live.join("\r\n"));
+            up(&mut bytes, self.cursor.0);
+            bytes.push('\r');
+            self.change(&mut bytes, &lines);
         }
-        let last = lines.len().saturating_sub(1);
-        let (row, column) = frame.cursor.unwrap_or((last, 0));
-        up(&mut bytes, last - row.min(last));
-        bytes.push('\r');
-        if column > 0 {
-            bytes.push_str(&format!("\x1b[{column}C"));
+        self.visible = all.min(room);
+        if !is_overlay {
+            self.history.scroll_off(all - self.visible);
         }
-        if frame.cursor.is_some() {
-            bytes.push_str("\x1b[?25h");
-        }
-        bytes.push_str("\x1b[?2026l");
-        self.row = row.min(last);
+        self.stale = false;
+        self.place_cursor(&mut bytes, lines.len(), frame.cursor);
         self.shown = lines;
         self.out.write_all(bytes.as_bytes())?;
         self.out.flush()
     }
 
-    /// Leaves the live part behind as the last thing on the screen, and the cursor below it.
-    pub(crate) fn leave(&mut self, finished: &[Line]) -> io::Result<()> {
-        self.draw(finished, &Frame::default())?;
-        self.forget();
+    /// Clears from here on, and writes the history rows from one on, and the live ones.
+    fn write(&self, bytes: &mut String, from: usize, live: &[(String, usize)]) {
+        bytes.push_str(BELOW);
+        for line in self.history.lines(from) {
+            bytes.push_str(&self.painted(line));
+            bytes.push_str("\r\n");
+        }
+        let live: Vec<&str> = live.iter().map(|(line, _)| line.as_str()).collect();
+        bytes.push_str(&live.join("\r\n"));
+    }
+
+    fn place_cursor(&mut self, bytes: &mut String, rows: usize, cursor: Option<(usize, usize)>) {
+        let last = rows.saturating_sub(1);
+        let (row, column) = cursor.unwrap_or((last, 0));
+        up(bytes, last - row.min(last));
+        bytes.push('\r');
+        if column > 0 {
+            bytes.push_str(&format!("\x1b[{column}C"));
+        }
+        if cursor.is_some() {
+            bytes.push_str("\x1b[?25h");
+        }
+        bytes.push_str("\x1b[?7h\x1b[?2026l");
+        self.cursor = (row.min(last), column);
+    }
+
+    /// Leaves the history behind as the last thing on the screen, and the cursor below it.
+    pub(crate) fn leave(&mut self, output: Output, look: Look<'_>) -> io::Result<()> {
+        self.draw(output, &Frame::default(), look, false)?;
+        self.history.clear();
+        self.forget_rows();
         self.out.write_all(BELOW.as_bytes())?;
         self.out.write_all(b"\x1b[?25h")?;
         self.out.flush()
     }
 
-    fn forget(&mut self) {
-        self.shown.clear();
-        self.row = 0;
-    }
-
-    /// Writes the lines that differ. The cursor is in the first row, and ends in the last.
+    /// Writes the live lines that differ. The cursor is in the first row, and ends in the last.
     fn change(&self, bytes: &mut String, lines: &[(String, usize)]) {
         let fewer = lines.len() < self.shown.len();
         for (at, (line, _)) in lines.iter().enumerate() {
@@ -176,141 +284,4 @@ fn up(bytes: &mut String, rows: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::theme::Role;
-    use expect_test::{Expect, expect};
-
-    struct Terminal {
-        screen: Screen<Vec<u8>>,
-        parser: vt100::Parser,
-    }
-
-    impl Terminal {
-        fn new() -> Terminal {
-            let theme = Theme::dark();
-            Terminal { screen: Screen::new(Vec::new(), theme, 12), parser: vt100::Parser::new(6, 12, 50) }
-        }
-
-        fn draw(&mut self, finished: &str, live: &str) {
-            let lines = |text: &str| text.lines().map(|line| Line::of(Role::Text, line)).collect::<Vec<_>>();
-            let live = lines(live);
-            let cursor = Some((live.len().saturating_sub(1), 0));
-            self.screen.draw(&lines(finished), &Frame { lines: live, cursor }).unwrap();
-            self.read();
-        }
-
-        fn read(&mut self) {
-            let bytes = std::mem::take(self.screen.out());
-            self.parser.process(&bytes);
-        }
-
-        #[track_caller]
-        fn check(&self, expected: Expect) {
-            let rows: Vec<String> =
-                self.parser.screen().rows(0, 12).map(|row| row.trim_end().to_owned()).collect();
-            expected.assert_eq(&(rows.join("\n").trim_end().to_owned() + "\n"));
-        }
-    }
-
-    #[test]
-    fn finished_lines_go_above_and_live_ones_stay_below() {
-        let mut terminal = Terminal::new();
-        terminal.draw("", "one\ntwo");
-        terminal.draw("a\nb", "one\ntwo");
-        terminal.draw("", "ONE\ntwo\nthree");
-        terminal.check(expect![[r#"
-            a
-            b
-            ONE
-            two
-            three
-        "#]]);
-        terminal.draw("c\nd", "x");
-        terminal.draw("", "y");
-        terminal.check(expect![[r#"
-            a
-            b
-            c
-            d
-            y
-        "#]]);
-    }
-
-    #[test]
-    fn what_scrolls_off_is_in_the_terminals_memory_once() {
-        let mut terminal = Terminal::new();
-        for number in 0..10 {
-            terminal.draw(&format!("line {number}"), "live\n>");
-        }
-        terminal.parser.screen_mut().set_scrollback(50);
-        terminal.check(expect![[r#"
-            line 0
-            line 1
-            line 2
-            line 3
-            line 4
-            line 5
-        "#]]);
-    }
-
-    /// tmux takes a whole screen into its history if all of it is cleared at once, from the corner on.
-    #[test]
-    fn what_is_live_is_never_cleared_from_the_corner_on() {
-        let theme = Theme::dark();
-        let mut screen = Screen::new(Vec::new(), theme, 12);
-        let line = |text: &str| Line::of(Role::Text, text);
-        let full = Frame { lines: (0..6).map(|_| line("live")).collect(), cursor: Some((5, 0)) };
-        screen.draw(&[], &full).unwrap();
-        screen.draw(&[line("done")], &full).unwrap();
-        screen.resize(8).unwrap();
-        screen.draw(&[], &full).unwrap();
-        screen.clear().unwrap();
-        screen.draw(&[], &full).unwrap();
-        screen.leave(&[line("the end")]).unwrap();
-        let bytes = String::from_utf8(std::mem::take(screen.out())).unwrap();
-        for (at, _) in bytes.match_indices("\x1b[J") {
-            assert!(bytes[..at].ends_with("\x1b[1C"), "{:?}", &bytes[..at]);
-        }
-        let live = bytes.find("\x1b[2J").unwrap();
-        assert!(bytes[..live].ends_with(BELOW), "what was live would be remembered");
-    }
-
-    #[test]
-    fn growing_at_the_bottom_and_shrinking_leave_nothing_behind() {
-        let mut terminal = Terminal::new();
-        terminal.draw("1\n2\n3\n4", ">");
-        terminal.draw("", "a\nb\nc\nd\n>");
-        terminal.draw("", ">");
-        terminal.draw("", "z\n>");
-        terminal.check(expect![[r#"
-            4
-            z
-            >
-        "#]]);
-    }
-
-    #[test]
-    fn after_a_resize_the_live_part_is_drawn_anew_in_its_place() {
-        let mut terminal = Terminal::new();
-        terminal.draw("done", "live\n> abc");
-        terminal.screen.resize(8).unwrap();
-        terminal.parser.screen_mut().set_size(6, 8);
-        terminal.read();
-        terminal.draw("", "live\n> abcd");
-        terminal.check(expect![[r#"
-            done
-            live
-            > abcd
-        "#]]);
-    }
-
-    #[test]
-    fn a_line_that_is_too_long_is_cut_and_colours_end_with_it() {
-        let mut screen = Screen::new(Vec::new(), Theme::dark(), 5);
-        let line = Line::of(Role::Bad, "一二三四");
-        assert_eq!(screen.painted(&line), "\x1b[91m一二\x1b[0m\x1b[90m…\x1b[0m");
-        screen.leave(&[line]).unwrap();
-        assert!(String::from_utf8(screen.out.clone()).unwrap().ends_with(&format!("{BELOW}\x1b[?25h")));
-    }
-}
+mod tests;

@@ -179,6 +179,11 @@ impl State {
         }
     }
 
+    /// Whether something is open that covers the conversation until it is closed.
+    pub(crate) fn is_covered(&self) -> bool {
+        !self.overlays.is_empty() || self.completion.is_some()
+    }
+
     /// Whether something on the screen moves by itself.
     pub fn is_moving(&self) -> bool {
         self.work.is_going_on() || self.reading.is_some()

@@ -91,6 +91,14 @@ pub(crate) fn size() -> io::Result<(u16, u16)> {
     Ok(if size.ws_col == 0 || size.ws_row == 0 { (80, 24) } else { (size.ws_col, size.ws_row) })
 }
 
+/// Whether the terminal breaks lines anew when its width changes. Only a few known ones cut them instead.
+pub(crate) fn reflows() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    let term = std::env::var("TERM").unwrap_or_default();
+    let is_inside = is_set("TMUX");
+    is_inside || !(is_set("XTERM_VERSION") || term == "linux" || term.starts_with("screen"))
+}
+
 /// Gives the terminal back. Does nothing the second time; tells whether it was ours.
 fn restore() -> bool {
     let before = locked(&BEFORE).take();

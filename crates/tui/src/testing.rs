@@ -1,5 +1,8 @@
 //! What the tests of this crate share: a state, a terminal that is only bytes, and sessions made by scripts.
 
+pub(crate) mod emulator;
+pub(crate) mod random;
+
 use std::sync::Arc;
 
 use expect_test::Expect;
@@ -13,7 +16,7 @@ use osier_tree::{Header, Seq};
 
 use crate::key::{Input, Key};
 use crate::msg::{Action, Forest, Msg, Path, Purpose};
-use crate::screen::Screen;
+use crate::screen::{Output, Screen};
 use crate::state::{Facts, Reading, Setting, State};
 use crate::theme::Theme;
 use crate::update::update;
@@ -52,15 +55,17 @@ impl Desk {
             session: "5e551011".to_owned(),
             ..Facts::default()
         };
+        let mut screen = Screen::new(Vec::new(), Theme::dark(), columns.into(), rows.into());
+        screen.set_reflows(false);
         let mut desk = Desk {
             state,
-            screen: Screen::new(Vec::new(), Theme::dark(), columns.into()),
+            screen,
             parser: vt100::Parser::new(rows, columns, 1000),
             script: Script::default(),
             asked: Vec::new(),
             remembered: Vec::new(),
         };
-        desk.draw(&[]);
+        desk.draw(Output::default());
         desk
     }
 
@@ -93,19 +98,17 @@ impl Desk {
 
     pub(crate) fn hear(&mut self, msg: Msg) {
         let actions = update(&mut self.state, msg);
-        let mut finished = Vec::new();
+        let mut output = Output::default();
         for action in actions {
             match action {
-                Action::Print(lines) => finished.extend(lines),
-                Action::Clear => {
-                    finished.clear();
-                    self.screen.clear().unwrap();
-                }
+                Action::Print(pieces) => output.pieces.extend(pieces),
+                Action::Show(pieces) => output = Output { pieces, replaces: true },
+                Action::Redraw => self.screen.clear().unwrap(),
                 Action::Remember(text) => self.remembered.push(text),
                 action => self.asked.push(action),
             }
         }
-        self.draw(&finished);
+        self.draw(output);
     }
 
     pub(crate) fn live(&mut self, live: Live) {
@@ -161,7 +164,7 @@ impl Desk {
 
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.parser.screen_mut().set_size(rows, columns);
-        self.screen.resize(columns.into()).unwrap();
+        self.screen.resize(columns.into(), rows.into()).unwrap();
         self.hear(Msg::Input(Input::Resize(columns, rows)));
     }
 
@@ -169,13 +172,13 @@ impl Desk {
         self.hear(Msg::Replied(Purpose::Navigate, Box::new(Ok(Reply::Navigated(moved)))));
     }
 
-    fn draw(&mut self, finished: &[crate::text::Line]) {
+    fn draw(&mut self, output: Output) {
         let frame = view(&self.state);
         assert!(frame.lines.len() <= self.state.rows, "too high");
         for line in &frame.lines {
             assert!(line.width() <= self.state.columns, "too wide: {}", line.plain());
         }
-        self.screen.draw(finished, &frame).unwrap();
+        self.screen.draw(output, &frame, self.state.look(), self.state.is_covered()).unwrap();
         let bytes = std::mem::take(self.screen.out());
         self.parser.process(&bytes);
         self.state.drawn();

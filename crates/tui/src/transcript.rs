@@ -16,10 +16,12 @@ use osier_tree::{Kind, Role as Speaker};
 use serde_json::Value;
 
 pub(crate) use card::Call;
-pub(crate) use card::{header, tail};
+pub(crate) use card::{draw as draw_card, header, interrupted as draw_interrupted, tail};
 
+use crate::draft::{Block, Reply};
 use crate::editor::Pastes;
 use crate::markdown::markdown;
+use crate::piece::Piece;
 use crate::text::{Line, Style, clean, width, wrap};
 use crate::theme::Role;
 use folded::fold_with_key;
@@ -44,16 +46,15 @@ pub(crate) struct Script {
 
 impl Script {
     /// What a stored line adds.
-    pub(crate) fn line(&mut self, line: &[u8], look: Look<'_>) -> Vec<Line> {
+    pub(crate) fn line(&mut self, line: &[u8]) -> Vec<Piece> {
         let Ok(entry) = read_entry(line) else { return Vec::new() };
         let Ok(body) = serde_json::from_slice::<Value>(&entry_json(&entry)) else { return Vec::new() };
-        self.entry(&entry, &body, look)
+        self.entry(&entry, body)
     }
 
     /// Calls that got no result.
-    pub(crate) fn settle(&mut self, look: Look<'_>) -> Vec<Line> {
-        let waiting = std::mem::take(&mut self.waiting);
-        waiting.iter().flat_map(|call| block(card::interrupted(call, look))).collect()
+    pub(crate) fn settle(&mut self) -> Vec<Piece> {
+        std::mem::take(&mut self.waiting).into_iter().map(Piece::interrupted).collect()
     }
 
     /// The calls that wait for a result.
@@ -61,70 +62,92 @@ impl Script {
         &self.waiting
     }
 
-    fn entry(&mut self, entry: &Entry<'_>, body: &Value, look: Look<'_>) -> Vec<Line> {
+    fn entry(&mut self, entry: &Entry<'_>, mut body: Value) -> Vec<Piece> {
         let (kind, speaker) = (entry.kind, entry.role);
-        let message = &body["message"];
-        if (kind, speaker) == (Kind::Message, Speaker::ToolResult) {
-            return block(self.result(message, look));
-        }
-        let drawn = match (kind, speaker) {
-            (Kind::Message, Speaker::System) => return Vec::new(),
-            (Kind::Message, Speaker::User) => user(&shown_text(entry), message, look),
-            (Kind::Message, Speaker::Assistant) => assistant(message, look),
-            (Kind::Message, Speaker::BashExecution) => card::bash(message, look),
-            (Kind::Message, Speaker::Custom) => custom(message, look),
-            (Kind::Message, _) => markdown(&text_of(&message["content"]), Role::Dim, look.width),
-            (Kind::CustomMessage, _) => custom(body, look),
-            (Kind::Compaction, _) => {
-                let tokens = body["tokensBefore"]
-                    .as_u64()
-                    .map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
-                summary(&format!("compaction{}", tokens.unwrap_or_default()), word(body, "summary"), look)
+        match (kind, speaker) {
+            (Kind::Message, Speaker::System) => Vec::new(),
+            (Kind::Message, Speaker::ToolResult) => {
+                let message = body["message"].take();
+                vec![Piece::card(self.call_of(&message), message)]
             }
-            (Kind::BranchSummary, _) => match read_graft(word(body, "summary")).filter(|_| !look.open) {
-                Some(graft) => {
-                    let title = format!("conclusion of branch {}", one_line(graft.tip, 80));
-                    summary(&title, graft.conclusion, look)
-                }
-                None => summary("summary of the branch that was left", word(body, "summary"), look),
-            },
-            (Kind::Backtrack, _) => backtrack::draw(body, look),
-            (Kind::SubagentBatch | Kind::SubagentResult, _) => card::subagents(body, look),
-            _ => return Vec::new(),
-        };
-        let mut lines = self.settle(look);
-        if (kind, speaker) == (Kind::Message, Speaker::Assistant) {
-            self.waiting = calls(message);
+            (Kind::Message, Speaker::Assistant) => {
+                let mut pieces = self.settle();
+                self.waiting = calls(&body["message"]);
+                pieces.extend(assistant(&body["message"]));
+                pieces
+            }
+            (Kind::Message, Speaker::User) => {
+                let mut pieces = self.settle();
+                pieces.push(Piece::user(shown_text(entry).into_owned(), body["message"].take()));
+                pieces
+            }
+            (
+                Kind::Message
+                | Kind::CustomMessage
+                | Kind::Compaction
+                | Kind::BranchSummary
+                | Kind::Backtrack
+                | Kind::SubagentBatch
+                | Kind::SubagentResult,
+                _,
+            ) => {
+                let mut pieces = self.settle();
+                pieces.push(Piece::entry(kind, speaker, body));
+                pieces
+            }
+            _ => Vec::new(),
         }
-        lines.extend(block(drawn));
-        lines
     }
 
-    fn result(&mut self, message: &Value, look: Look<'_>) -> Vec<Line> {
+    /// The call that a result answers.
+    fn call_of(&mut self, message: &Value) -> Call {
         let id = message["toolCallId"].as_str().unwrap_or_default();
-        let call = match self.waiting.iter().position(|call| call.id == id) {
+        match self.waiting.iter().position(|call| call.id == id) {
             Some(at) => self.waiting.remove(at),
             None => {
                 Call { id: id.to_owned(), name: word(message, "toolName").to_owned(), arguments: Value::Null }
             }
-        };
-        card::draw(&call, message, look)
+        }
     }
 }
 
-/// A reply: what it thought, folded, and what it said.
-pub(crate) fn assistant(message: &Value, look: Look<'_>) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for block in message["content"].as_array().into_iter().flatten() {
-        let piece = match block["type"].as_str() {
-            Some("thinking") => thinking(word(block, "thinking"), look),
-            Some("text") if !word(block, "text").trim().is_empty() => {
-                markdown(word(block, "text"), Role::Text, look.width)
+/// An entry that is neither a reply nor a tool's result.
+pub(crate) fn draw_entry(kind: Kind, speaker: Speaker, body: &Value, look: Look<'_>) -> Vec<Line> {
+    let message = &body["message"];
+    match (kind, speaker) {
+        (Kind::Message, Speaker::BashExecution) => card::bash(message, look),
+        (Kind::Message, Speaker::Custom) => custom(message, look),
+        (Kind::Message, _) => markdown(&text_of(&message["content"]), Role::Dim, look.width),
+        (Kind::CustomMessage, _) => custom(body, look),
+        (Kind::Compaction, _) => {
+            let tokens =
+                body["tokensBefore"].as_u64().map(|tokens| format!(" of {}k tokens", (tokens + 500) / 1000));
+            summary(&format!("compaction{}", tokens.unwrap_or_default()), word(body, "summary"), look)
+        }
+        (Kind::BranchSummary, _) => match read_graft(word(body, "summary")).filter(|_| !look.open) {
+            Some(graft) => {
+                let title = format!("conclusion of branch {}", one_line(graft.tip, 80));
+                summary(&title, graft.conclusion, look)
             }
-            _ => continue,
-        };
-        join(&mut lines, piece);
+            None => summary("summary of the branch that was left", word(body, "summary"), look),
+        },
+        (Kind::Backtrack, _) => backtrack::draw(body, look),
+        (Kind::SubagentBatch | Kind::SubagentResult, _) => card::subagents(body, look),
+        _ => Vec::new(),
     }
+}
+
+/// A stored reply: what it thought, folded, and what it said.
+pub(crate) fn assistant(message: &Value) -> Vec<Piece> {
+    let mut reply = Reply::default();
+    for block in message["content"].as_array().into_iter().flatten() {
+        match block["type"].as_str() {
+            Some("thinking") => reply.blocks.push(Block::Thinking(word(block, "thinking").to_owned())),
+            Some("text") => reply.blocks.push(Block::Text(word(block, "text").to_owned())),
+            _ => {}
+        }
+    }
+    let mut pieces = reply.rest();
     let ending = match (word(message, "stopReason"), word(message, "errorMessage")) {
         ("aborted", _) => Some(Line::of(Role::Dim, "■ stopped")),
         ("error", error) => Some(Line::of(Role::Bad, &format!("✗ {}", clean(error).trim()))),
@@ -133,8 +156,8 @@ pub(crate) fn assistant(message: &Value, look: Look<'_>) -> Vec<Line> {
         }
         _ => None,
     };
-    join(&mut lines, ending.iter().flat_map(|line| wrap(line, look.width)).collect());
-    lines
+    pieces.extend(ending.map(|line| Piece::spaced_notice(vec![line])));
+    pieces
 }
 
 /// What the model thought: its first line and how much more there is, unless all is wanted.
@@ -153,7 +176,7 @@ pub(crate) fn thinking(text: &str, look: Look<'_>) -> Vec<Line> {
     lines.into_iter().map(|line| line.behind(Role::Border, "∴ ")).collect()
 }
 
-fn user(text: &str, message: &Value, look: Look<'_>) -> Vec<Line> {
+pub(crate) fn user(text: &str, message: &Value, look: Look<'_>) -> Vec<Line> {
     let folded = look.pastes.filter(|_| !look.open).map(|pastes| pastes.folded(text));
     let text = clean(folded.as_deref().unwrap_or(text));
     let style = Style::from(Role::User).bold();
@@ -219,14 +242,6 @@ pub(crate) fn hung(lines: Vec<Line>, style: impl Into<Style>, mark: &str) -> Vec
     let blank = " ".repeat(crate::text::width(mark));
     let behind = |(at, line): (usize, Line)| line.behind(style, if at == 0 { mark } else { &blank });
     lines.into_iter().enumerate().map(behind).collect()
-}
-
-/// More lines, with an empty one before them.
-fn join(lines: &mut Vec<Line>, more: Vec<Line>) {
-    if !lines.is_empty() && !more.is_empty() {
-        lines.push(Line::new());
-    }
-    lines.extend(more);
 }
 
 /// Lines with an empty one above, if there are any.

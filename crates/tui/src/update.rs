@@ -16,10 +16,11 @@ use crate::key::Input;
 use crate::msg::{Action, Forest, Joined, Msg, Path, Purpose};
 use crate::overlay::{Fork, News, Outcome, Overlay, Reader, Settings, Tree};
 use crate::pages;
+use crate::piece::Piece;
 use crate::state::{Reading, State, Work};
-use crate::text::{Line, wrap};
+use crate::text::Line;
 use crate::theme::Role;
-use crate::transcript::{Script, block};
+use crate::transcript::Script;
 
 /// See the module.
 pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
@@ -38,8 +39,8 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
         Msg::Joined(joined) => join(state, *joined),
         Msg::Switched(switched) => {
             let lines = pages::switched(&switched);
-            let lines = lines.iter().flat_map(|line| wrap(&Line::of(Role::Dim, line), state.columns));
-            vec![Action::Print(block(lines.collect()))]
+            let lines = lines.iter().map(|line| Line::of(Role::Dim, line)).collect();
+            vec![Action::Print(vec![Piece::spaced_notice(lines)])]
         }
         Msg::Path(path) => show_path(state, &path),
         Msg::Facts(facts) => {
@@ -67,7 +68,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
             Vec::new()
         }
         Msg::Replied(purpose, reply) => replied(state, &purpose, *reply),
-        Msg::Told(lines) => vec![Action::Print(block(lines))],
+        Msg::Told(lines) => vec![Action::Print(vec![Piece::spaced_notice(lines)])],
         Msg::Text(text) => {
             state.editor.give_back(text.trim_end_matches('\n'));
             Vec::new()
@@ -138,19 +139,18 @@ fn join(state: &mut State, joined: Joined) -> Vec<Action> {
     let texts = |line: Vec<osier_agent::Said>| line.into_iter().map(|said| said.text).collect();
     (state.steering, state.follow_up) = (texts(queue.steering), texts(queue.follow_up));
     let mut draft = drafts.last().map(|open| Draft::new(open.id.clone())).unwrap_or_default();
-    let pieces = drafts.last().into_iter().flat_map(|open| &open.deltas);
-    let certain: Vec<Line> = pieces.flat_map(|delta| draft.push(delta, state.look())).collect();
+    let deltas = drafts.last().into_iter().flat_map(|open| &open.deltas);
+    let mut pieces: Vec<Piece> = deltas.flat_map(|delta| draft.push(delta)).collect();
     state.draft = draft;
     give_back(state, returned.into_iter().map(|said| said.text).collect());
     for (id, question) in asked {
         events::ask(state, id, question);
     }
-    let mut lines = certain;
     if unfinished && !running {
         let line = Line::of(Role::Warn, "the last turn did not end; /retry goes on with it");
-        lines.extend(block(wrap(&line, state.columns)));
+        pieces.push(Piece::spaced_notice(vec![line]));
     }
-    if lines.is_empty() { Vec::new() } else { vec![Action::Print(lines)] }
+    if pieces.is_empty() { Vec::new() } else { vec![Action::Print(pieces)] }
 }
 
 /// Texts that were never said return to the editor, before what is written there.
@@ -182,33 +182,33 @@ fn edit_again(state: &mut State, editor: &continuing::Editor) {
 /// The screen shows this path and nothing else.
 fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
     state.shown_to = path.entries;
-    state.draft.unprint();
-    let mut lines = Vec::new();
-    match path.earlier {
+    let head = match path.earlier {
         0 if path.lines.is_empty() => {
-            lines.extend(
-                state.setting.welcome.iter().flat_map(|line| wrap(&Line::of(Role::Dim, line), state.columns)),
-            );
+            state.setting.welcome.iter().map(|line| Line::of(Role::Dim, line)).collect()
         }
-        0 => {}
-        1 => lines.push(Line::of(Role::Dim, "… one entry before this; /tree shows it")),
-        earlier => {
-            lines.push(Line::of(Role::Dim, &format!("… {earlier} entries before this; /tree shows them")));
-        }
-    }
+        0 => Vec::new(),
+        1 => vec![Line::of(Role::Dim, "… one entry before this; /tree shows it")],
+        earlier => vec![Line::of(Role::Dim, &format!("… {earlier} entries before this; /tree shows them"))],
+    };
+    let mut pieces = vec![Piece::notice(head)];
     let mut script = Script::default();
+    let mut last = 0;
     for line in &path.lines {
-        lines.extend(script.line(line, state.look()));
+        last = pieces.len();
+        pieces.extend(script.line(line));
     }
+    let is_stored = state.draft.is_begin_of(&pieces[last..]);
     // While a turn runs its calls may still get their results.
     if !state.work.turn {
-        lines.extend(script.settle(state.look()));
+        pieces.extend(script.settle());
     }
     state.script = script;
-    if let Some(remark) = &path.remark {
-        lines.extend(block(wrap(&Line::of(Role::Dim, remark), state.columns)));
+    if !is_stored {
+        pieces.extend_from_slice(state.draft.printed());
     }
-    vec![Action::Clear, Action::Print(lines)]
+    let remark = path.remark.iter().map(|remark| Piece::spaced_notice(vec![Line::of(Role::Dim, remark)]));
+    pieces.extend(remark);
+    vec![Action::Show(pieces)]
 }
 
 /// How full the context is, by a reply that says so.

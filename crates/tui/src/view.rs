@@ -14,6 +14,8 @@ use crate::update::answering::shares_draft;
 const OUTPUT: usize = 6;
 /// Milliseconds of waiting that nobody notices.
 const MOMENT: u64 = 100;
+/// Rows of what is being written that are always shown, if there is room.
+const LEAST: usize = 4;
 /// Rows of the editor.
 const EDITOR: usize = 10;
 
@@ -119,6 +121,8 @@ fn editor(state: &State) -> Frame {
 fn working(state: &State) -> Vec<Line> {
     let look = state.look();
     let mut lines = state.draft.live(look);
+    // What would not fit on a narrower screen would end up in the terminal's scrollback after a resize.
+    lines.drain(..lines.len().saturating_sub((state.rows / 3).max(LEAST)));
     if state.work.turn {
         for call in state.script.waiting() {
             let mut card = header(call, Role::Accent, look);

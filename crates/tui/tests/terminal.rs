@@ -48,6 +48,8 @@ impl Terminal {
         std::fs::write(work.join("notes.txt"), "buy milk\n").unwrap();
         let mut command = Command::new(example(name));
         command.arg(folder.path().join("home")).current_dir(&work).env_remove("TMUX").env_remove("NO_COLOR");
+        // The emulator cuts lines when it gets narrower, as xterm does.
+        command.env("XTERM_VERSION", "XTerm");
         set(&mut command);
         let copy = || slave.try_clone().unwrap();
         let child = command.stdin(copy()).stdout(copy()).stderr(copy()).spawn().unwrap();

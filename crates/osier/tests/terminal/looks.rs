@@ -66,6 +66,7 @@ fn forty_columns_will_do_for_a_whole_conversation() {
     screen.say("write new.txt with \"hello\"");
     screen.answer("y");
     screen.wait_for("Done: write new.txt");
+    screen.wait_gone("escape stops");
     screen.leave();
     assert_eq!(world.read("new.txt"), b"hello\n");
 }

@@ -10,6 +10,7 @@ mod looks;
 #[path = "../cli/run_support.rs"]
 mod run_support;
 mod screen;
+mod scrolling;
 mod sessions;
 mod settings;
 #[allow(dead_code, reason = "shared with the tests of commands, which need all of it")]

@@ -73,7 +73,8 @@ impl Screen {
         if command.get_envs().all(|(name, _)| name != "COLORTERM" && name != "TERM") {
             command.env("NO_COLOR", "1").env("TERM", "xterm-256color");
         }
-        let child = command.spawn().unwrap();
+        // The emulator cuts lines when it gets narrower, as xterm does.
+        let child = command.env("XTERM_VERSION", "XTerm").spawn().unwrap();
         let parser = vt100::Parser::new(rows, columns, 1000);
         Screen { master: File::from(master), slave, parser, bytes: Vec::new(), child }
     }
@@ -91,6 +92,21 @@ impl Screen {
     /// What a person sees.
     pub(crate) fn text(&self) -> String {
         self.parser.screen().contents()
+    }
+
+    /// What has scrolled off, line by line.
+    pub(crate) fn scrollback(&mut self) -> Vec<String> {
+        let screen = self.parser.screen_mut();
+        screen.set_scrollback(usize::MAX);
+        let above = screen.scrollback();
+        let columns = screen.size().1;
+        let mut lines = Vec::new();
+        for offset in (1..=above).rev() {
+            screen.set_scrollback(offset);
+            lines.extend(screen.rows(0, columns).next());
+        }
+        screen.set_scrollback(0);
+        lines
     }
 
     /// What a person sees, line by line, without what differs from run to run.

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
-use osier_agent::{Client, Command, Error, Reply, Worker};
+use osier_agent::{Command, Error, Reply, Worker};
 use osier_session::{Query, Unread};
 use osier_tree::projection::card::Card;
 
 use super::errands::{self, Around};
+use super::sending::Outgoing;
 use super::{App, Heard, Pause, images, reading};
 use crate::error::told;
 use crate::msg::{Action, Msg, Purpose, Which};
-use crate::state::Setting;
+use crate::screen::Output;
 
 /// Files that completion knows of, at most.
 const FILES: usize = 20_000;
@@ -22,28 +23,18 @@ const FILES: usize = 20_000;
 const TYPING: Duration = Duration::from_millis(150);
 
 impl App {
-    pub(super) async fn act(&mut self, action: Action) {
+    pub(super) fn act(&mut self, action: Action) {
         match action {
-            Action::Print(lines) => self.finished.extend(lines),
-            Action::Clear => {
-                self.clear = true;
-                self.finished.clear();
-            }
-            // Between reading the path and showing it nothing else may be shown.
-            Action::ShowPath { moved } => {
-                let msg =
-                    reading::path(&self.worker, moved.as_ref(), self.state.columns).await.map(Msg::Path);
-                let msg = msg.unwrap_or_else(|error| Msg::Failed(error.to_string()));
-                Box::pin(self.take(msg)).await;
-                self.read_facts();
-            }
-            Action::Send(command, purpose) => self.send(command, purpose).await,
+            Action::Print(pieces) => self.output.pieces.extend(pieces),
+            Action::Show(pieces) => self.output = Output { pieces, replaces: true },
+            Action::Redraw => self.clear = true,
+            Action::Send(command, purpose) => self.send(command, purpose),
             Action::Open(which) => self.open(which),
             Action::Edit(text) => self.pause = Some(Pause::Edit(text)),
-            Action::Suspend => Box::pin(self.suspend()).await,
+            Action::Suspend => self.suspend(),
             Action::Copy(text) => self.copy(&text),
-            Action::ReadSettings => Box::pin(self.take(Msg::Settings(self.host.settings()))).await,
-            Action::Set { key, value } => self.set(&key, &value).await,
+            Action::ReadSettings => self.take(Msg::Settings(self.host.settings())),
+            Action::Set { key, value } => self.set(&key, &value),
             Action::ReadImage(path) => {
                 let setting = self.state.setting.clone();
                 self.task(|_| async move {
@@ -72,20 +63,10 @@ impl App {
     }
 
     /// Commands reach the agent in the order in which they were given; answers come when they come.
-    async fn send(&mut self, command: Command, purpose: Purpose) {
-        let command = with_images(command, &self.state.setting).await;
-        let (worker, answers) = (self.worker.clone(), self.answers.clone());
-        let mut sent = Box::pin(async move {
-            let reply = worker.send(command).await.map_err(|error| told(&error));
-            // Nobody listens any more once the interface has ended.
-            let _ = answers.send(Heard::Msg(Msg::Replied(purpose, Box::new(reply))));
-        });
-        tokio::select! {
-            biased;
-            () = &mut sent => {}
-            // It lies in the agent's mailbox by now.
-            () = std::future::ready(()) => drop(tokio::spawn(sent)),
-        }
+    fn send(&mut self, command: Command, purpose: Purpose) {
+        let (worker, setting) = (self.worker.clone(), self.state.setting.clone());
+        // The task that sends them ends with the interface.
+        let _ = self.commands.send(Outgoing { worker, setting, command, purpose });
     }
 
     /// What only reads or writes the session runs beside the loop.
@@ -101,7 +82,7 @@ impl App {
     }
 
     /// Changes a setting; the screen follows.
-    async fn set(&mut self, key: &str, value: &str) {
+    fn set(&mut self, key: &str, value: &str) {
         let msg = match self.host.set(key, value) {
             Ok(changed) => {
                 self.state.setting = changed.setting.into();
@@ -110,14 +91,13 @@ impl App {
                     if let Some(light) = self.light.filter(|_| value == "auto" || value.is_empty()) {
                         self.dress(light);
                     }
-                    Box::pin(self.act(Action::ShowPath { moved: None })).await;
                 }
-                Box::pin(self.take(Msg::Settings(self.host.settings()))).await;
+                self.take(Msg::Settings(self.host.settings()));
                 done(changed.told)
             }
             Err(error) => Msg::Failed(error),
         };
-        Box::pin(self.take(msg)).await;
+        self.take(msg);
     }
 
     pub(super) fn read_facts(&self) {
@@ -195,17 +175,6 @@ impl App {
         let _ = write!(self.screen.out(), "\x1b]52;c;{text}\x07");
         let told = format!("Copied {count} characters to the clipboard");
         crate::update::tell(&mut self.state, &told);
-    }
-}
-
-/// What is said, with the images whose paths it holds.
-async fn with_images(command: Command, setting: &Setting) -> Command {
-    match command {
-        Command::Prompt { text, mut images, files, when } => {
-            images.extend(images::named_in(&text, setting).await);
-            Command::Prompt { text, images, files, when }
-        }
-        command => command,
     }
 }
 

@@ -21,6 +21,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::msg::{Forest, Moved, Msg, Path, Switch, Switched};
 use crate::pages;
+use crate::piece::draw_all;
 use crate::state::Facts;
 use crate::theme;
 use crate::transcript::{Look, Script, block, header};
@@ -88,7 +89,7 @@ pub(super) async fn page(worker: &Worker, id: &str, columns: usize) -> Result<Ms
     let mut drawn = Vec::new();
     let take = |_: Seq, line: &[u8]| -> Result<(), Error> {
         let mut script = Script::default();
-        drawn = script.line(line, look);
+        drawn = draw_all(&script.line(line), look);
         drawn.extend(script.waiting().iter().flat_map(|call| block(header(call, theme::Role::Accent, look))));
         if drawn.is_empty() {
             drawn = pages::raw(line, columns);

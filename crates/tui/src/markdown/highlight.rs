@@ -46,14 +46,18 @@ fn syntax(language: &str) -> Syntax {
 
 /// Code as lines, coloured if the language is known to have something to colour.
 pub(crate) fn highlight(code: &str, language: &str) -> Vec<Line> {
+    highlight_after(&mut false, code, language)
+}
+
+/// The same for code that goes on, perhaps inside a comment.
+pub(super) fn highlight_after(in_comment: &mut bool, code: &str, language: &str) -> Vec<Line> {
     let syntax = syntax(language);
     let is_diff = matches!(language, "diff" | "patch");
-    let mut in_comment = false;
     code.split('\n')
         .map(|line| match syntax.plain {
             true if is_diff => diff_line(line),
             true => Line::of(Role::Code, line),
-            false => code_line(line, &syntax, &mut in_comment),
+            false => code_line(line, &syntax, in_comment),
         })
         .collect()
 }

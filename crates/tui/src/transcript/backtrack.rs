@@ -10,6 +10,8 @@ use crate::theme::Role;
 /// How many characters of the message and of the note are shown.
 const MESSAGE: usize = 200;
 const NOTE: usize = 300;
+/// The widest a rule gets.
+const RULE: usize = 60;
 const INDENT: &str = "    ";
 
 pub(super) fn draw(body: &Value, look: Look<'_>) -> Vec<Line> {
@@ -31,8 +33,9 @@ pub(super) fn draw(body: &Value, look: Look<'_>) -> Vec<Line> {
     lines
 }
 
+/// A rule with a title. It is not as wide as the screen, so that it stays one row when the terminal gets narrower.
 fn rule(title: &str, most: usize) -> Line {
-    let sides = most.saturating_sub(width(title) + 2);
+    let sides = most.min(RULE).saturating_sub(width(title) + 2);
     let left = "=".repeat((sides / 2).max(3));
     let right = "=".repeat((sides - sides / 2).max(3));
     Line::of(Role::Border, &left)

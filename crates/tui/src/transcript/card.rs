@@ -26,7 +26,7 @@ pub(crate) struct Call {
 }
 
 /// A call with its result.
-pub(super) fn draw(call: &Call, message: &Value, look: Look<'_>) -> Vec<Line> {
+pub(crate) fn draw(call: &Call, message: &Value, look: Look<'_>) -> Vec<Line> {
     let details = &message["details"];
     let failed = message["isError"] == true;
     let text = text_of(&message["content"]);
@@ -68,7 +68,7 @@ fn checklist(items: &[Todo], look: Look<'_>) -> Vec<Line> {
 }
 
 /// A call whose result never came.
-pub(super) fn interrupted(call: &Call, look: Look<'_>) -> Vec<Line> {
+pub(crate) fn interrupted(call: &Call, look: Look<'_>) -> Vec<Line> {
     let mut lines = header(call, Role::Warn, look);
     lines.push(Line::of(Role::Warn, "  interrupted, no result"));
     lines

@@ -6,16 +6,16 @@ use osier_testkit::Script as Played;
 use serde_json::json;
 
 use super::*;
+use crate::piece::draw_all;
 use crate::text::plain;
 
 fn lines(script: &str, look: Look<'_>) -> Vec<Line> {
     let played = Played::run(script);
     let mut drawn = Script::default();
     let path = played.tree.path(played.tree.leaf());
-    let mut lines: Vec<Line> =
-        path.iter().flat_map(|seq| drawn.line(&played.lines[seq.index()], look)).collect();
-    lines.extend(drawn.settle(look));
-    lines
+    let mut pieces: Vec<Piece> = path.iter().flat_map(|seq| drawn.line(&played.lines[seq.index()])).collect();
+    pieces.extend(drawn.settle());
+    draw_all(&pieces, look)
 }
 
 #[track_caller]

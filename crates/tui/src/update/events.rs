@@ -10,10 +10,10 @@ use super::{answering, complain, hear, note_usage, tell};
 use crate::draft::Draft;
 use crate::msg::{Action, Moved};
 use crate::overlay::{Approve, News};
+use crate::piece::Piece;
 use crate::state::State;
-use crate::text::{Line, wrap};
+use crate::text::Line;
 use crate::theme::Role;
-use crate::transcript::block;
 
 /// How much of a tool's output is kept to be shown while it runs.
 const KEPT: usize = 16 << 10;
@@ -45,17 +45,15 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
         }
         SessionEvent::Draft { id, delta, .. } if state.draft.id.as_ref() == Some(&id) => {
             state.work.retrying = None;
-            let mut draft = std::mem::take(&mut state.draft);
-            let certain = draft.push(&delta, state.look());
-            state.draft = draft;
-            print(certain)
+            print(state.draft.push(&delta))
         }
         SessionEvent::DraftDropped { id } if state.draft.id.as_ref() == Some(&id) => {
             let draft = std::mem::take(&mut state.draft);
             match (draft.withdrawn, draft.is_printed()) {
-                (false, _) => print(draft.live(state.look())),
+                (false, _) => print(draft.open()),
                 (true, true) => {
-                    print(block(vec![Line::of(Role::Warn, "The reply broke off here; asking for it again…")]))
+                    let line = Line::of(Role::Warn, "The reply broke off here; asking for it again…");
+                    print(vec![Piece::spaced_notice(vec![line])])
                 }
                 (true, false) => Vec::new(),
             }
@@ -74,8 +72,8 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
     }
 }
 
-fn print(lines: Vec<Line>) -> Vec<Action> {
-    if lines.is_empty() { Vec::new() } else { vec![Action::Print(lines)] }
+fn print(pieces: Vec<Piece>) -> Vec<Action> {
+    if pieces.is_empty() { Vec::new() } else { vec![Action::Print(pieces)] }
 }
 
 fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
@@ -96,14 +94,12 @@ fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
         }
         _ => {}
     }
-    let mut script = std::mem::take(&mut state.script);
-    let mut lines = script.line(line, state.look());
-    state.script = script;
+    let mut pieces = state.script.line(line);
     note_usage(state, line);
     if is_draft {
-        lines = std::mem::take(&mut state.draft).rest(lines);
+        pieces = std::mem::take(&mut state.draft).rest(pieces);
     }
-    print(lines)
+    print(pieces)
 }
 
 fn moved(line: &[u8]) -> Moved {
@@ -191,9 +187,7 @@ fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -
     state.work.summary = None;
     state.work.tools.clear();
     state.work.asked.clear();
-    let mut script = std::mem::take(&mut state.script);
-    let mut lines = script.settle(state.look());
-    state.script = script;
+    let mut pieces = state.script.settle();
     if finished == Some(Finished::StepLimit) {
         tell(state, "Stopped at the limit of model calls; /retry continues");
     }
@@ -203,8 +197,8 @@ fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -
     // What the model said about its failure stands in its reply; what the program could not do does not.
     if let (None, Some(error)) = (finished, error) {
         let line = Line::of(Role::Bad, &format!("✗ {error}"));
-        lines.extend(block(wrap(&line, state.columns)));
+        pieces.push(Piece::spaced_notice(vec![line]));
         complain(state, "it could not go on; /retry tries again");
     }
-    print(lines)
+    print(pieces)
 }

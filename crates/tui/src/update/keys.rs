@@ -47,10 +47,11 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
         (Code::Escape, ..) => escape(state, escaped),
         (Code::Char('c'), true, _) => stop(state, warned),
         (Code::Char('d'), true, _) if state.editor.is_empty() => quit(state),
-        (Code::Char('l'), true, _) => vec![Action::ShowPath { moved: None }],
+        (Code::Char('l'), true, _) => vec![Action::Redraw],
         (Code::Char('o'), true, _) => {
+            // Whoever draws sees that it is to be drawn otherwise.
             state.open = !state.open;
-            vec![Action::ShowPath { moved: None }]
+            Vec::new()
         }
         (Code::Char('g'), true, _) => vec![Action::Edit(state.editor.pastes.expanded(state.editor.text()))],
         (Code::Char('v'), true, _) => vec![Action::PasteImage],

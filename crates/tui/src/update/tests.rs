@@ -66,7 +66,7 @@ fn retried(text: &str) -> String {
 fn a_reply_that_breaks_off_is_withdrawn() {
     let text = retried("half an");
     assert!(!text.contains("half") && text.matches("the whole answer").count() == 1, "{text}");
-    let text = retried("A first paragraph\n\nhalf an");
+    let text = retried("A first paragraph\n\nhalf an\nanswer");
     assert!(text.contains("A first paragraph\n\nThe reply broke off here; asking for it again…"), "{text}");
     assert!(!text.contains("half") && text.matches("the whole answer").count() == 1, "{text}");
 }

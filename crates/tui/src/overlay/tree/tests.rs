@@ -439,6 +439,7 @@ fn choosing_asks_about_a_summary_and_escape_goes_back_to_the_row() {
     desk.press("enter");
     assert_eq!(desk.asked(), "");
     desk.check(expect![[r#"
+
         > a
 
         b
@@ -478,6 +479,7 @@ fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
     desk.live(osier_agent::Live::SummaryStarted { of: "branch" });
     desk.live(osier_agent::Live::SummaryText { text: "## Goal\nto see".to_owned() });
     desk.check(expect![[r#"
+
         > a
 
         b

@@ -1,0 +1,117 @@
+//! What is on the screen, what is in the scrollback, and what prints into it.
+
+use crate::run_support::Server;
+use crate::screen::{ESCAPE, READY, Screen, open, with_script};
+use crate::support::World;
+
+const CTRL_L: &str = "\x0c";
+const CTRL_O: &str = "\x0f";
+
+/// Says something until the first lines have scrolled off.
+fn fill(world: &World) -> Screen {
+    let mut screen = open(world, &[]);
+    screen.wait_for(READY);
+    for number in 0..4 {
+        screen.say(&format!("!seq 1 3; echo command {number}"));
+        screen.wait_for(&format!("  command {number}"));
+        screen.wait_until("the end of it", |text| !text.contains("escape stops"));
+    }
+    screen
+}
+
+#[test]
+fn closing_the_help_leaves_the_screen_as_it_was() {
+    let world = World::new();
+    let mut screen = fill(&world);
+    let (shown, scrollback) = (screen.text(), screen.scrollback());
+    assert!(!scrollback.is_empty());
+    screen.say("/help");
+    screen.wait_for("escape closes");
+    screen.press(ESCAPE);
+    screen.wait_gone("escape closes");
+    screen.wait_until("what was there", |text| text == shown);
+    assert_eq!(screen.scrollback(), scrollback);
+    screen.leave();
+}
+
+#[test]
+fn drawing_again_and_folding_print_nothing_into_the_scrollback() {
+    let world = World::new();
+    let mut screen = fill(&world);
+    let (shown, scrollback) = (screen.text(), screen.scrollback());
+    for key in [CTRL_L, CTRL_O, CTRL_O, CTRL_L] {
+        screen.press(key);
+        screen.press("x");
+        screen.wait_for("> x");
+        screen.press("\x7f");
+        screen.wait_until("what was there", |text| text == shown);
+    }
+    assert_eq!(screen.scrollback(), scrollback);
+    screen.leave();
+}
+
+#[test]
+fn a_move_prints_only_what_was_never_shown() {
+    let server = Server::new();
+    let script: Vec<String> =
+        (0..12).map(|number| format!("say question {number}; reply answer {number}")).collect();
+    let (_world, mut screen) = with_script(&server, &script.join("; "));
+    screen.wait_for("answer 11");
+    let scrollback = screen.scrollback();
+    for _ in 0..3 {
+        screen.say("/tree");
+        screen.wait_for("← active");
+        screen.press("\x1b[A\r");
+        screen.wait_for("What of the branch you leave?");
+        screen.press("1");
+        screen.wait_for("moved from");
+        screen.press("\x03");
+        screen.press("\x1bu");
+        screen.wait_for("undone: back");
+        screen.wait_for("answer 11");
+    }
+    // The line about the move takes two rows; apart from these nothing was pushed up.
+    let after = screen.scrollback();
+    assert!(after.starts_with(&scrollback) && after.len() <= scrollback.len() + 2, "{after:?}");
+    assert_eq!(after.iter().filter(|line| line.contains("answer 6")).count(), 1);
+    screen.leave();
+}
+
+/// The last paragraph used to vanish, because what was printed was counted in lines of the old width.
+#[test]
+fn a_resize_while_an_answer_comes_neither_loses_nor_repeats_a_word() {
+    let server = Server::new();
+    let world = server.world();
+    let mut screen = Screen::start(crate::run_support::osier(&world, &[]), 60, 40);
+    screen.wait_for(READY);
+    screen.say("tell me");
+    let mut asked = server.next();
+    let paragraph = |letter: char| -> String {
+        (0..30).map(|number| format!("{letter}{number} ")).collect::<String>().trim_end().to_owned() + "\n\n"
+    };
+    asked.text(&paragraph('a'));
+    asked.text(&paragraph('b'));
+    asked.text("| name | what it is |\n|---|---|\n| c0 | c1 |\n");
+    screen.wait_for("b29");
+    screen.resize(120, 40);
+    screen.wait_until("longer lines", |text| {
+        text.lines().any(|line| line.contains("a0 ") && line.contains("a25"))
+    });
+    asked.text("| c2 | c3 |\n\n");
+    asked.text(&paragraph('d'));
+    screen.wait_for("d29");
+    screen.resize(80, 40);
+    asked.text(paragraph('e').trim_end());
+    asked.end("stop");
+    screen.wait_for("e29");
+    screen.wait_until("the end of the turn", |text| !text.contains("escape stops"));
+    let text = screen.text();
+    for (letter, count) in [('a', 30), ('b', 30), ('c', 4), ('d', 30), ('e', 30)] {
+        for number in 0..count {
+            let word = format!("{letter}{number}");
+            let found = text.split_whitespace().filter(|found| **found == word).count();
+            assert_eq!(found, 1, "{word} in\n{text}");
+        }
+    }
+    screen.leave();
+}

@@ -1,0 +1,105 @@
+//! A streamed reply and the stored one.
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::testing::random::{any_markdown, cuts, pieces};
+use crate::text::plain;
+use crate::transcript::assistant;
+
+fn look(width: usize, open: bool) -> Look<'static> {
+    Look { width, open, ..Look::default() }
+}
+
+fn start(draft: &mut Draft) -> Vec<Piece> {
+    let deltas = [
+        json!({ "type": "thinking_start" }),
+        json!({ "type": "thinking_delta", "delta": "hm\nlong" }),
+        json!({ "type": "thinking_end" }),
+        json!({ "type": "text_start" }),
+    ];
+    deltas.iter().flat_map(|delta| draft.push(&delta.to_string())).collect()
+}
+
+fn push(draft: &mut Draft, piece: &str) -> Vec<Piece> {
+    draft.push(&json!({ "type": "text_delta", "delta": piece }).to_string())
+}
+
+fn stored(text: &str) -> Vec<Piece> {
+    let content = json!([{ "type": "thinking", "thinking": "hm\nlong" }, { "type": "text", "text": text }]);
+    assistant(&json!({ "content": content }))
+}
+
+/// Lines with their styles.
+fn marked(pieces: &[Piece], look: Look<'_>) -> String {
+    draw_all(pieces, look).iter().map(|line| line.marked() + "\n").collect()
+}
+
+/// At every moment the screen shows what it would show if the text so far were a stored reply, and what is printed
+/// stays as it is.
+fn check(text: &str, lengths: &[usize], widths: &[usize]) {
+    let mut draft = Draft::default();
+    let mut printed = start(&mut draft);
+    let mut so_far = String::new();
+    for (at, piece) in pieces(text, lengths).iter().enumerate() {
+        printed.extend(push(&mut draft, piece));
+        so_far.push_str(piece);
+        let look = look(widths[at % widths.len()], at % 2 == 0);
+        let shown: Vec<Piece> = printed.iter().cloned().chain(draft.open()).collect();
+        assert_eq!(marked(&shown, look), marked(&stored(&so_far), look), "after {so_far:?}");
+    }
+    printed.extend(draft.rest(stored(text)));
+    for width in widths {
+        let look = look(*width, false);
+        assert_eq!(marked(&printed, look), marked(&stored(text), look), "{text:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_streamed_reply_is_drawn_as_the_stored_one(
+        text in any_markdown(),
+        lengths in cuts(),
+        widths in proptest::collection::vec(8_usize..100, 1..5),
+    ) {
+        check(&text, &lengths, &widths);
+    }
+}
+
+#[test]
+fn a_table_may_come_in_pieces_of_any_size() {
+    let text = "Intro\n\n| name | what it is |\n|---|---|\n| a | first |\n| b | a rather long one |\n\nend\n";
+    for size in 1..12 {
+        check(text, &[size], &[60, 24]);
+    }
+}
+
+#[test]
+fn of_a_long_reply_only_the_end_is_open() {
+    let line = |number: usize| if number % 7 == 3 { "\n".into() } else { format!("let x{number} = 1;\n") };
+    let code: String = (0..500).map(line).collect();
+    let prose: String = (0..300).map(|number| format!("Paragraph {number} says so.\n\n")).collect();
+    let list: String = (0..300).map(|number| format!("1. item {number}\n   - below\n")).collect();
+    for text in [format!("{prose}```rust\n{code}"), format!("```rust\n{code}```\n\n{prose}"), list] {
+        check(&text[..2000], &[20], &[60]);
+        let mut draft = Draft::default();
+        start(&mut draft);
+        for piece in pieces(&text, &[20]) {
+            push(&mut draft, &piece);
+            assert!(draft.live(look(60, false)).len() <= 5, "{}", plain(&draft.live(look(60, false))));
+        }
+    }
+}
+
+#[test]
+fn a_reply_that_is_stored_otherwise_is_printed_from_where_it_differs() {
+    let mut draft = Draft::default();
+    let mut printed = start(&mut draft);
+    printed.extend(push(&mut draft, "one\n\ntwo\n\nthr"));
+    let stored = stored("one\n\nTWO\n\nthree");
+    printed.extend(draft.rest(stored));
+    assert_eq!(plain(&draw_all(&printed, look(60, false))), "\n∴ hm long\n\none\n\nTWO\n\nthree\n");
+}
