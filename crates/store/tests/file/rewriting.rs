@@ -86,6 +86,11 @@ fn backups(path: &Path) -> usize {
     files.iter().filter(|file| file.display().to_string().contains(".jsonl.bak")).count()
 }
 
+/// The header of a log that was rewritten so often.
+fn rewritten(times: u32) -> Vec<u8> {
+    osier_tree::Header { rewritten: times, ..header("one") }.line()
+}
+
 #[tokio::test]
 async fn what_is_replaced_is_kept_aside_byte_for_byte() {
     let home = Home::new();
@@ -95,11 +100,11 @@ async fn what_is_replaced_is_kept_aside_byte_for_byte() {
     let version = store.open(&id).await.unwrap().version;
     store.rewrite(&id, version, &chain(2)).await.unwrap();
     assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), before);
-    assert_eq!(fs::read(&path).unwrap(), file_of(&header("one").line(), &chain(2)));
+    assert_eq!(fs::read(&path).unwrap(), file_of(&rewritten(1), &chain(2)));
     let version = store.open(&id).await.unwrap().version;
     store.rewrite(&id, version, &chain(1)).await.unwrap();
     assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), before, "an older copy is never overwritten");
-    assert_eq!(fs::read(home.path("log.jsonl.bak.1")).unwrap(), file_of(&header("one").line(), &chain(2)));
+    assert_eq!(fs::read(home.path("log.jsonl.bak.1")).unwrap(), file_of(&rewritten(1), &chain(2)));
 }
 
 #[tokio::test]
@@ -147,6 +152,6 @@ async fn a_rewrite_through_a_symlink_replaces_the_file_and_keeps_the_link() {
     let version = store.open(&id).await.unwrap().version;
     store.rewrite(&id, version, &chain(1)).await.unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(fs::read(&path).unwrap(), file_of(&header("one").line(), &chain(1)));
+    assert_eq!(fs::read(&path).unwrap(), file_of(&rewritten(1), &chain(1)));
     assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), file_of(&header("one").line(), &chain(3)));
 }
