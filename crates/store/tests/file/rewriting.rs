@@ -5,8 +5,8 @@ use std::path::Path;
 
 use osier_store::file::verify;
 use osier_store::{FileStore, Store, StoreError, Version};
+use osier_tree::SessionTree;
 use osier_tree::entry::read_entry;
-use osier_tree::{Header, SessionTree};
 
 use crate::process::{Job, Process};
 use crate::support::{Home, append, chain, file_of, files_in, header, lines_of, link, message, told};
@@ -55,11 +55,6 @@ async fn collect(store: &FileStore, number: usize) -> Version {
     }
 }
 
-/// The header line of a log that was rewritten so often.
-fn rewritten(id: &str, times: u32) -> Vec<u8> {
-    Header { rewritten: times, ..header(id) }.line()
-}
-
 #[tokio::test]
 async fn gc_loses_nothing_of_running_writers() {
     const ROUNDS: usize = 30;
@@ -91,6 +86,11 @@ fn backups(path: &Path) -> usize {
     files.iter().filter(|file| file.display().to_string().contains(".jsonl.bak")).count()
 }
 
+/// The header of a log that was rewritten so often.
+fn rewritten(times: u32) -> Vec<u8> {
+    osier_tree::Header { rewritten: times, ..header("one") }.line()
+}
+
 #[tokio::test]
 async fn what_is_replaced_is_kept_aside_byte_for_byte() {
     let home = Home::new();
@@ -100,11 +100,11 @@ async fn what_is_replaced_is_kept_aside_byte_for_byte() {
     let version = store.open(&id).await.unwrap().version;
     store.rewrite(&id, version, &chain(2)).await.unwrap();
     assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), before);
-    assert_eq!(fs::read(&path).unwrap(), file_of(&rewritten("one", 1), &chain(2)));
+    assert_eq!(fs::read(&path).unwrap(), file_of(&rewritten(1), &chain(2)));
     let version = store.open(&id).await.unwrap().version;
     store.rewrite(&id, version, &chain(1)).await.unwrap();
     assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), before, "an older copy is never overwritten");
-    assert_eq!(fs::read(home.path("log.jsonl.bak.1")).unwrap(), file_of(&rewritten("one", 1), &chain(2)));
+    assert_eq!(fs::read(home.path("log.jsonl.bak.1")).unwrap(), file_of(&rewritten(1), &chain(2)));
 }
 
 #[tokio::test]
@@ -152,6 +152,6 @@ async fn a_rewrite_through_a_symlink_replaces_the_file_and_keeps_the_link() {
     let version = store.open(&id).await.unwrap().version;
     store.rewrite(&id, version, &chain(1)).await.unwrap();
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    assert_eq!(fs::read(&path).unwrap(), file_of(&rewritten("one", 1), &chain(1)));
+    assert_eq!(fs::read(&path).unwrap(), file_of(&rewritten(1), &chain(1)));
     assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), file_of(&header("one").line(), &chain(3)));
 }
