@@ -38,6 +38,8 @@ pub(crate) struct Writer {
     cursors: Cursors,
     drafts: Drafts,
     leases: leases::OwnLeases,
+    /// Cursors of leases that were given back.
+    ended_leases: Vec<u64>,
     published: watch::Sender<Arc<State>>,
     events: broadcast::Sender<Event>,
     /// Acknowledged entries that a power cut could take.
@@ -58,6 +60,7 @@ impl Writer {
             cursors,
             drafts: Drafts::default(),
             leases: leases::OwnLeases::default(),
+            ended_leases: Vec::new(),
             published: watch::Sender::new(Arc::new(state)),
             events: broadcast::Sender::new(EVENTS),
             unsynced: false,

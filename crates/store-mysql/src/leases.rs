@@ -32,11 +32,14 @@ impl Inner {
     ) -> Result<(), StoreError> {
         let seconds = self.limits.hold.as_secs().max(1);
         if self.leases.held().contains_key(&lease.cursor) {
-            attempt!(self, 0, |connection| change(connection, lease, seconds));
+            attempt!(self, 0, |connection| keep(connection, lease, seconds));
+            if let Some((held, _)) = self.leases.held().get_mut(&lease.cursor) {
+                held.clone_from(lease);
+            }
             return Ok(());
         }
         attempt!(self, 0, |connection| self.take(connection, lease, in_the_way, seconds));
-        let renewing = tokio::spawn(renew(self.clone(), lease.clone())).abort_handle();
+        let renewing = tokio::spawn(renew(self.clone(), lease.cursor)).abort_handle();
         self.leases.held().insert(lease.cursor, (lease.clone(), renewing));
         Ok(())
     }
@@ -100,16 +103,18 @@ impl Inner {
 
     async fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
         let seconds = self.limits.hold.as_secs().max(1);
-        attempt!(self, 0, |connection| extend(connection, lease, seconds));
+        attempt!(self, 0, |connection| keep(connection, lease, seconds));
         Ok(())
     }
 }
 
 /// Renews a lease until it is given back.
-async fn renew(inner: Arc<Inner>, lease: Lease) {
+async fn renew(inner: Arc<Inner>, cursor: u64) {
     loop {
         tokio::time::sleep(inner.limits.hold / RENEWALS).await;
-        // A server that is away is asked again; should the lease have ended meanwhile, it counts again from then on.
+        let held = inner.leases.held().get(&cursor).map(|(lease, _)| lease.clone());
+        let Some(lease) = held else { continue };
+        // A server that is away is asked again. A lease that ended meanwhile counts again from then on.
         let _ = inner.renew_lease(&lease).await;
     }
 }
@@ -136,20 +141,15 @@ pub(crate) async fn forget(connection: &mut MySqlConnection, id: &str) -> Result
     Ok(())
 }
 
-async fn change(connection: &mut MySqlConnection, lease: &Lease, seconds: u64) -> Result<(), Failure> {
+/// Renews a lease as it is now, also if somebody cleared it away because it had ended.
+async fn keep(connection: &mut MySqlConnection, lease: &Lease, seconds: u64) -> Result<(), Failure> {
     let query = sqlx::query(
-        "UPDATE osier_leases SET lease = ?, expires = UNIX_TIMESTAMP() + ? WHERE session = ? AND cursor_id = ?",
+        "INSERT INTO osier_leases (session, cursor_id, expires, lease)
+         SELECT id, ?, UNIX_TIMESTAMP() + ?, ? FROM osier_sessions WHERE id = ?
+         ON DUPLICATE KEY UPDATE expires = UNIX_TIMESTAMP() + ?, lease = ?",
     );
-    let query = query.bind(json(lease)).bind(seconds).bind(&lease.session).bind(lease.cursor);
-    query.execute(connection).await?;
-    Ok(())
-}
-
-async fn extend(connection: &mut MySqlConnection, lease: &Lease, seconds: u64) -> Result<(), Failure> {
-    let query = sqlx::query(
-        "UPDATE osier_leases SET expires = UNIX_TIMESTAMP() + ? WHERE session = ? AND cursor_id = ?",
-    );
-    query.bind(seconds).bind(&lease.session).bind(lease.cursor).execute(connection).await?;
+    let query = query.bind(lease.cursor).bind(seconds).bind(json(lease)).bind(&lease.session);
+    query.bind(seconds).bind(json(lease)).execute(connection).await?;
     Ok(())
 }
 

@@ -98,8 +98,14 @@ async fn collect(args: &Args, home: &Home) -> Result<Done> {
     }
     let plan = tree.plan_gc();
     let removes = |lease: &Lease| {
-        let mut entries = [&lease.entry, &lease.branch].into_iter().flatten();
-        entries.any(|id| tree.find(id).is_some_and(|seq| !plan.keeps(seq)))
+        let goes = |seq: Seq| !plan.keeps(seq);
+        let branch = lease.branch.as_deref().and_then(|id| tree.find(id));
+        let below = |first: Seq| {
+            let mut later = (first.index()..tree.len()).map(Seq::new).filter(|seq| goes(*seq));
+            later.any(|seq| tree.heads().is_ancestor(first, Some(seq)))
+        };
+        let entry = lease.entry.as_deref().and_then(|id| tree.find(id));
+        entry.is_some_and(goes) || branch.is_some_and(below)
     };
     let mut done = Done { removed: plan.removed(), kept: tree.len() - plan.removed(), added: 0 };
     if !args.dry_run && done.removed > 0 {

@@ -45,6 +45,7 @@ fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
     let (world, id, question) = (&busy.world, &busy.id, &busy.question);
     busy.fails(&format!("delete-branch {id} {question}"));
     busy.fails(&format!("delete-branch {id} {}", busy.entry));
+    busy.fails(&format!("append {id} 'in between'"));
     busy.fails(&format!("move {id} {question} --exact"));
     busy.fails(&format!("move {id} {}", busy.entry));
     let ran = Running::start(osier(world, &["-c", "-p", "me too"])).end();

@@ -58,6 +58,8 @@ impl Writer {
 
     pub(super) async fn release_lease(&mut self, cursor: CursorId) {
         if let Some(lease) = self.leases.remove(&cursor) {
+            // A database that is away may keep it for a while, and it must not keep this process out.
+            self.ended_leases.push(lease.cursor);
             self.store.release(&lease).await;
         }
     }
@@ -89,11 +91,9 @@ impl Writer {
         if let Some(cursor) = job.cursor.filter(|cursor| self.leases.contains_key(cursor)) {
             return self.claim_branch(cursor, parent, entry).await;
         }
-        match entry.kind {
-            Kind::Leaf | Kind::BranchSummary | Kind::Compaction | Kind::Backtrack | Kind::ContextEdit => {
-                self.check_free(parent).await
-            }
-            _ => Ok(()),
+        match entry.kind == Kind::Leaf || entry.kind.reaches_context() {
+            true => self.check_free(parent).await,
+            false => Ok(()),
         }
     }
 
@@ -127,7 +127,10 @@ impl Writer {
             let seq = id.as_deref().and_then(|id| tree.find(id));
             seq.is_some() && tree.heads().is_ancestor(first, seq)
         };
-        self.store.lease(&lease, &|other| is_inside(&other.entry) || is_inside(&other.branch)).await?;
+        let works_there = self.in_the_way(Some(first));
+        let in_the_way =
+            |other: &Lease| is_inside(&other.entry) || is_inside(&other.branch) || works_there(other);
+        self.store.lease(&lease, &in_the_way).await?;
         Ok(Some(lease))
     }
 
@@ -145,7 +148,8 @@ impl Writer {
 
     /// Whether a lease of another process covers a place.
     fn in_the_way(&self, place: Place) -> impl Fn(&Lease) -> bool + Send + Sync + 'static {
-        let own: Vec<u64> = self.leases.values().map(|lease| lease.cursor).collect();
+        let held = self.leases.values().map(|lease| lease.cursor);
+        let own: Vec<u64> = held.chain(self.ended_leases.iter().copied()).collect();
         let tree = self.tree.clone();
         move |lease| !own.contains(&lease.cursor) && covers(&tree, lease, place)
     }

@@ -48,7 +48,7 @@ async fn whatever_a_turn_stored_belongs_to_it_until_it_ends() {
     exchange(&one.main(), "hello").await;
     let running = turn(&one).await;
     let asked = say(&one.main(), "user", "more").await;
-    say(&one.main(), "calls", "bash").await;
+    let calls = say(&one.main(), "calls", "bash").await;
     let two = open(&store, stale("b")).await;
     assert_eq!(stands(&two.main()).await, "calls: bash");
     let lease = holder(two.main().begin_turn().await);
@@ -59,6 +59,7 @@ async fn whatever_a_turn_stored_belongs_to_it_until_it_ends() {
     let refused = two.main().check_free(&two.tree(), Some(asked.seq)).await;
     assert_eq!(holder(refused), lease);
     assert_eq!(holder(two.delete_branch(&asked.id).await), lease);
+    assert_eq!(holder(two.delete_branch(&calls.id).await), lease, "also only a part of it");
     assert_eq!(holder(two.delete_branch("a0000001").await), lease);
     two.label(&asked.id, Some("later")).await.expect("marks are everybody's");
     running.end().await.unwrap();
@@ -110,23 +111,6 @@ async fn cursors_of_one_process_may_begin_turns_at_one_place() {
     drop(turns.0);
     turns.1.end().await.unwrap();
     assert!(session.store().leases("s").await.unwrap().is_empty());
-}
-
-#[tokio::test]
-async fn a_closed_session_holds_no_lease() {
-    let store = memory();
-    let one = empty(&store, stale("a")).await;
-    std::mem::forget(turn(&one).await);
-    let two = open(&store, stale("b")).await;
-    holder(two.main().begin_turn().await);
-    let side = two.cursor(None).await.unwrap();
-    holder(side.begin_turn().await);
-    drop((side, one));
-    // The guard that was forgotten keeps the session open; the store sees the process end.
-    for lease in store.leases("s").await.unwrap() {
-        store.release(&lease).await;
-    }
-    turn(&two).await;
 }
 
 #[tokio::test]

@@ -63,9 +63,9 @@ impl LeaseFiles {
     pub(super) async fn take(
         &self,
         lease: &Lease,
-        held: Option<HeldLease>,
+        held: &mut Option<HeldLease>,
         in_the_way: InTheWay<'_>,
-    ) -> Result<HeldLease, StoreError> {
+    ) -> Result<(), StoreError> {
         let guard = self.guard().await?;
         let others = self.read(Some(&guard));
         if let Some(other) =
@@ -73,12 +73,13 @@ impl LeaseFiles {
         {
             return Err(StoreError::Leased { lease: Box::new(other) });
         }
-        let mut held = match held {
-            Some(held) => held,
-            None => self.create(lease)?,
-        };
-        held.write(lease).map_err(StoreError::io("write", held.path.clone()))?;
-        Ok(held)
+        if let Some(held) = held {
+            return held.write(lease).map_err(StoreError::io("write", held.path.clone()));
+        }
+        let mut new = self.create(lease)?;
+        new.write(lease).map_err(StoreError::io("write", new.path.clone()))?;
+        *held = Some(new);
+        Ok(())
     }
 
     /// The leases that are held.
@@ -143,9 +144,10 @@ impl LeaseFiles {
 
 impl HeldLease {
     fn write(&mut self, lease: &Lease) -> std::io::Result<()> {
+        let text = serde_json::to_vec(lease)?;
         self.file.rewind()?;
-        self.file.set_len(0)?;
-        self.file.write_all(&serde_json::to_vec(lease)?)
+        self.file.write_all(&text)?;
+        self.file.set_len(text.len() as u64)
     }
 }
 

@@ -202,14 +202,16 @@ impl Store for FileStore {
     async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
         let path = locked(&self.log(&lease.session).await?).path.clone();
         let Some(files) = self.lease_files(&path) else { return Ok(()) };
-        let held = self.leases.remove(lease.cursor);
-        match files.take(lease, held, in_the_way).await {
-            Ok(taken) => self.leases.keep(lease.cursor, taken),
-            // Where nothing can be written nobody can know of others.
-            Err(StoreError::Io { .. }) => {}
-            Err(error) => return Err(error),
+        let mut held = self.leases.remove(lease.cursor);
+        let taken = files.take(lease, &mut held, in_the_way).await;
+        if let Some(held) = held {
+            self.leases.keep(lease.cursor, held);
         }
-        Ok(())
+        match taken {
+            // Where nothing can be written nobody can know of others.
+            Err(StoreError::Io { .. }) => Ok(()),
+            taken => taken,
+        }
     }
 
     async fn release(&self, lease: &Lease) {
