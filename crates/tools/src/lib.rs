@@ -29,6 +29,7 @@ mod shell;
 mod size;
 mod toolbox;
 mod veil;
+mod visible;
 mod window;
 
 pub use approvals::{Allowance, Approvals, Decision, Mode, denied};
@@ -43,3 +44,4 @@ pub use seal::Seal;
 pub use seen::{FilesRead, Stamp};
 pub use toolbox::Tools;
 pub use veil::Keys;
+pub use visible::{visible, visible_line};
