@@ -11,7 +11,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use osier_tree::projection::preview::inert;
+use osier_tools::visible_line;
 
 use self::contents::Contents;
 pub(crate) use self::records::{Records, replace};
@@ -169,10 +169,10 @@ fn answer(asked: &Asked, home: &Home) -> Result<Option<bool>> {
     };
     let question = format!(
         "{} {since}:\n{}Whoever wrote this could read what you send and have commands run. Trust it? [y/N] ",
-        plain(&home.shown(&asked.root)),
+        visible_line(&home.shown(&asked.root)),
         listed(&asked.wishes),
     );
-    write!(stderr, "{}", inert(&question))?;
+    write!(stderr, "{question}")?;
     stderr.flush()?;
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer)?;
@@ -180,8 +180,11 @@ fn answer(asked: &Asked, home: &Home) -> Result<Option<bool>> {
 }
 
 fn listed(wishes: &[Wish]) -> String {
-    let mut rows: Vec<String> =
-        wishes.iter().take(ROWS).map(|wish| format!("  {}\n", fit(&plain(&wish.shown), COLUMNS))).collect();
+    let mut rows: Vec<String> = wishes
+        .iter()
+        .take(ROWS)
+        .map(|wish| format!("  {}\n", fit(&visible_line(&wish.shown), COLUMNS)))
+        .collect();
     if wishes.len() > ROWS {
         rows.push(format!("  and {} more, which is a lot: look into the file\n", wishes.len() - ROWS));
     }

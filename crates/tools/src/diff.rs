@@ -1,11 +1,12 @@
 //! What changed in a file, as a unified diff for people.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use similar::{Algorithm, ChangeTag, DiffTag, TextDiff};
 
-/// Longer diffs are cut in details: they are looked at, not applied.
+/// Longer diffs are cut in the details of a result. Whoever is asked to approve one sees all of it.
 const MOST: usize = 200 * 1024;
 /// An ugly diff in time is better than the best one too late.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -22,30 +23,48 @@ pub(crate) struct Diff {
 }
 
 impl Diff {
-    /// Compares two texts with plain line ends. Without an old one, the file is new.
+    /// Compares two texts. Lines end with a line feed and nothing else. Without an old text, the file is new.
     pub(crate) fn new(path: &str, old: Option<&str>, new: &str) -> Diff {
+        let old_lines: Vec<&str> = old.unwrap_or_default().split_inclusive('\n').collect();
+        let new_lines: Vec<&str> = new.split_inclusive('\n').collect();
         let diff = TextDiff::configure()
             .algorithm(Algorithm::Myers)
             .timeout(PATIENCE)
-            .diff_lines(old.unwrap_or_default(), new);
-        let path = path.trim_start_matches('/');
+            .diff_slices(&old_lines, &new_lines);
+        let path = path.trim_start_matches('/').replace('\n', "\\n");
         let from = if old.is_some() { format!("a/{path}") } else { "/dev/null".to_owned() };
-        let text = diff.unified_diff().context_radius(3).header(&from, &format!("b/{path}")).to_string();
+        let text = unified(&diff, &from, &format!("b/{path}"));
         let first =
             diff.ops().iter().find(|op| op.tag() != DiffTag::Equal).map(|op| op.new_range().start + 1);
         let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
         let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
-        Diff { text: cut(text), first_changed_line: first, added, removed }
+        Diff { text, first_changed_line: first, added, removed }
     }
 
     pub(crate) fn details(&self) -> Map<String, Value> {
         let mut details = Map::new();
-        details.insert("diff".to_owned(), json!(self.text));
+        details.insert("diff".to_owned(), json!(cut(self.text.clone())));
         details.insert("firstChangedLine".to_owned(), json!(self.first_changed_line));
         details.insert("added".to_owned(), json!(self.added));
         details.insert("removed".to_owned(), json!(self.removed));
         details
     }
+}
+
+fn unified(diff: &TextDiff<'_, '_, str>, from: &str, to: &str) -> String {
+    let mut text = String::new();
+    for hunk in diff.unified_diff().iter_hunks() {
+        if text.is_empty() {
+            text = format!("--- {from}\n+++ {to}\n");
+        }
+        writeln!(text, "{}", hunk.header()).expect("a String takes every text");
+        for change in hunk.iter_changes() {
+            let line = change.value();
+            let end = if line.ends_with('\n') { "" } else { "\n\\ No newline at end of file\n" };
+            write!(text, "{}{line}{end}", change.tag()).expect("a String takes every text");
+        }
+    }
+    text
 }
 
 fn cut(mut text: String) -> String {
@@ -96,8 +115,18 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_diff_is_cut() {
-        let text = Diff::new("a", None, &"a line of the new file\n".repeat(100_000)).text;
+    fn an_endless_diff_is_cut_in_the_details_only() {
+        let diff = Diff::new("a", None, &"a line of the new file\n".repeat(100_000));
+        assert!(diff.text.len() > 2_000_000 && diff.text.ends_with("+a line of the new file\n"));
+        let text = diff.details()["diff"].as_str().unwrap().to_owned();
         assert!(text.len() < MOST + 100 && text.ends_with(" more lines]\n"), "{}", text.len());
+    }
+
+    #[test]
+    fn only_a_line_feed_ends_a_line() {
+        expect![[r#"
+            "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-a\r\n\\ No newline at end of file\n+b\rc\n"
+        "#]]
+        .assert_eq(&format!("{:?}\n", Diff::new("a", Some("a\r"), "b\rc\n").text));
     }
 }

@@ -57,6 +57,12 @@ impl FileText {
         !self.crlf.is_empty() && self.lf == 0
     }
 
+    /// Whether both have the same line ends everywhere, and both a byte order mark or none.
+    pub(crate) fn has_form_of(&self, other: &FileText) -> bool {
+        let have_lf = self.crlf.is_empty() && other.crlf.is_empty();
+        self.bom == other.bom && (have_lf || self.only_crlf() && other.only_crlf())
+    }
+
     pub(crate) fn has_bom(&self) -> bool {
         self.bom
     }

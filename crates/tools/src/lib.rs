@@ -30,6 +30,7 @@ mod shell;
 mod size;
 mod toolbox;
 mod veil;
+mod visible;
 mod window;
 
 pub use approvals::{Allowance, Approvals, Decision, Mode, denied};
@@ -46,3 +47,4 @@ pub use seal::Seal;
 pub use seen::{FilesRead, Stamp};
 pub use toolbox::Tools;
 pub use veil::Keys;
+pub use visible::{visible, visible_line};

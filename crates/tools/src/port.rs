@@ -51,7 +51,8 @@ pub enum Change {
     Nothing,
     /// This command line would run.
     Command { command: String },
-    /// This file would change so. The diff is empty if the content is no text that could be compared.
+    /// This file would change so. The diff is whole, and as raw as the content: see [`crate::visible`]. It is empty if nothing
+    /// changes, or if the new file is empty.
     Diff { path: String, diff: String, created: bool },
     /// A tool that cannot foretell: these are its arguments.
     Call { arguments: Value },

@@ -101,8 +101,8 @@ pub(crate) trait Overlay: Debug + Send {
         false
     }
 
-    /// It is on the screen now.
-    fn shown(&mut self, _now: u64) {}
+    /// All of what it drew is on the screen now.
+    fn shown(&mut self, _room: Room) {}
 
     fn view(&self, room: Room) -> Frame;
 

