@@ -18,5 +18,5 @@ pub use error::StoreError;
 pub use file::FileStore;
 pub use memory::MemoryStore;
 pub use paged::{PagedHeads, each_line};
-pub use port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
+pub use port::{Counts, Deleted, Filter, LineSource, Opened, Page, Store, Version, Watch};
 pub use texts::Texts;
