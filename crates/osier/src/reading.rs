@@ -8,6 +8,7 @@ use osier_store::{StoreError, Texts};
 use osier_tree::asking::Asks;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::transcript::{TranscriptItem, TranscriptReader};
+use osier_tree::tokens::TokenCount;
 use osier_tree::{Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
@@ -40,11 +41,11 @@ pub(crate) async fn answer(session: &Session, asks: &mut (dyn Asks + Send)) -> R
     }
 }
 
-/// How many tokens the context of a place takes, as far as that can be told.
-pub(crate) async fn tokens(session: &Session, at: Place) -> Result<u64> {
+/// How many tokens the context of a place takes: as the last reply reported it, or estimated.
+pub(crate) async fn tokens(session: &Session, at: Place) -> Result<TokenCount> {
     let mut weighing = session.tree().weighing(at);
     answer(session, &mut weighing).await?;
-    Ok(weighing.tokens())
+    Ok(weighing.count())
 }
 
 /// The `provider/id` of the model that the path of a session used last.
