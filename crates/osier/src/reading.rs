@@ -6,6 +6,9 @@ use anyhow::Result;
 use osier_session::Session;
 use osier_store::{StoreError, Texts};
 use osier_tree::asking::Asks;
+use osier_tree::entry::read_entry;
+use osier_tree::projection::transcript::{TranscriptItem, TranscriptReader};
+use osier_tree::tokens::TokenCount;
 use osier_tree::{Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
@@ -38,11 +41,11 @@ pub(crate) async fn answer(session: &Session, asks: &mut (dyn Asks + Send)) -> R
     }
 }
 
-/// How many tokens the context of a place takes, as far as that can be told.
-pub(crate) async fn tokens(session: &Session, at: Place) -> Result<u64> {
+/// How many tokens the context of a place takes: as the last reply reported it, or estimated.
+pub(crate) async fn tokens(session: &Session, at: Place) -> Result<TokenCount> {
     let mut weighing = session.tree().weighing(at);
     answer(session, &mut weighing).await?;
-    Ok(weighing.tokens())
+    Ok(weighing.count())
 }
 
 /// The `provider/id` of the model that the path of a session used last.
@@ -51,6 +54,30 @@ pub(crate) async fn model_on_path(session: &Session) -> Result<Option<String>> {
     let mut model = state.tree.model_in_force(at);
     answer(session, &mut model).await?;
     Ok(model.finish().map(|(provider, id)| format!("{provider}/{id}")))
+}
+
+/// Hands each item of the transcript of a path to `each`, one after the other.
+pub(crate) async fn each_item(
+    session: &Session,
+    at: Place,
+    mut each: impl FnMut(TranscriptItem) -> Result<()>,
+) -> Result<()> {
+    let state = session.state();
+    let mut reader = TranscriptReader::new(&state.tree, at);
+    let match_call = |seq, line: &[u8]| {
+        if let Ok(entry) = read_entry(line) {
+            reader.match_call(seq, &entry);
+        }
+        Ok::<_, StoreError>(())
+    };
+    let calls = TranscriptReader::new(&state.tree, at).call_entries();
+    session.each_line(state.version, &calls, match_call).await?;
+    let entries = reader.entries();
+    let item = |seq, line: &[u8]| match read_entry(line).ok().and_then(|entry| reader.item(seq, &entry)) {
+        Some(item) => each(item),
+        None => Ok(()),
+    };
+    session.each_line(state.version, &entries, item).await
 }
 
 /// The one-line texts of all entries, from the store's cache where it has them.

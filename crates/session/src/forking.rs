@@ -1,27 +1,35 @@
-//! Forks: a path of one session as the beginning of another. The source is only read.
+//! Forks: a path of one session as the beginning of another. The source is only read, and never held in memory.
 
-use osier_store::{Store, StoreError};
-use osier_tree::{Header, Place, Seq};
+use async_trait::async_trait;
+use osier_store::{Batch, LineSource, Store, StoreError, Version};
+use osier_tree::entry::read_entry;
+use osier_tree::fork::Fork;
+use osier_tree::{Header, Place, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
 use crate::error::Error;
 use crate::handle::Session;
 
+/// The lines of a new session with a path of this one, read as they are asked for.
+#[derive(Debug)]
+pub struct ForkLines<'s> {
+    session: &'s Session,
+    version: Version,
+    /// None once everything was read.
+    fork: Option<Fork>,
+    entries: Vec<Seq>,
+    reached: usize,
+    name: Option<String>,
+}
+
 impl Session {
-    /// The lines of a new session with the path to a place: the same entries, their labels, and the settings.
-    pub async fn fork_lines(&self, at: Place) -> Result<Vec<Vec<u8>>, Error> {
+    /// The lines of a new session with the path to a place: the same entries, their labels, the settings, and a name if one
+    /// is given.
+    pub fn fork_lines(&self, at: Place, name: Option<&str>) -> ForkLines<'_> {
         let state = self.state();
-        let mut lines: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();
-        self.each_line(state.version, &state.tree.fork_entries(at), |seq, line| {
-            lines.insert(seq, line.to_vec());
-            Ok::<_, StoreError>(())
-        })
-        .await?;
-        let env = self.env();
-        let mint = |taken: &dyn Fn(&str) -> bool| {
-            std::iter::repeat_with(|| env.ids.entry()).find(|id| !taken(id)).unwrap_or_default()
-        };
-        Ok(state.tree.fork(at, &lines, env.clock.now(), mint))
+        let fork = Fork::new(SessionTree::clone(&state.tree), at);
+        let (entries, name) = (fork.entries(), name.map(str::to_owned));
+        ForkLines { session: self, version: state.version, fork: Some(fork), entries, reached: 0, name }
     }
 
     /// The header of a new session in `store` that begins with a path of this one. It names this one as its parent, and
@@ -36,5 +44,44 @@ impl Session {
             agent_id: source.agent_id.clone(),
             ..Header::new(id, env.clock.now(), &source.cwd)
         })
+    }
+}
+
+#[async_trait]
+impl LineSource for ForkLines<'_> {
+    async fn next_lines(&mut self) -> Result<Vec<Vec<u8>>, StoreError> {
+        while let (Some(fork), Some(rest)) =
+            (&mut self.fork, self.entries.get(self.reached..).filter(|rest| !rest.is_empty()))
+        {
+            let mut batch = Batch::default();
+            let store = self.session.store();
+            store.lines(self.session.key(), self.version.generation, rest, &mut batch).await?;
+            let read =
+                rest.iter().zip(batch.iter()).filter_map(|(seq, line)| Some((*seq, read_entry(line).ok()?)));
+            let lines: Vec<Vec<u8>> = read.map(|(seq, entry)| fork.line(seq, &entry)).collect();
+            self.reached += batch.len().max(1);
+            if !lines.is_empty() {
+                return Ok(lines);
+            }
+        }
+        self.tail().await
+    }
+}
+
+impl ForkLines<'_> {
+    /// What comes behind the path; nothing the second time.
+    async fn tail(&mut self) -> Result<Vec<Vec<u8>>, StoreError> {
+        let Some(fork) = self.fork.take() else { return Ok(Vec::new()) };
+        let mut updates: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();
+        let keep = |seq, line: &[u8]| {
+            updates.insert(seq, line.to_vec());
+            Ok::<_, StoreError>(())
+        };
+        self.session.each_line(self.version, &fork.tail_entries(), keep).await?;
+        let env = self.session.env();
+        let mint = |taken: &dyn Fn(&str) -> bool| {
+            std::iter::repeat_with(|| env.ids.entry()).find(|id| !taken(id)).unwrap_or_default()
+        };
+        Ok(fork.tail(&updates, self.name.as_deref(), env.clock.now(), mint))
     }
 }

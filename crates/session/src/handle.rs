@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use osier_store::{Store, Version};
+use osier_store::{LineSource, Store, Version};
 use osier_tree::{Draft, Header, Place, PlanError, Seq, SessionTree};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -59,6 +59,17 @@ impl Session {
         env: Env,
     ) -> Result<Session, Error> {
         store.create(header, lines).await?;
+        Session::open(store, &header.id, env).await
+    }
+
+    /// The same with lines that are read as they are written.
+    pub async fn create_from(
+        store: Arc<dyn Store>,
+        header: &Header,
+        lines: &mut dyn LineSource,
+        env: Env,
+    ) -> Result<Session, Error> {
+        store.create_from(header, lines).await?;
         Session::open(store, &header.id, env).await
     }
 

@@ -36,6 +36,7 @@ pub use draft::{DraftHandle, OpenDraft};
 pub use env::{Clock, Durability, Env, Ids, RandomIds, SystemClock};
 pub use error::Error;
 pub use event::{Event, Events};
+pub use forking::ForkLines;
 pub use gate::{Change, Gate, Verdict};
 pub use handle::{Session, chained};
 pub use search::{Query, Unread};

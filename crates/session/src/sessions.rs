@@ -182,9 +182,10 @@ impl Sessions {
             Some(leaf) => Some(tree.require_shown(leaf)?),
             None => tree.leaf(),
         };
-        let lines = source.fork_lines(at).await?;
         let header = source.fork_header(&*self.store).await?;
-        Session::create(self.store.clone(), &header, &lines, self.env.clone()).await?.describe().await
+        let mut lines = source.fork_lines(at, None);
+        let (store, env) = (self.store.clone(), self.env.clone());
+        Session::create_from(store, &header, &mut lines, env).await?.describe().await
     }
 
     /// `getSnapshot`, as JSON.

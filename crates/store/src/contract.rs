@@ -54,6 +54,7 @@ macro_rules! contract_tests {
             lines_come_back_byte_for_byte
             a_line_may_be_huge
             an_entry_that_is_not_there_is_an_error
+            a_session_made_of_lines_that_come_bit_by_bit_is_there_whole_or_not_at_all
             an_append_is_seen_by_every_instance
             an_append_to_another_state_tells_the_state
             an_append_is_all_or_nothing

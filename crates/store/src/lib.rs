@@ -20,5 +20,5 @@ pub use file::FileStore;
 pub use lease::{InTheWay, Lease};
 pub use memory::MemoryStore;
 pub use paged::{PagedHeads, each_line};
-pub use port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
+pub use port::{Counts, Deleted, Filter, LineSource, Opened, Page, Store, Version, Watch};
 pub use texts::Texts;

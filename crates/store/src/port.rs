@@ -72,6 +72,13 @@ pub struct Counts {
     pub entries: usize,
 }
 
+/// Lines that come some at a time.
+#[async_trait]
+pub trait LineSource: Send {
+    /// The next lines; none at the end.
+    async fn next_lines(&mut self) -> Result<Vec<Vec<u8>>, StoreError>;
+}
+
 /// Tells that a log may have grown. A hint, not a promise: whoever gets it reads on.
 #[derive(Debug)]
 pub struct Watch {
@@ -110,6 +117,17 @@ pub trait Store: Send + Sync + Debug {
 
     /// Makes a session with these first lines, whole or not at all.
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError>;
+
+    /// The same with lines that are read as they are written. A store that cannot write them so holds them all.
+    async fn create_from(&self, header: &Header, lines: &mut dyn LineSource) -> Result<Opened, StoreError> {
+        let mut all = Vec::new();
+        loop {
+            match lines.next_lines().await? {
+                some if some.is_empty() => return self.create(header, &all).await,
+                some => all.extend(some),
+            }
+        }
+    }
 
     /// Where the log of a session with this header would lie, if it were a file.
     fn place(&self, _header: &Header) -> Option<PathBuf> {

@@ -15,8 +15,8 @@ use crate::time::Millis;
 impl SessionTree {
     /// The entries whose lines a fork at `at` needs.
     pub fn fork_entries(&self, at: Place) -> Vec<Seq> {
-        let updates = self.marks().updates().into_iter().map(|(_, seq)| seq);
-        self.path(at).into_iter().filter(|seq| stays(self.head(*seq).kind)).chain(updates).collect()
+        let fork = Fork::new(self.clone(), at);
+        fork.entries().into_iter().chain(fork.tail_entries()).collect()
     }
 
     /// The lines of a fork at `at`: the path, then what finished its batches, its labels, and the session's settings. `mint` makes ids that the given
@@ -26,65 +26,120 @@ impl SessionTree {
         at: Place,
         lines: &impl Lines,
         now: Millis,
-        mut mint: impl FnMut(&dyn Fn(&str) -> bool) -> String,
+        mint: impl FnMut(&dyn Fn(&str) -> bool) -> String,
     ) -> Vec<Vec<u8>> {
-        let mut taken: FxHashSet<String> = FxHashSet::default();
+        let mut fork = Fork::new(self.clone(), at);
         let mut out = Vec::new();
-        let mut last: Option<String> = None;
-        for line in self.rechained(at, lines) {
-            taken.insert(line.0.clone());
-            last = Some(line.0);
-            out.push(line.1);
-        }
-        let mut add = |draft: Draft, time: Millis, taken: &mut FxHashSet<String>| {
-            let id = mint(&|id| taken.contains(id));
-            out.push(draft.line(&id, last.as_deref(), time));
-            taken.insert(id.clone());
-            last = Some(id);
-        };
-        for (target, update) in self.marks().updates() {
-            if let Some(entry) = lines.entry(update).filter(|_| taken.contains(target)) {
-                let draft = Draft::of_object(Kind::EntryUpdate, Under::Log, entry.object());
-                add(draft, entry.time.unwrap_or(now), &mut taken);
+        for seq in fork.entries() {
+            if let Some(entry) = lines.entry(seq) {
+                out.push(fork.line(seq, &entry));
             }
         }
-        for (target, label) in self.marks().labels() {
-            if taken.contains(target) {
-                let draft =
-                    Draft::new(Kind::Label, Under::Log).with("targetId", target).with("label", &label.text);
-                add(draft, self.head(label.set_by).time().unwrap_or(now), &mut taken);
-            }
-        }
-        let set: Map<String, Value> = self.marks().settings().clone().into_iter().collect();
-        let set: Map<String, Value> =
-            set.into_iter().filter(|(key, _)| !OF_ONE_SESSION.contains(&key.as_str())).collect();
-        if !set.is_empty() {
-            let draft =
-                Draft::new(Kind::Config, Under::Log).with_value("data", &json!({ "set": set, "unset": [] }));
-            add(draft, now, &mut taken);
-        }
+        out.extend(fork.tail(lines, None, now, mint));
         out
     }
+}
 
-    /// The path without what does not stay, each entry below the one before it.
-    fn rechained(&self, at: Place, lines: &impl Lines) -> Vec<(String, Vec<u8>)> {
-        let mut out: Vec<(String, Vec<u8>)> = Vec::new();
-        let mut dropped: Vec<Seq> = Vec::new();
-        let mut instead: FxHashMap<Seq, String> = FxHashMap::default();
-        for seq in self.path(at) {
-            let head = self.head(seq);
-            if !stays(head.kind) {
-                dropped.push(seq);
-                continue;
+/// A fork that is written line by line, so that nobody has to hold the path: first [`Fork::line`] for each of
+/// [`Fork::entries`], then [`Fork::tail`].
+#[derive(Debug)]
+pub struct Fork {
+    tree: SessionTree,
+    path: Vec<Seq>,
+    /// How far the path was looked at.
+    reached: usize,
+    /// What was left out since the last line, and the entries that stand for what was left out before.
+    dropped: Vec<Seq>,
+    instead: FxHashMap<Seq, Seq>,
+    written: FxHashSet<Seq>,
+    last: Option<Seq>,
+}
+
+impl Fork {
+    pub fn new(tree: SessionTree, at: Place) -> Fork {
+        let path = tree.path(at);
+        Fork {
+            tree,
+            path,
+            reached: 0,
+            dropped: Vec::new(),
+            instead: FxHashMap::default(),
+            written: FxHashSet::default(),
+            last: None,
+        }
+    }
+
+    /// The entries of the path that stay, oldest first.
+    pub fn entries(&self) -> Vec<Seq> {
+        self.path.iter().copied().filter(|seq| stays(self.tree.head(*seq).kind)).collect()
+    }
+
+    /// The entries whose lines [`Fork::tail`] needs.
+    pub fn tail_entries(&self) -> Vec<Seq> {
+        self.tree.marks().updates().into_iter().map(|(_, seq)| seq).collect()
+    }
+
+    /// The line of an entry, below the one before it.
+    pub fn line(&mut self, seq: Seq, entry: &Entry<'_>) -> Vec<u8> {
+        while let Some(next) = self.path.get(self.reached).copied() {
+            self.reached += 1;
+            if next == seq {
+                break;
             }
-            let Some(entry) = lines.entry(seq) else { continue };
-            let id = self.id(seq).to_string();
-            instead.extend(dropped.drain(..).map(|dropped| (dropped, id.clone())));
-            let kept_from =
-                head.target.filter(|_| head.kind == Kind::Compaction).and_then(|target| instead.get(&target));
-            let parent = out.last().map(|(id, _)| id.as_str());
-            let line = rechain(&entry, parent, kept_from.map(String::as_str));
-            out.push((id, line));
+            if !stays(self.tree.head(next).kind) {
+                self.dropped.push(next);
+            }
+        }
+        self.instead.extend(self.dropped.drain(..).map(|dropped| (dropped, seq)));
+        let head = self.tree.head(seq);
+        let kept_from = head.target.filter(|_| head.kind == Kind::Compaction);
+        let kept_from = kept_from.and_then(|target| self.instead.get(&target));
+        let id = |seq: Seq| self.tree.id(seq).to_string();
+        let (parent, kept_from) = (self.last.map(id), kept_from.map(|seq| id(*seq)));
+        self.last = Some(seq);
+        self.written.insert(seq);
+        rechain(entry, parent.as_deref(), kept_from.as_deref())
+    }
+
+    /// The lines behind the path: what finished its batches, its labels, the session's settings, and a name.
+    pub fn tail(
+        self,
+        lines: &impl Lines,
+        name: Option<&str>,
+        now: Millis,
+        mut mint: impl FnMut(&dyn Fn(&str) -> bool) -> String,
+    ) -> Vec<Vec<u8>> {
+        let Fork { tree, written, last, .. } = self;
+        let marks = tree.marks();
+        let is_written = |id: &str| tree.find(id).is_some_and(|seq| written.contains(&seq));
+        let mut drafts: Vec<(Draft, Millis)> = Vec::new();
+        for (target, update) in marks.updates() {
+            if let Some(entry) = lines.entry(update).filter(|_| is_written(target)) {
+                let draft = Draft::of_object(Kind::EntryUpdate, Under::Log, entry.object());
+                drafts.push((draft, entry.time.unwrap_or(now)));
+            }
+        }
+        for (target, label) in marks.labels().into_iter().filter(|(target, _)| is_written(target)) {
+            let draft =
+                Draft::new(Kind::Label, Under::Log).with("targetId", target).with("label", &label.text);
+            drafts.push((draft, tree.head(label.set_by).time().unwrap_or(now)));
+        }
+        let of_fork = |key: &&String| !OF_ONE_SESSION.contains(&key.as_str());
+        let set = marks.settings().iter().filter(|(key, _)| of_fork(key));
+        let set: Map<String, Value> = set.map(|(key, value)| (key.clone(), value.clone())).collect();
+        if !set.is_empty() {
+            let data = json!({ "set": set, "unset": [] });
+            drafts.push((Draft::new(Kind::Config, Under::Log).with_value("data", &data), now));
+        }
+        drafts.extend(name.map(|name| (tree.plan_name(name), now)));
+        let mut last = last.map(|seq| tree.id(seq).to_string());
+        let mut new: FxHashSet<String> = FxHashSet::default();
+        let mut out = Vec::with_capacity(drafts.len());
+        for (draft, time) in drafts {
+            let id = mint(&|id| is_written(id) || new.contains(id));
+            out.push(draft.line(&id, last.as_deref(), time));
+            new.insert(id.clone());
+            last = Some(id);
         }
         out
     }

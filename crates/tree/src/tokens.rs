@@ -3,15 +3,43 @@
 //! A guess is a quarter of the characters, as pi makes it. No tokenizer is asked, so that the same session weighs the same
 //! everywhere.
 
+use std::fmt::{self, Display, Formatter};
+
 use crate::asking::{Asks, Batches, Piece};
 use crate::entry::{Entry, Kind, Role, Why};
 use crate::fold::{Place, SessionTree};
 use crate::heads::Seq;
 use crate::projection::preview::each_block;
-use crate::projection::usage::spent_by;
+use crate::projection::usage::{format_tokens, spent_by};
 use crate::projection::{Lines, context};
 use crate::scan::Raw;
 use crate::serialize::{compact, role_of};
+
+/// A number of tokens, and where it comes from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenCount {
+    pub tokens: u64,
+    /// At least a part of it is estimated. Otherwise a model reported it.
+    pub estimated: bool,
+}
+
+impl TokenCount {
+    pub fn measured(tokens: u64) -> TokenCount {
+        TokenCount { tokens, estimated: false }
+    }
+
+    pub fn estimated(tokens: u64) -> TokenCount {
+        TokenCount { tokens, estimated: true }
+    }
+}
+
+/// In a few characters: `3.1k` if it was measured, `~3.1k` if it was estimated.
+impl Display for TokenCount {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let sign = if self.estimated { "~" } else { "" };
+        write!(f, "{sign}{}", format_tokens(self.tokens))
+    }
+}
 
 /// What an image counts for, in characters.
 const IMAGE: usize = 4800;
@@ -105,7 +133,7 @@ pub struct Weighing {
     /// Replies at this depth and above were asked for with another context.
     distrusted: Option<u32>,
     /// What all pieces together weigh, once that is known.
-    total: Option<u64>,
+    total: Option<TokenCount>,
     sum: u64,
 }
 
@@ -118,7 +146,7 @@ impl SessionTree {
         let pieces: Vec<Piece> =
             plan.items.iter().rev().map(|item| Piece { item: *item, head: *self.head(item.seq) }).collect();
         Weighing {
-            total: pieces.is_empty().then_some(0),
+            total: pieces.is_empty().then(TokenCount::default),
             weights: Vec::with_capacity(pieces.len()),
             pieces,
             batches: Batches::new(),
@@ -131,7 +159,12 @@ impl SessionTree {
 impl Weighing {
     /// The tokens of the context. Of one that is still being weighed, what is known so far.
     pub fn tokens(&self) -> u64 {
-        self.total.unwrap_or(self.sum)
+        self.count().tokens
+    }
+
+    /// The same, and whether a part of it is estimated.
+    pub fn count(&self) -> TokenCount {
+        self.total.unwrap_or(TokenCount::estimated(self.sum))
     }
 
     pub fn is_done(&self) -> bool {
@@ -160,7 +193,11 @@ impl Weighing {
             let edit = piece.item.edit.and_then(|edit| lines.entry(edit));
             let reported = entry.as_ref().and_then(|entry| self.reported(piece, entry));
             if self.total.is_none() {
-                self.total = reported.map(|tokens| tokens.saturating_add(self.sum));
+                let count = |tokens: u64| TokenCount {
+                    tokens: tokens.saturating_add(self.sum),
+                    estimated: self.sum > 0,
+                };
+                self.total = reported.map(count);
             }
             let weight = entry.and_then(|entry| weigh(&entry, edit.as_ref()));
             self.sum = self.sum.saturating_add(weight.unwrap_or(0));
@@ -168,7 +205,7 @@ impl Weighing {
         }
         self.batches.take(batch.len());
         if self.weights.len() == self.pieces.len() {
-            self.total.get_or_insert(self.sum);
+            self.total.get_or_insert(TokenCount::estimated(self.sum));
         }
     }
 
@@ -188,5 +225,16 @@ impl Asks for Weighing {
 
     fn give(&mut self, lines: &dyn Lines) {
         self.weigh_next(lines);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TokenCount;
+
+    #[test]
+    fn an_estimate_is_marked() {
+        assert_eq!(TokenCount::measured(3_100).to_string(), "3.1k");
+        assert_eq!(TokenCount::estimated(3_100).to_string(), "~3.1k");
     }
 }

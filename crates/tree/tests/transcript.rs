@@ -117,7 +117,7 @@ fn it_says_which_lines_it_needs() {
     let script = Script::run("say a; label x; reply b; move a; move b; batch t; update t completed");
     let wanted: Vec<usize> =
         transcript_entries(&script.tree, script.tree.leaf()).iter().map(|seq| seq.index()).collect();
-    assert_eq!(wanted, [0, 2, 5, 6], "the messages, the batch, and the mark that finished it");
+    assert_eq!(wanted, [0, 2, 6, 5], "the messages, the mark that finished the batch, and the batch");
 }
 
 #[test]

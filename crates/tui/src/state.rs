@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use osier_model::ThinkingLevel;
 use osier_tools::approvals::Mode;
+use osier_tree::tokens::TokenCount;
 
 use crate::clock::Clock;
 use crate::complete::Completion;
@@ -75,7 +76,7 @@ pub struct Facts {
     /// What the session says may be done without asking.
     pub approval: Option<Mode>,
     /// Tokens of the context, and those that the model takes at most.
-    pub context: u64,
+    pub context: TokenCount,
     pub window: u64,
     pub cost: f64,
     /// How many entries the path has, and how many ends the tree.
@@ -129,7 +130,7 @@ pub struct State {
     pub setting: Arc<Setting>,
     pub facts: Facts,
     /// Tokens of the context when the model was asked last.
-    pub context: u64,
+    pub context: TokenCount,
     pub editor: Editor,
     pub completion: Option<Completion>,
     pub(crate) overlays: Vec<Box<dyn Overlay>>,

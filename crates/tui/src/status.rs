@@ -3,6 +3,7 @@
 use osier_model::ThinkingLevel;
 use osier_tools::approvals::Mode;
 use osier_tree::projection::usage::{format_cost, format_tokens};
+use osier_tree::tokens::TokenCount;
 
 use crate::state::State;
 use crate::text::{Line, Style, width};
@@ -70,10 +71,11 @@ fn unasked(mode: Mode, state: &State) -> &'static str {
 
 fn context(state: &State) -> Line {
     let window = state.facts.window;
-    if window == 0 || state.context == 0 {
+    let used = state.context.tokens;
+    if window == 0 || used == 0 {
         return Line::new();
     }
-    let part = (state.context as f64 / window as f64).min(1.0);
+    let part = (used as f64 / window as f64).min(1.0);
     let full = (part * BAR as f64).round() as usize;
     let role = match part {
         part if part >= 0.9 => Role::Bad,
@@ -82,7 +84,7 @@ fn context(state: &State) -> Line {
     };
     Line::of(role, &"█".repeat(full))
         .with(Role::Border, &"░".repeat(BAR - full))
-        .with(Role::Dim, &format!(" {}/{}", format_tokens(state.context), format_tokens(window)))
+        .with(Role::Dim, &format!(" {}/{}", state.context, format_tokens(window)))
 }
 
 /// What goes on, if anything does.
@@ -104,7 +106,7 @@ pub(crate) fn spinner(state: &State) -> Option<Line> {
     let written = state.draft.written;
     let mut told = format!(" {doing} · {}", elapsed(passed));
     if written > 0 {
-        told += &format!(" · ↓ {} tokens", format_tokens(written.div_ceil(4) as u64));
+        told += &format!(" · ↓ {} tokens", TokenCount::estimated(written.div_ceil(4) as u64));
     }
     let sign = SPINNER[(passed / 120) as usize % SPINNER.len()];
     let line = Line::of(Style::from(Role::Accent).bold(), sign).with(Role::Dim, &told);

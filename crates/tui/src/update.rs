@@ -7,6 +7,7 @@ mod keys;
 use osier_agent::{Command, Reply};
 use osier_model::Image;
 use osier_tree::continuing;
+use osier_tree::tokens::TokenCount;
 use serde_json::Value;
 
 use crate::draft::Draft;
@@ -216,7 +217,7 @@ pub(crate) fn note_usage(state: &mut State, line: &[u8]) {
     if let Ok(entry) = serde_json::from_slice::<Value>(line)
         && let Some(tokens) = entry["message"]["usage"]["totalTokens"].as_u64().filter(|tokens| *tokens > 0)
     {
-        state.context = tokens;
+        state.context = TokenCount::measured(tokens);
     }
 }
 

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use osier_agent::{Command, Compacted, Reply};
 use osier_session::Session;
-use osier_tree::projection::usage::format_tokens;
+use osier_tree::Place;
+use osier_tree::tokens::TokenCount;
 use serde_json::json;
 
 use super::moving;
@@ -53,27 +54,40 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
 }
 
 async fn tell(session: &Session, made: &Compacted, json: bool) -> Result<ExitCode> {
+    let tree = session.tree();
+    let compaction = made.entry.as_deref().and_then(|id| tree.find(id));
+    let before =
+        before(session, compaction.and_then(|seq| tree.head(seq).parent), Some(made.tokens_before)).await?;
     let after = reading::tokens(session, session.main().place()).await?;
     let mut out = Out::new();
     if json {
-        out.json(&json!({
-            "entry": made.entry, "firstKeptEntryId": made.first_kept_entry_id, "tokensBefore": made.tokens_before,
-            "tokensAfter": after, "leafId": made.entry,
-        }))?;
+        let mut value = json!({
+            "entry": made.entry, "firstKeptEntryId": made.first_kept_entry_id, "tokensBefore": before.tokens,
+            "tokensAfter": after.tokens, "leafId": made.entry,
+        });
+        for (key, count) in [("tokensBeforeEstimated", before), ("tokensAfterEstimated", after)] {
+            if count.estimated {
+                value[key] = json!(true);
+            }
+        }
+        out.json(&value)?;
         return out.done();
     }
     if let Some(entry) = &made.entry {
-        remark(&format!(
-            "{}, kept from {}",
-            shorter(made.tokens_before, after),
-            plain(&made.first_kept_entry_id)
-        ));
+        remark(&format!("{}, kept from {}", shorter(before, after), plain(&made.first_kept_entry_id)));
         out.line(&plain(entry))?;
     }
     out.done()
 }
 
+/// The tokens before a compaction at a place. An entry stores only their number: it was measured if a model reported it.
+pub(super) async fn before(session: &Session, at: Place, stored: Option<u64>) -> Result<TokenCount> {
+    let count = reading::tokens(session, at).await?;
+    let tokens = stored.unwrap_or(count.tokens);
+    Ok(TokenCount { tokens, estimated: count.estimated || tokens != count.tokens })
+}
+
 /// How much a compaction saved, in words.
-pub(crate) fn shorter(before: u64, after: u64) -> String {
-    format!("{} tokens before, about {} after", format_tokens(before), format_tokens(after))
+pub(crate) fn shorter(before: TokenCount, after: TokenCount) -> String {
+    format!("{before} tokens before, {after} after")
 }

@@ -6,12 +6,13 @@ use anyhow::{Result, anyhow};
 use osier_session::Session;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::{Previews, full_text, inert, one_line};
+use osier_tree::tokens::TokenCount;
 use osier_tree::{ErrorCode, Kind, Place, Role, Seq, SessionTree, summary, time};
 use rustc_hash::FxHashSet;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::compact::shorter;
+use super::compact::{self, shorter};
 use super::moving;
 use crate::agree::agreed;
 use crate::failure::{fail, failure};
@@ -134,7 +135,11 @@ pub(crate) struct Dropped {
     model: Option<String>,
     first_kept_entry_id: Option<String>,
     tokens_before: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tokens_before_estimated: bool,
     tokens_after: u64,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    tokens_after_estimated: bool,
     /// What the model was sent before and not after, oldest first.
     dropped: Vec<Told>,
     read_files: Vec<String>,
@@ -167,16 +172,17 @@ impl Dropped {
             list.filter_map(Value::as_str).map(|path| one_line(path, 300)).collect()
         };
         let model = text("provider").zip(text("model")).map(|(provider, id)| format!("{provider}/{id}"));
+        let before = compact::before(session, above, value["tokensBefore"].as_u64()).await?;
+        let after = reading::tokens(session, Some(compaction)).await?;
         Ok(Dropped {
             entry: entry.id.to_string(),
             timestamp: entry.time.map(time::format),
             model,
             first_kept_entry_id: text("firstKeptEntryId"),
-            tokens_before: match value["tokensBefore"].as_u64() {
-                Some(tokens) => tokens,
-                None => reading::tokens(session, above).await?,
-            },
-            tokens_after: reading::tokens(session, Some(compaction)).await?,
+            tokens_before: before.tokens,
+            tokens_before_estimated: before.estimated,
+            tokens_after: after.tokens,
+            tokens_after_estimated: after.estimated,
             dropped: told(session, &dropped(&tree, compaction), home).await?,
             read_files: files("readFiles"),
             modified_files: files("modifiedFiles"),
@@ -187,11 +193,13 @@ impl Dropped {
     /// The lines for a person, and how each looks. Of the entries at most so many at the beginning and at the end.
     pub(crate) fn lines(&self, columns: usize, most: usize) -> Vec<(Option<Style>, String)> {
         let plainly = |line: String| (None, line);
+        let before = TokenCount { tokens: self.tokens_before, estimated: self.tokens_before_estimated };
+        let after = TokenCount { tokens: self.tokens_after, estimated: self.tokens_after_estimated };
         let by = self.model.as_ref().map(|model| format!(" by {}", plain(model))).unwrap_or_default();
         let kept = self.first_kept_entry_id.as_deref().map(plain).unwrap_or_default();
         let mut lines = vec![
             (Some(Style::Bold), format!("compaction {}{by}", plain(&self.entry))),
-            plainly(shorter(self.tokens_before, self.tokens_after)),
+            plainly(shorter(before, after)),
             plainly(format!("{} dropped, kept from {kept}", count(self.dropped.len(), "entry", "entries"))),
         ];
         lines.extend(self.rows(columns, most));

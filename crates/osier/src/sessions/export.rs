@@ -1,15 +1,17 @@
 //! `export`: the path as JSONL (a session of its own), Markdown or JSON.
 
 use std::ffi::OsStr;
-use std::io::Write;
+use std::io::{BufWriter, ErrorKind, IntoInnerError, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use osier_session::Session;
-use osier_tree::projection::transcript::{TranscriptItem, markdown, transcript, transcript_entries};
-use osier_tree::{Place, SessionTree};
-use serde_json::json;
+use osier_store::LineSource;
+use osier_tree::Place;
+use osier_tree::projection::card::Card;
+use osier_tree::projection::transcript::{MarkdownWriter, TranscriptItem};
+use tempfile::NamedTempFile;
 
 use crate::failure::{fail, usage};
 use crate::home::Home;
@@ -58,23 +60,17 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let session = target.session(home).await?;
     let tree = session.tree();
     let at = reading::place(&tree, args.at.as_deref())?;
-    let text = match format {
-        Format::Jsonl => jsonl(&session, at, home).await?,
-        Format::Md => markdown(&items(&session, &tree, at).await?, card.title()).into_bytes(),
-        Format::Json => {
-            let value = json!({ "session": card, "transcript": items(&session, &tree, at).await? });
-            [serde_json::to_vec_pretty(&value)?, b"\n".to_vec()].concat()
+    let mut output = Output::new(args.output.as_deref())?;
+    match format {
+        Format::Jsonl => jsonl(&session, at, home, &mut output).await?,
+        Format::Md => {
+            let mut writer = MarkdownWriter::default();
+            output.write(writer.title(card.title()).as_bytes())?;
+            reading::each_item(&session, at, |item| output.write(writer.item(&item).as_bytes())).await?;
         }
-    };
-    match &args.output {
-        Some(path) => write(&text, path)?,
-        None => {
-            let mut out = Out::new();
-            out.raw(&text)?;
-            return out.done();
-        }
+        Format::Json => json(&session, at, &card, &mut output).await?,
     }
-    Ok(ExitCode::SUCCESS)
+    output.finish()
 }
 
 /// The format asked for, else the one that the name of the output file stands for.
@@ -94,35 +90,84 @@ fn format(args: &Args) -> Result<Format> {
     }
 }
 
-async fn items(session: &Session, tree: &SessionTree, at: Place) -> Result<Vec<TranscriptItem>> {
-    let lines = reading::lines(session, &transcript_entries(tree, at)).await?;
-    Ok(transcript(tree, at, &lines))
+/// The card and the transcript, laid out as `serde_json` lays out the whole.
+async fn json(session: &Session, at: Place, card: &Card, output: &mut Output) -> Result<()> {
+    let card = indented(&serde_json::to_string_pretty(card)?, "\n  ");
+    output.write(format!("{{\n  \"session\": {card},\n  \"transcript\": [").as_bytes())?;
+    let mut items = 0;
+    let write = |item: TranscriptItem| {
+        let comma = if items > 0 { "," } else { "" };
+        items += 1;
+        let item = indented(&serde_json::to_string_pretty(&item)?, "\n    ");
+        output.write(format!("{comma}\n    {item}").as_bytes())
+    };
+    reading::each_item(session, at, write).await?;
+    output.write(if items > 0 { b"\n  ]\n}\n" } else { b"]\n}\n" })
+}
+
+/// JSON further in. Line feeds are only between its parts: in texts they are escaped.
+fn indented(json: &str, line_feed: &str) -> String {
+    json.replace('\n', line_feed)
 }
 
 /// A log of the path alone, re-chained, under a fresh header that names no parent.
-async fn jsonl(session: &Session, at: Place, home: &Home) -> Result<Vec<u8>> {
+async fn jsonl(session: &Session, at: Place, home: &Home, output: &mut Output) -> Result<()> {
     let mut header = home.header(&**session.store(), &session.header().cwd).await?;
     header.agent_id.clone_from(&session.header().agent_id);
-    let lines = session.fork_lines(at).await?;
-    let mut out = Vec::new();
-    for line in std::iter::once(header.line()).chain(lines) {
-        out.extend_from_slice(&line);
-        out.push(b'\n');
+    let mut source = session.fork_lines(at, None);
+    let mut lines = vec![header.line()];
+    while !lines.is_empty() {
+        for line in lines {
+            output.write(&line)?;
+            output.write(b"\n")?;
+        }
+        lines = source.next_lines().await?;
     }
-    Ok(out)
+    Ok(())
 }
 
-/// A new file, whole or not at all, that only its owner may read.
-fn write(text: &[u8], path: &Path) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let cannot = || format!("cannot write {}", path.display());
-    let mut file = tempfile::Builder::new().prefix(".osier-").tempfile_in(folder).with_context(cannot)?;
-    file.write_all(text).with_context(cannot)?;
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(()),
-        Err(error) if error.error.kind() == std::io::ErrorKind::AlreadyExists => {
+/// Where it is written to: standard output, or a new file, whole or not at all, that only its owner may read.
+enum Output {
+    Standard(Box<Out>),
+    File { file: BufWriter<NamedTempFile>, path: PathBuf },
+}
+
+impl Output {
+    fn new(path: Option<&Path>) -> Result<Output> {
+        let Some(path) = path else { return Ok(Output::Standard(Box::new(Out::new()))) };
+        if path.exists() {
             fail!(AlreadyExists, "{} is there already; give another name or remove it", path.display())
         }
-        Err(error) => Err(error.error).with_context(cannot),
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let file = tempfile::Builder::new().prefix(".osier-").tempfile_in(folder);
+        let file = file.with_context(|| cannot_write(path))?;
+        Ok(Output::File { file: BufWriter::new(file), path: path.to_owned() })
     }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        match self {
+            Output::Standard(out) => out.raw(bytes),
+            Output::File { file, path } => file.write_all(bytes).with_context(|| cannot_write(path)),
+        }
+    }
+
+    fn finish(self) -> Result<ExitCode> {
+        let (file, path) = match self {
+            Output::Standard(out) => return out.done(),
+            Output::File { file, path } => (file, path),
+        };
+        let file =
+            file.into_inner().map_err(IntoInnerError::into_error).with_context(|| cannot_write(&path))?;
+        match file.persist_noclobber(&path) {
+            Ok(_) => Ok(ExitCode::SUCCESS),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
+                fail!(AlreadyExists, "{} is there already; give another name or remove it", path.display())
+            }
+            Err(error) => Err(error.error).with_context(|| cannot_write(&path)),
+        }
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
 }

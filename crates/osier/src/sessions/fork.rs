@@ -3,11 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_session::{Env, Session};
+use osier_session::Session;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::{editor_text, inert, one_line, shown_text};
 use osier_tree::time::{self, Millis};
-use osier_tree::{Place, Seq, SessionTree};
+use osier_tree::{Place, Seq};
 use serde::Serialize;
 use serde_json::json;
 
@@ -129,22 +129,9 @@ pub(crate) async fn fork(
         );
     }
     let env = home.env();
-    let mut lines = source.fork_lines(at).await?;
-    if let Some(name) = name {
-        lines.push(named(name, &lines, &env));
-    }
     let store = home.named_store().map_or_else(|| source.store().clone(), |_| home.store());
     let header = source.fork_header(&*store).await?;
-    Ok(Session::create(store, &header, &lines, env).await?)
-}
-
-/// The line that names the new session, below all others.
-fn named(name: &str, lines: &[Vec<u8>], env: &Env) -> Vec<u8> {
-    let ids: Vec<String> =
-        lines.iter().filter_map(|line| read_entry(line).ok()).map(|entry| entry.id.into_owned()).collect();
-    let id = std::iter::repeat_with(|| env.ids.entry()).find(|id| !ids.contains(id)).unwrap_or_default();
-    let draft = SessionTree::default().plan_name(name);
-    draft.line(&id, ids.last().map(String::as_str), env.clock.now())
+    Ok(Session::create_from(store, &header, &mut source.fork_lines(at, name), env).await?)
 }
 
 /// A message that a new session can begin before.

@@ -8,7 +8,7 @@ use osier_store::StoreError;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::Card;
 use osier_tree::projection::preview::one_line;
-use osier_tree::projection::transcript::{markdown, transcript, transcript_entries};
+use osier_tree::projection::transcript::MarkdownWriter;
 use osier_tree::projection::usage::{Meter, Usage, UsageReport, format_cost, format_tokens, usage_entries};
 use osier_tree::{Seq, time};
 
@@ -64,13 +64,14 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         out.line(&out.paint(Style::Bad, &format!("{odd}; `osier sessions verify` tells which")))?;
     }
     let session = target.session(home).await?;
-    let tree = session.tree();
-    let lines = reading::lines(&session, &transcript_entries(&tree, tree.leaf())).await?;
-    let said = markdown(&transcript(&tree, tree.leaf(), &lines), "");
-    if !said.is_empty() {
-        out.line("")?;
-        out.text(&said)?;
-    }
+    let (mut writer, mut begun) = (MarkdownWriter::default(), false);
+    let write = |item| {
+        if !std::mem::replace(&mut begun, true) {
+            out.line("")?;
+        }
+        out.text(&writer.item(&item))
+    };
+    reading::each_item(&session, session.tree().leaf(), write).await?;
     out.done()
 }
 

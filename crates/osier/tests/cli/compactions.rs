@@ -34,7 +34,7 @@ fn a_summary_stands_for_the_older_part() {
         expect![[r#"
             $ compact s.jsonl
             <1>
-            ! 110 tokens before, about 212 after, kept from 00000008
+            ! 110 tokens before, ~212 after, kept from 00000008
             $ tree s.jsonl --ids
             00000001  user: "add a flag"
             00000002  assistant: "looking"
@@ -113,6 +113,8 @@ fn it_tells_what_it_dropped() {
     assert_eq!((&made["entry"], &made["leafId"]), (&stored["id"], &stored["id"]));
     assert_eq!(made["firstKeptEntryId"], stored["firstKeptEntryId"]);
     assert_eq!(made["tokensBefore"], stored["tokensBefore"]);
+    let estimated = (made.get("tokensBeforeEstimated"), made.get("tokensAfterEstimated"));
+    assert_eq!(estimated, (None, Some(&json!(true))), "a reply reported the first, nobody the second");
     let dropped = world.json("compaction s.jsonl");
     assert_eq!((&dropped["entry"], &dropped["summary"]), (&stored["id"], &stored["summary"]));
     assert_eq!(dropped["tokensAfter"], made["tokensAfter"]);
@@ -122,7 +124,7 @@ fn it_tells_what_it_dropped() {
     world.check(&["compaction s.jsonl"], expect![[r#"
         $ compaction s.jsonl
         compaction <1> by offline/offline
-        110 tokens before, about 199 after
+        110 tokens before, ~199 after
         5 entries dropped, kept from 00000006
           00000001  user: "add a flag"
           00000002  assistant: "looking"
@@ -278,7 +280,7 @@ fn what_is_no_compaction_is_told_with_those_there_are() {
         exit 1
         $ compact s.jsonl
         <1>
-        ! 110 tokens before, about 42 after, kept from 00000002
+        ! 110 tokens before, ~42 after, kept from 00000002
     "#]],
     );
 }

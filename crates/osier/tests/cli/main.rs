@@ -46,6 +46,7 @@ mod settings;
 mod show;
 mod snapshot;
 mod stores;
+mod streaming;
 mod summaries;
 mod support;
 mod targets;

@@ -2,10 +2,43 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use osier_tree::Seq;
 
 use super::{Fixture, all_lines, chain, created, message, one_line};
-use crate::{Batch, Counts, StoreError, Version};
+use crate::{Batch, Counts, LineSource, StoreError, Version};
+
+/// Lines that come two at a time and then, perhaps, fail.
+struct TwoAtATime {
+    lines: Vec<Vec<u8>>,
+    fails: bool,
+}
+
+#[async_trait]
+impl LineSource for TwoAtATime {
+    async fn next_lines(&mut self) -> Result<Vec<Vec<u8>>, StoreError> {
+        match self.lines.is_empty() && self.fails {
+            true => Err(StoreError::Replaced),
+            false => Ok(self.lines.drain(..self.lines.len().min(2)).collect()),
+        }
+    }
+}
+
+pub async fn a_session_made_of_lines_that_come_bit_by_bit_is_there_whole_or_not_at_all(
+    fixture: &dyn Fixture,
+) {
+    let store = fixture.store().await;
+    let (lines, header) = (chain(7), super::header("one"));
+    let failed = store.create_from(&header, &mut TwoAtATime { lines: lines.clone(), fails: true }).await;
+    assert!(matches!(failed, Err(StoreError::Replaced)), "{failed:?}");
+    assert!(matches!(fixture.reopened().await.open("one").await, Err(StoreError::NotFound { .. })));
+    let source = || TwoAtATime { lines: lines.clone(), fails: false };
+    let made = store.create_from(&header, &mut source()).await.expect("a session");
+    assert_eq!(made.version.entries, 7);
+    assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
+    let again = store.create_from(&header, &mut source()).await;
+    assert!(matches!(again, Err(StoreError::AlreadyExists { .. })), "{again:?}");
+}
 
 pub async fn an_append_is_seen_by_every_instance(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use osier_tree::Header;
+use osier_tree::{Header, header};
 use rustc_hash::FxHashMap;
 
 use crate::error::StoreError;
@@ -31,6 +31,7 @@ pub use index::sealed;
 use leases::{HeldLeases, LeaseFiles};
 use log::{Attempt, Log, WriteFn};
 pub use names::folder_of;
+use replace::NewFile;
 pub use verify::{Oddity, Verified, verify};
 
 /// What cards and messages call a store that has no other name.
@@ -103,13 +104,35 @@ impl FileStore {
         header: &Header,
         lines: &[Vec<u8>],
     ) -> Result<Opened, StoreError> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            names::make_folder(folder).map_err(StoreError::io("create", folder))?;
-        }
-        let all: Vec<Vec<u8>> = std::iter::once(header.line()).chain(lines.iter().cloned()).collect();
-        replace::create(path, &all)?;
+        let mut file = FileStore::begin_file(path, header)?;
+        file.add(lines).map_err(StoreError::io("create", path))?;
+        file.finish(path)?;
         let id = FileStore::id_of_path(path).map_err(StoreError::io("find", path))?;
         self.open(&id).await
+    }
+
+    /// A new file with its header.
+    fn begin_file(path: &Path, header: &Header) -> Result<NewFile, StoreError> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder {
+            names::make_folder(folder).map_err(StoreError::io("create", folder))?;
+        }
+        let mut file =
+            NewFile::begin(folder.unwrap_or(Path::new("."))).map_err(StoreError::io("create", path))?;
+        file.add([header.line()]).map_err(StoreError::io("create", path))?;
+        Ok(file)
+    }
+
+    /// The path of a new session, if its id is free.
+    async fn free_path(&self, header: &Header) -> Result<PathBuf, StoreError> {
+        if !header::is_valid_id(&header.id) {
+            return Err(StoreError::InvalidId { id: header.id.clone() });
+        }
+        let id = header.id.clone();
+        match self.aside(move |store| store.path_by_name(&id)).await? {
+            Some(_) => Err(StoreError::AlreadyExists { id: header.id.clone() }),
+            None => Ok(self.path_for(header)),
+        }
     }
 
     /// Where a new session goes.

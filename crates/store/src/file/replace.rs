@@ -13,15 +13,43 @@ use super::reader::LineReader;
 use crate::error::StoreError;
 use crate::port::Version;
 
-/// Writes a new file whole, or not at all, and fails if the name is taken.
-pub(super) fn create(path: &Path, lines: &[Vec<u8>]) -> Result<(), StoreError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let file = prepared(folder, lines).map_err(StoreError::io("create", path))?;
-    file.persist_noclobber(path).map_err(|failed| match failed.error.kind() {
-        io::ErrorKind::AlreadyExists => StoreError::AlreadyExists { id: path.display().to_string() },
-        _ => StoreError::io("create", path)(failed.error),
-    })?;
-    sync_folder(folder).map_err(StoreError::io("sync", folder))
+/// A new file that is there whole, or not at all.
+#[derive(Debug)]
+pub(super) struct NewFile {
+    file: io::BufWriter<tempfile::NamedTempFile>,
+}
+
+impl NewFile {
+    /// Begins one in the folder where it will lie.
+    pub(super) fn begin(folder: &Path) -> io::Result<NewFile> {
+        let file = tempfile::Builder::new().prefix(".osier-").suffix(".tmp").tempfile_in(folder)?;
+        Ok(NewFile { file: io::BufWriter::with_capacity(1 << 20, file) })
+    }
+
+    pub(super) fn add<L: AsRef<[u8]>>(&mut self, lines: impl IntoIterator<Item = L>) -> io::Result<()> {
+        for line in lines {
+            self.file.write_all(line.as_ref())?;
+            self.file.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+
+    fn written(self) -> io::Result<tempfile::NamedTempFile> {
+        let file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.as_file().sync_all()?;
+        Ok(file)
+    }
+
+    /// Gives it its name, which must not be taken.
+    pub(super) fn finish(self, path: &Path) -> Result<(), StoreError> {
+        let file = self.written().map_err(StoreError::io("create", path))?;
+        file.persist_noclobber(path).map_err(|failed| match failed.error.kind() {
+            io::ErrorKind::AlreadyExists => StoreError::AlreadyExists { id: path.display().to_string() },
+            _ => StoreError::io("create", path)(failed.error),
+        })?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        sync_folder(folder).map_err(StoreError::io("sync", folder))
+    }
 }
 
 impl Log {
@@ -99,16 +127,9 @@ impl Log {
 }
 
 fn prepared<L: AsRef<[u8]>>(folder: &Path, lines: &[L]) -> io::Result<tempfile::NamedTempFile> {
-    let mut file = tempfile::Builder::new().prefix(".osier-").suffix(".tmp").tempfile_in(folder)?;
-    let mut out = io::BufWriter::with_capacity(1 << 20, file.as_file_mut());
-    for line in lines {
-        out.write_all(line.as_ref())?;
-        out.write_all(b"\n")?;
-    }
-    out.flush()?;
-    drop(out);
-    file.as_file().sync_all()?;
-    Ok(file)
+    let mut file = NewFile::begin(folder)?;
+    file.add(lines)?;
+    file.written()
 }
 
 /// A second name for the old file, so that it survives the exchange.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use osier_tree::projection::card::Card;
 use osier_tree::short_ids::has_prefix;
-use osier_tree::{Head, Header, Heads, Seq, header};
+use osier_tree::{Head, Header, Heads, Seq};
 
 use super::listing::Listing;
 use super::log::Attempt;
@@ -15,7 +15,7 @@ use super::{FileStore, NAME, asked, index, locked, names, patiently, unblock, wa
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::lease::{InTheWay, Lease};
-use crate::port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
+use crate::port::{Counts, Deleted, Filter, LineSource, Opened, Page, Store, Version, Watch};
 use crate::texts::Texts;
 
 impl FileStore {
@@ -128,14 +128,22 @@ impl Store for FileStore {
     }
 
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
-        if !header::is_valid_id(&header.id) {
-            return Err(StoreError::InvalidId { id: header.id.clone() });
+        let path = self.free_path(header).await?;
+        self.create_at(&path, header, lines).await?;
+        self.open(&header.id).await
+    }
+
+    async fn create_from(&self, header: &Header, lines: &mut dyn LineSource) -> Result<Opened, StoreError> {
+        let path = self.free_path(header).await?;
+        let mut file = FileStore::begin_file(&path, header)?;
+        loop {
+            let some = lines.next_lines().await?;
+            if some.is_empty() {
+                break;
+            }
+            file.add(some).map_err(StoreError::io("create", &path))?;
         }
-        let id = header.id.clone();
-        if self.aside(move |store| store.path_by_name(&id)).await?.is_some() {
-            return Err(StoreError::AlreadyExists { id: header.id.clone() });
-        }
-        self.create_at(&self.path_for(header), header, lines).await?;
+        file.finish(&path)?;
         self.open(&header.id).await
     }
 

@@ -7,7 +7,7 @@ mod item;
 mod markdown;
 mod read;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::entry::{Entry, Kind, Role, flag};
 use crate::fold::{Place, SessionTree};
@@ -15,41 +15,103 @@ use crate::heads::{Head, Seq};
 use crate::scan::Raw;
 
 use super::Lines;
-use super::preview::{Call, calls_of, field};
+use super::preview::{Call, calls_of, field, said_field};
 
 pub use item::{
     Assistant, Backtrack, Bash, BranchSummary, Compaction, Part, Subagents, ToolCall, ToolResult,
     TranscriptItem,
 };
-pub use markdown::markdown;
+pub use markdown::{MarkdownWriter, markdown};
 
 /// The entries whose lines [`transcript`] needs.
 pub fn transcript_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
-    let mut wanted: Vec<Seq> = tree.path(at);
-    wanted.retain(|seq| is_read(tree.head(*seq)));
-    let updates: Vec<Seq> = wanted.iter().filter_map(|seq| update_of(tree, *seq)).collect();
-    wanted.extend(updates);
-    wanted
+    TranscriptReader::new(tree, at).entries()
 }
 
 /// The items of the path to `at`, oldest first. Entries whose lines are missing are left out.
 pub fn transcript(tree: &SessionTree, at: Place, lines: &dyn Lines) -> Vec<TranscriptItem> {
-    let mut script = Script::default();
-    for seq in tree.path(at) {
-        if !is_read(tree.head(seq)) {
-            continue;
+    let mut reader = TranscriptReader::new(tree, at);
+    for seq in reader.call_entries() {
+        if let Some(entry) = lines.entry(seq) {
+            reader.match_call(seq, &entry);
         }
-        let Some(entry) = lines.entry(seq) else { continue };
-        let Some(mut item) = read::item(&entry) else { continue };
-        item.label = tree.label(seq).map(|label| label.text.clone());
-        if let Part::Subagents { subagents } = &mut item.part
-            && let Some(update) = update_of(tree, seq).and_then(|update| lines.entry(update))
-        {
-            subagents.status = status_of(&update).or(subagents.status.take());
-        }
-        script.add(&entry, item);
     }
-    script.items
+    let entries = reader.entries();
+    entries.into_iter().filter_map(|seq| reader.item(seq, &lines.entry(seq)?)).collect()
+}
+
+/// Makes the items of a path one by one, so that nobody has to hold all of them. It wants to see the lines twice: first those
+/// of [`TranscriptReader::call_entries`], to know which calls have a result, then those of [`TranscriptReader::entries`].
+#[derive(Debug)]
+pub struct TranscriptReader<'t> {
+    tree: &'t SessionTree,
+    path: Vec<Seq>,
+    /// Calls that wait for a result, by their id: the entry, and the number of the call in it. Ids may repeat along a path.
+    waiting: FxHashMap<String, (Seq, usize)>,
+    /// Calls that have a result.
+    answered: FxHashSet<(Seq, usize)>,
+    /// The status that an update gave to the batch of sub-agents that comes next.
+    status: Option<String>,
+}
+
+impl<'t> TranscriptReader<'t> {
+    pub fn new(tree: &'t SessionTree, at: Place) -> TranscriptReader<'t> {
+        let mut path: Vec<Seq> = tree.path(at);
+        path.retain(|seq| is_read(tree.head(*seq)));
+        TranscriptReader {
+            tree,
+            path,
+            waiting: FxHashMap::default(),
+            answered: FxHashSet::default(),
+            status: None,
+        }
+    }
+
+    /// The entries that make calls or answer them, in the order in which [`TranscriptReader::match_call`] takes them.
+    pub fn call_entries(&self) -> Vec<Seq> {
+        let calls = |seq: &&Seq| {
+            let head = self.tree.head(**seq);
+            head.role == Role::ToolResult || head.role == Role::Assistant && head.calls > 0
+        };
+        self.path.iter().filter(calls).copied().collect()
+    }
+
+    pub fn match_call(&mut self, seq: Seq, entry: &Entry<'_>) {
+        if entry.role == Role::Assistant {
+            let calls = calls_of(entry).into_iter().enumerate();
+            self.waiting.extend(calls.map(|(number, (id, _))| (id.to_string(), (seq, number))));
+        } else if let Some(id) = said_field(entry, "toolCallId").and_then(Raw::text) {
+            self.answered.extend(self.waiting.remove(&*id));
+        }
+    }
+
+    /// The entries of the path, each update before the entry that it concerns, in the order in which
+    /// [`TranscriptReader::item`] takes them.
+    pub fn entries(&self) -> Vec<Seq> {
+        self.path.iter().flat_map(|seq| update_of(self.tree, *seq).into_iter().chain([*seq])).collect()
+    }
+
+    /// The item of an entry; none of an update.
+    pub fn item(&mut self, seq: Seq, entry: &Entry<'_>) -> Option<TranscriptItem> {
+        if self.tree.head(seq).kind == Kind::EntryUpdate {
+            self.status = status_of(entry);
+            return None;
+        }
+        let status = self.status.take();
+        let mut item = read::item(entry)?;
+        item.label = self.tree.label(seq).map(|label| label.text.clone());
+        match &mut item.part {
+            Part::Subagents { subagents } => subagents.status = status.or(subagents.status.take()),
+            Part::Assistant(assistant) => {
+                for (number, (id, call)) in calls_of(entry).into_iter().enumerate() {
+                    let interrupted = !self.answered.contains(&(seq, number));
+                    assistant.tool_calls.push(tool_call(id.into(), &call, interrupted));
+                }
+            }
+            _ => {}
+        }
+        Some(item)
+    }
 }
 
 pub(crate) fn is_read(head: &Head) -> bool {
@@ -75,41 +137,6 @@ fn status_of(update: &Entry<'_>) -> Option<String> {
     field(update, "data")?.get("status").and_then(Raw::text).map(Into::into)
 }
 
-/// Items so far, and the calls that still wait for a result. Ids of calls may repeat along a path.
-#[derive(Default)]
-struct Script {
-    items: Vec<TranscriptItem>,
-    waiting: FxHashMap<String, (usize, usize)>,
-}
-
-impl Script {
-    fn add(&mut self, entry: &Entry<'_>, mut item: TranscriptItem) {
-        match &mut item.part {
-            Part::Assistant(assistant) => {
-                for (id, call) in calls_of(entry) {
-                    self.waiting.insert(id.to_string(), (self.items.len(), assistant.tool_calls.len()));
-                    assistant.tool_calls.push(tool_call(id.into(), &call));
-                }
-            }
-            Part::ToolResult { tool_result } => {
-                if let Some((at, call)) = self.waiting.remove(&tool_result.tool_call_id)
-                    && let Part::Assistant(assistant) = &mut self.items[at].part
-                {
-                    assistant.tool_calls[call].interrupted = false;
-                }
-            }
-            _ => {}
-        }
-        self.items.push(item);
-    }
-}
-
-/// A call counts as interrupted until its result is found.
-fn tool_call(id: String, call: &Call<'_>) -> ToolCall {
-    ToolCall {
-        id,
-        name: call.name.to_string(),
-        arguments: read::raw_value(call.arguments),
-        interrupted: true,
-    }
+fn tool_call(id: String, call: &Call<'_>, interrupted: bool) -> ToolCall {
+    ToolCall { id, name: call.name.to_string(), arguments: read::raw_value(call.arguments), interrupted }
 }

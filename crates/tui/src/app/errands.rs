@@ -7,7 +7,7 @@ use std::sync::Arc;
 use osier_agent::{Error, Worker};
 use osier_model::Image;
 use osier_session::{Env, Listed, Session, Stores};
-use osier_store::{Filter, Store, StoreError};
+use osier_store::{Filter, LineSource, Store, StoreError};
 use osier_tree::projection::compare::compare;
 use osier_tree::projection::transcript::{markdown, transcript, transcript_entries};
 use osier_tree::{Header, Place, PlanError, Seq};
@@ -258,12 +258,19 @@ async fn session_of(session: &Session, at: Place) -> Result<Vec<u8>, Error> {
     let id = Session::fresh_id(&**session.store(), session.env()).await?;
     let mut header = Header::new(&id, session.env().clock.now(), &session.header().cwd);
     header.agent_id.clone_from(&session.header().agent_id);
-    let mut text = Vec::new();
-    for line in std::iter::once(header.line()).chain(session.fork_lines(at).await?) {
-        text.extend_from_slice(&line);
-        text.push(b'\n');
+    let mut text = header.line();
+    text.push(b'\n');
+    let mut source = session.fork_lines(at, None);
+    loop {
+        let lines = source.next_lines().await?;
+        if lines.is_empty() {
+            return Ok(text);
+        }
+        for line in lines {
+            text.extend_from_slice(&line);
+            text.push(b'\n');
+        }
     }
-    Ok(text)
 }
 
 /// A new file that only its owner reads. What is there already is not overwritten.

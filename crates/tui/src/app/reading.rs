@@ -16,6 +16,7 @@ use osier_tree::projection::preview::{full_text, one_line, shown_text};
 use osier_tree::projection::transcript::transcript_entries;
 use osier_tree::projection::usage::{Meter, UsageReport, usage_entries};
 use osier_tree::short_ids::first_eight;
+use osier_tree::tokens::TokenCount;
 use osier_tree::{Header, Kind, Role, Seq, SessionTree};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -195,13 +196,13 @@ pub(super) async fn facts(worker: &Worker, git_branch: Option<String>) -> Result
 }
 
 /// How many tokens the model would get now: as its last reply reported them, or estimated.
-async fn context(worker: &Worker) -> Result<u64, Error> {
+async fn context(worker: &Worker) -> Result<TokenCount, Error> {
     let (state, at) = worker.cursor().here();
     let mut weighing = state.tree.weighing(at);
     loop {
         let wanted = weighing.wants();
         if wanted.is_empty() {
-            return Ok(weighing.tokens());
+            return Ok(weighing.count());
         }
         weighing.give(&lines(worker, &wanted).await?);
     }

@@ -5,6 +5,7 @@ use osier_session::{CursorId, Event as SessionEvent};
 use osier_tree::Kind;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::one_line;
+use osier_tree::tokens::TokenCount;
 
 use super::{answering, complain, hear, note_usage, tell};
 use crate::draft::Draft;
@@ -83,7 +84,7 @@ fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
     }
     if entry.kind == Kind::Compaction {
         // What the last reply reported does not hold any more.
-        state.context = 0;
+        state.context = TokenCount::default();
     }
     match entry.kind {
         // The leaf jumped: the screen shows where one is now.

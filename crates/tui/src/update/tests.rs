@@ -13,6 +13,7 @@ use expect_test::expect;
 use osier_agent::{Finished, Live, Navigated, Reply, Said};
 use osier_session::{CursorId, Event as SessionEvent};
 use osier_tree::continuing::Editor;
+use osier_tree::tokens::TokenCount;
 use serde_json::json;
 
 use super::*;
@@ -120,7 +121,7 @@ fn what_is_said_is_sent_and_shown_once_it_is_stored() {
         and more
 
         >
-        ⣾ writing · 0 s · ↓ 5 tokens · escape stops
+        ⣾ writing · 0 s · ↓ ~5 tokens · escape stops
         code │ a/model │ #2 │ 5e551011
     "#]]);
     let content = json!([{ "type": "text", "text": "Some words\n\nand more" }]);
@@ -380,7 +381,7 @@ fn the_status_line_leaves_out_what_matters_least() {
     desk.state.facts.window = 200_000;
     desk.state.facts.cost = 0.42;
     desk.state.facts.tips = 3;
-    desk.state.context = 150_000;
+    desk.state.context = TokenCount::measured(150_000);
     let line = |desk: &mut Desk, columns| {
         desk.state.columns = columns;
         crate::status::status(&desk.state).plain()

@@ -8,30 +8,54 @@ use crate::projection::preview::{inert, one_line};
 
 /// The whole transcript under a title, if there is one.
 pub fn markdown(items: &[TranscriptItem], title: &str) -> String {
-    let mut page = Page(String::new());
-    let title = escaped(&one_line(title, 200));
-    if !title.is_empty() {
-        page.block(&format!("# {title}"));
-    }
+    let mut writer = MarkdownWriter::default();
+    let mut page = writer.title(title);
     for item in items {
-        page.item(item);
+        page.push_str(&writer.item(item));
     }
-    page.0
+    page
+}
+
+/// Writes a transcript piece by piece.
+#[derive(Debug, Default)]
+pub struct MarkdownWriter {
+    page: Page,
+}
+
+impl MarkdownWriter {
+    pub fn title(&mut self, title: &str) -> String {
+        let title = escaped(&one_line(title, 200));
+        if !title.is_empty() {
+            self.page.block(&format!("# {title}"));
+        }
+        std::mem::take(&mut self.page.text)
+    }
+
+    pub fn item(&mut self, item: &TranscriptItem) -> String {
+        self.page.item(item);
+        std::mem::take(&mut self.page.text)
+    }
 }
 
 /// Blocks with an empty line between them.
-struct Page(String);
+#[derive(Debug, Default)]
+struct Page {
+    /// What was not handed out yet.
+    text: String,
+    /// There is a block before.
+    begun: bool,
+}
 
 impl Page {
     fn block(&mut self, text: &str) {
         if text.is_empty() {
             return;
         }
-        if !self.0.is_empty() {
-            self.0.push('\n');
+        if std::mem::replace(&mut self.begun, true) {
+            self.text.push('\n');
         }
-        self.0.push_str(text);
-        self.0.push('\n');
+        self.text.push_str(text);
+        self.text.push('\n');
     }
 
     fn item(&mut self, item: &TranscriptItem) {

@@ -96,13 +96,16 @@ fn the_meter_forgets_what_a_reply_reported_before_a_compaction() {
     let mut desk = Desk::on(60, 16, "say a; reply b");
     desk.state.facts.window = 200_000;
     desk.hear(Msg::Facts(Box::new(crate::state::Facts {
-        context: 150_000,
+        context: TokenCount::measured(150_000),
         window: 200_000,
         ..desk.state.facts.clone()
     })));
     assert!(desk.text().contains("150k/200k"), "{}", desk.text());
     desk.play("compact keep b all of it");
     assert!(!desk.text().contains("150k/200k"), "{}", desk.text());
-    desk.hear(Msg::Facts(Box::new(crate::state::Facts { context: 900, ..desk.state.facts.clone() })));
-    assert!(desk.text().contains("900/200k"), "{}", desk.text());
+    desk.hear(Msg::Facts(Box::new(crate::state::Facts {
+        context: TokenCount::estimated(900),
+        ..desk.state.facts.clone()
+    })));
+    assert!(desk.text().contains("~900/200k"), "{}", desk.text());
 }

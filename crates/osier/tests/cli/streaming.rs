@@ -1,0 +1,70 @@
+//! Long sessions are shown, exported and forked piece by piece: in little memory, however long the path is.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::support::{Ran, World};
+
+/// What a command may have, in KB. A quarter of the session that it works on, so it cannot hold the path.
+const MOST_DATA: usize = 12 << 10;
+
+/// Writes a session of about 50 MB that is one long path.
+fn long_session(world: &World) -> usize {
+    let mut file = std::fs::File::create(world.path("long.jsonl")).unwrap();
+    let header = osier_tree::Header::new("5e551011-0000-4000-8000-000000000009", 0, "/x");
+    file.write_all(&header.line()).unwrap();
+    let text = "willow ".repeat(16 << 10);
+    let mut parent = "null".to_owned();
+    for number in 0..440 {
+        let id = format!("{number:08x}");
+        let role = if number % 2 == 0 { "user" } else { "assistant" };
+        let content = format!(r#"[{{"type":"text","text":"{text}"}}]"#);
+        let message = format!(r#"{{"role":"{role}","content":{content},"timestamp":1767225600000}}"#);
+        let time = "2026-01-01T00:00:00.000Z";
+        write!(
+            file,
+            "\n{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":{parent},\"timestamp\":\"{time}\",\"message\":{message}}}"
+        )
+        .unwrap();
+        parent = format!("\"{id}\"");
+    }
+    writeln!(file).unwrap();
+    file.metadata().unwrap().len() as usize
+}
+
+/// Runs a command that may have so much writable memory and no more.
+fn in_little_memory(world: &World, line: &str) -> Ran {
+    let osier = world.command();
+    let limited = format!("ulimit -d {MOST_DATA} && exec {:?} sessions {line} > out", osier.get_program());
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(limited).env_clear().current_dir(world.cwd()).stdin(Stdio::null());
+    command.envs(osier.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    Ran::of(command.output().unwrap())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_long_path_is_shown_exported_and_forked_in_little_memory() {
+    let world = World::new();
+    let size = long_session(&world);
+    assert!(size > 4 * (MOST_DATA << 10), "{size} bytes");
+    for line in [
+        "show long.jsonl",
+        "export long.jsonl",
+        "export long.jsonl --json",
+        "export long.jsonl --format jsonl",
+        "export long.jsonl --output copy.jsonl",
+        "fork long.jsonl --name copied",
+    ] {
+        let ran = in_little_memory(&world, line);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{line}: {ran}");
+        let written = std::fs::metadata(world.path("out")).unwrap().len() as usize;
+        assert!(
+            written * 10 > size * 9 || line.contains("--output") || line.starts_with("fork"),
+            "{line}: {written}"
+        );
+    }
+    let copied = std::fs::metadata(world.path("copy.jsonl")).unwrap().len() as usize;
+    assert!(copied * 10 > size * 9 && copied < size + 1000, "{copied} of {size} bytes");
+    assert_eq!(world.json("list --all --named")[0]["messageCount"], 440);
+}
