@@ -5,6 +5,7 @@ mod cases;
 mod filling;
 mod generate;
 mod measure;
+mod sandbox;
 mod screen;
 mod speaking;
 mod table;
@@ -52,6 +53,7 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
         return crate::mysql::bench(quick);
     }
     let only_screen = args.flag("--screen");
+    let only_sandbox = args.flag("--sandbox");
     let dir = args.value("--dir")?;
     let given = args.value("--osier")?;
     args.finish()?;
@@ -65,7 +67,11 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let files = Files::generate(&osier, &dir, quick)?;
     let bench = Bench { osier, peer, files, dir, rounds: if quick { 3 } else { 5 } };
     println!("== measuring, least of {} rounds", bench.rounds);
-    let rows = if only_screen { screen::rows(&bench) } else { cases::all(&bench) };
+    let rows = match () {
+        () if only_screen => screen::rows(&bench),
+        () if only_sandbox => sandbox::rows(&bench),
+        () => cases::all(&bench),
+    };
     table::print(&rows, bench.peer.is_some());
     Ok(())
 }

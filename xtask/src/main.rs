@@ -36,6 +36,7 @@ usage: cargo xtask CHORE [OPTIONS]
                      --peer         pi on the same files, with ratios (needs npm)
                      --quick        a tenth of the size, fewer rounds
                      --screen       only the terminal interface
+                     --sandbox      only commands in the sandbox
                      --mysql        the store in a database instead, beside the bare driver
                      --dir DIR      where the files go (target/bench)
                      --osier BIN    use this binary instead of building one

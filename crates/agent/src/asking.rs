@@ -29,6 +29,8 @@ pub struct ToolQuestion {
     /// Exactly what would run or change.
     pub what: Change,
     pub why: Why,
+    /// What stopped it, if it was tried already.
+    pub because: Option<String>,
     /// What may be allowed for the rest of the session, the narrowest first.
     pub offers: Vec<Allowance>,
 }
@@ -44,8 +46,12 @@ impl Serialize for Question {
         let ToolCall { id, name, arguments } = &question.call;
         let offers: Vec<String> = question.offers.iter().map(ToString::to_string).collect();
         let call = json!({ "id": id, "name": name, "arguments": arguments });
-        json!({ "call": call, "what": question.what, "why": question.why.name(), "offers": offers })
-            .serialize(serializer)
+        let mut shown =
+            json!({ "call": call, "what": question.what, "why": question.why.name(), "offers": offers });
+        if let Some(because) = &question.because {
+            shown["because"] = json!(because);
+        }
+        shown.serialize(serializer)
     }
 }
 
@@ -70,7 +76,7 @@ impl Workplace {
     pub(crate) async fn ask(&self, question: Question, cancel: &CancellationToken) -> Option<Answer> {
         if !self.parts.attended {
             return Some(Answer::No(match question {
-                Question::Tool(question) => nobody(question.why),
+                Question::Tool(question) => self.nobody(question.why),
                 Question::Continue { .. } => String::new(),
             }));
         }
@@ -100,13 +106,24 @@ impl Workplace {
     }
 }
 
-/// Why a call is refused when nobody is there to ask, and what would have allowed it.
-fn nobody(why: Why) -> String {
-    let flag = match why {
-        Why::Writes => {
-            "`--approval autoEdit` allows changes of files in the project, `--approval yolo` everything"
-        }
-        Why::Runs | Why::Outside | Why::Guarded => "`--approval yolo` allows it",
-    };
-    format!("nobody is here to approve it; {flag}")
+impl Workplace {
+    /// Why a call is refused when nobody is there to ask, and what would have allowed it.
+    fn nobody(&self, why: Why) -> String {
+        let sandbox = self.parts.context.sandbox.as_ref().map(|sandbox| sandbox.state());
+        let flag = match (why, sandbox) {
+            (Why::Writes, _) => {
+                "`--approval autoEdit` allows changes of files in the project, `--approval yolo` everything"
+            }
+            (Why::Runs, Some(Ok(_))) => {
+                "`--approval sandbox` allows commands in the sandbox, `--approval yolo` everything"
+            }
+            (Why::Runs, Some(Err(reason))) => {
+                return format!(
+                    "nobody is here to approve it; the sandbox is not available: {reason}; `--approval yolo` allows it"
+                );
+            }
+            _ => "`--approval yolo` allows it",
+        };
+        format!("nobody is here to approve it; {flag}")
+    }
 }

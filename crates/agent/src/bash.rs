@@ -18,7 +18,8 @@ impl Workplace {
         cancel: CancellationToken,
     ) -> Result<Arc<str>, Error> {
         let (progress, mut output) = Progress::channel(64);
-        let ctx = ToolContext { cancel, progress, ..self.parts.context.clone() };
+        let mut ctx = ToolContext { cancel, progress, ..self.parts.context.clone() };
+        ctx.sandbox = ctx.sandbox.filter(|sandbox| sandbox.rules.user_commands);
         let run = user_bash::run(command, &ctx);
         tokio::pin!(run);
         let ran = loop {

@@ -13,6 +13,7 @@ mod calling;
 mod choice;
 mod client;
 mod compaction;
+mod confining;
 mod errands;
 mod error;
 mod events;

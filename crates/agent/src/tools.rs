@@ -12,6 +12,7 @@ use osier_tools::{Kind, Progress, ToolCall, ToolContext, ToolOutcome, ToolSpec};
 use osier_tree::Why;
 use osier_tree::note::INVALID_ARGUMENTS;
 use serde_json::json;
+use tokio::sync::mpsc;
 
 use crate::asking::{Answer, Question, ToolQuestion};
 use crate::backtrack;
@@ -98,25 +99,45 @@ impl Turn {
         if let Some(refusal) = self.refusal(call, spec, &mut ctx).await? {
             return Ok(refusal);
         }
-        let (id, teller) = (call.id.clone(), &self.work.teller);
+        let teller = &self.work.teller;
         teller.tell(Live::ToolStarted {
-            call: id.clone(),
+            call: call.id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
         });
-        let run = AssertUnwindSafe(self.work.parts.tools.run(call.clone(), &ctx)).catch_unwind();
+        let mut outcome = self.execute(call, &ctx, &mut output).await;
+        if let Some(question) = self.leave_sandbox(call, &ctx, &outcome) {
+            outcome = match self.ask_to_leave(question, &outcome).await? {
+                Some(outcome) => outcome,
+                None => {
+                    ctx.sandbox = None;
+                    self.execute(call, &ctx, &mut output).await
+                }
+            };
+        }
+        teller.tell(Live::ToolEnded { call: call.id.clone(), is_error: outcome.is_error });
+        Ok(outcome)
+    }
+
+    /// Runs a call that may run, and passes its output on.
+    async fn execute(
+        &self,
+        call: &ToolCall,
+        ctx: &ToolContext,
+        output: &mut mpsc::Receiver<osier_tools::Live>,
+    ) -> ToolOutcome {
+        let run = AssertUnwindSafe(self.work.parts.tools.run(call.clone(), ctx)).catch_unwind();
         tokio::pin!(run);
-        let outcome = loop {
+        loop {
             tokio::select! {
                 outcome = &mut run => break outcome.unwrap_or_else(|_| broke_down(&call.name)),
                 Some(live) = output.recv() => {
-                    teller.tell(Live::ToolOutput { call: id.clone(), text: live.text, skipped: live.skipped });
+                    let told = Live::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
+                    self.work.teller.tell(told);
                 }
-                () = self.lost_patience(&ctx) => break ToolOutcome::cancelled(),
+                () = self.lost_patience(ctx) => break ToolOutcome::cancelled(),
             }
-        };
-        teller.tell(Live::ToolEnded { call: id, is_error: outcome.is_error });
-        Ok(outcome)
+        }
     }
 
     /// Returns when a stopped tool has had all the time it gets.
@@ -141,38 +162,34 @@ impl Turn {
         let Some(spec) = spec else {
             return Ok(Some(ToolOutcome::failed(format!("there is no tool `{}`", call.name))));
         };
-        let mut approvals = self.approvals();
+        let approvals = self.approvals();
+        let confined = approvals.confined && !approvals.outside(&preview.change);
+        ctx.sandbox = ctx.sandbox.take().filter(|_| confined);
         let Decision::Ask { what, why, offers } = approvals.decide(spec, &preview) else { return Ok(None) };
-        let question = Question::Tool(ToolQuestion { call: call.clone(), what, why, offers });
+        let question = Question::Tool(ToolQuestion { call: call.clone(), what, why, because: None, offers });
         match self.work.ask(question, &self.cancel).await {
             None => Ok(Some(ToolOutcome::cancelled())),
             Some(Answer::Once) => Ok(None),
             Some(Answer::No(reason)) => Ok(Some(denied(&reason).with("why", json!(why.name())))),
-            Some(Answer::Always(allowance)) => {
-                if !self.work.parts.own_approvals {
-                    self.work.now().allowed.allow(allowance);
-                    return Ok(None);
-                }
-                approvals.allow(allowance);
-                let mut set = approvals.to_settings();
-                set.retain(|key, _| key == "approvalTools");
-                self.work.session.config(set, Vec::new()).await?;
-                Ok(None)
-            }
+            Some(Answer::Always(allowance)) => self.remember(allowance).await.map(|()| None),
         }
     }
 
     /// What the session allows, in the mode of this run.
-    fn approvals(&self) -> Approvals {
-        let now = self.work.now();
+    pub(crate) fn approvals(&self) -> Approvals {
+        let (chosen, allowed) = {
+            let now = self.work.now();
+            (now.approval, now.allowed.clone())
+        };
         let stored = match self.work.parts.own_approvals {
             true => {
                 let settings = self.work.session.tree().marks().settings().clone();
                 Approvals::from_settings(&settings.into_iter().collect())
             }
-            false => now.allowed.clone(),
+            false => allowed,
         };
-        Approvals { mode: now.approval.unwrap_or(stored.mode), ..stored }
+        let mode = chosen.unwrap_or(stored.mode);
+        Approvals { mode, confined: self.confines(mode), ..stored }
     }
 }
 

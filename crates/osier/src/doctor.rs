@@ -1,5 +1,6 @@
 //! `osier doctor`: looks at everything that commonly stands in the way, and says what to do about it. Changes nothing.
 
+mod sandbox;
 mod servers;
 mod settings;
 mod store;
@@ -21,7 +22,7 @@ Examples:
   osier doctor
   osier doctor --json
 
-Checks settings, trust, keys, servers, the terminal, the store of sessions, and the programs that tools use. Servers
+Checks settings, trust, keys, servers, the terminal, the sandbox, the store of sessions, and the programs that tools use. Servers
 whose key is there are asked for their models. Keys are never shown.
 Prints one line for each check: ok, warn or fail, and what to do. Exits with 1 if one fails.")]
 pub(crate) struct Args {
@@ -67,6 +68,7 @@ pub(crate) async fn run(args: Args) -> Result<ExitCode> {
     let mut checks = settings::checks(&home, &loaded);
     checks.extend(servers::checks(&home).await);
     checks.extend(terminal::checks());
+    checks.push(sandbox::check(&home));
     checks.extend(store::checks(&home).await);
     let mut out = Out::new();
     if args.json {

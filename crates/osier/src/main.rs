@@ -17,6 +17,7 @@ mod out;
 mod progress;
 mod reading;
 mod run;
+mod sandbox;
 mod sessions;
 mod settings;
 mod stores;
@@ -27,5 +28,10 @@ mod trust;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // Each command that a tool runs comes by here: it must not wait for anything else.
+    #[cfg(target_os = "linux")]
+    if std::env::args_os().nth(1).is_some_and(|first| first == osier_tools::sandbox::COMMAND) {
+        return osier_tools::sandbox::enter(std::env::args_os().skip(2));
+    }
     cli::run(cli::read()).unwrap_or_else(|error| failure::report(&error))
 }

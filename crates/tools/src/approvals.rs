@@ -30,17 +30,20 @@ pub enum Mode {
     Default,
     /// Asks before anything that runs.
     AutoEdit,
-    /// Asks for nothing.
+    /// Like `AutoEdit`, but commands that run in the sandbox are not asked about.
+    Sandbox,
+    /// Asks for nothing, and confines nothing.
     Yolo,
 }
 
 impl Mode {
-    pub const ALL: [Mode; 3] = [Mode::Default, Mode::AutoEdit, Mode::Yolo];
+    pub const ALL: [Mode; 4] = [Mode::Default, Mode::AutoEdit, Mode::Sandbox, Mode::Yolo];
 
     pub fn name(self) -> &'static str {
         match self {
             Mode::Default => "default",
             Mode::AutoEdit => "autoEdit",
+            Mode::Sandbox => "sandbox",
             Mode::Yolo => "yolo",
         }
     }
@@ -57,11 +60,19 @@ pub enum Allowance {
     Tool(String),
     /// Commands: exactly this text, and the whole family if it is the name of one.
     Command(String),
+    /// This command, exactly as it is written, outside the sandbox too.
+    Outside(String),
 }
+
+/// Begins an allowance for a command outside the sandbox.
+const OUTSIDE: &str = "outside:";
 
 impl Allowance {
     /// Reads `edit` or `bash:git status`. Any other text is the name of a tool, which need not exist.
     pub fn parse(text: &str) -> Allowance {
+        if let Some(command) = text.strip_prefix(OUTSIDE) {
+            return Allowance::Outside(command.to_owned());
+        }
         match text.strip_prefix(bash::NAME).and_then(|rest| rest.strip_prefix(':')) {
             Some(command) if !command.is_empty() => Allowance::Command(command.to_owned()),
             _ => Allowance::Tool(text.to_owned()),
@@ -79,6 +90,7 @@ impl fmt::Display for Allowance {
         match self {
             Allowance::Tool(name) => f.write_str(name),
             Allowance::Command(text) => write!(f, "{}:{text}", bash::NAME),
+            Allowance::Outside(command) => write!(f, "{OUTSIDE}{command}"),
         }
     }
 }
@@ -88,6 +100,8 @@ impl fmt::Display for Allowance {
 pub struct Approvals {
     pub mode: Mode,
     pub allowed: Vec<Allowance>,
+    /// The sandbox is active: commands of `bash` run in it. This is not stored.
+    pub confined: bool,
 }
 
 /// Why somebody is asked.
@@ -99,6 +113,8 @@ pub enum Why {
     Outside,
     /// It would change a file that makes programs run, such as a git hook.
     Guarded,
+    /// It failed in the sandbox, and would run outside of it.
+    Sandbox,
 }
 
 impl Why {
@@ -108,6 +124,7 @@ impl Why {
             Why::Runs => "runs",
             Why::Outside => "outside",
             Why::Guarded => "guarded",
+            Why::Sandbox => "sandbox",
         }
     }
 }
@@ -130,7 +147,7 @@ impl Approvals {
         let mode = settings.get("approvalMode").and_then(Value::as_str).and_then(Mode::named);
         let tools = settings.get("approvalTools").and_then(Value::as_array);
         let allowed = tools.into_iter().flatten().filter_map(Value::as_str).map(Allowance::parse).collect();
-        Approvals { mode: mode.unwrap_or_default(), allowed }
+        Approvals { mode: mode.unwrap_or_default(), allowed, confined: false }
     }
 
     /// As they are stored in a `config` entry.
@@ -150,7 +167,7 @@ impl Approvals {
     pub fn decide(&self, tool: &ToolSpec, preview: &Preview) -> Decision {
         let Some(why) = self.objection(tool, preview) else { return Decision::Allow };
         let offers = match why {
-            Why::Outside | Why::Guarded => Vec::new(),
+            Why::Outside | Why::Guarded | Why::Sandbox => Vec::new(),
             Why::Writes | Why::Runs => self.offers(tool, preview),
         };
         Decision::Ask { what: preview.change.clone(), why, offers }
@@ -166,6 +183,7 @@ impl Approvals {
             Kind::Writes if preview.touches.outside() => Some(Why::Outside),
             Kind::Writes if preview.touches.guarded() => Some(Why::Guarded),
             Kind::Writes => (!allowed && self.mode == Mode::Default).then_some(Why::Writes),
+            Kind::Runs if self.mode == Mode::Sandbox && self.confined && tool.name == bash::NAME => None,
             Kind::Runs => (!allowed).then_some(Why::Runs),
         }
     }
@@ -175,6 +193,7 @@ impl Approvals {
         has(&Allowance::Tool(tool.name.clone()))
             || command_of(tool, preview).is_some_and(|command| {
                 has(&Allowance::Command(command.to_owned()))
+                    || has(&Allowance::Outside(command.to_owned()))
                     || !preview.families.is_empty() && self.missing_families(preview).is_empty()
             })
     }
@@ -192,6 +211,12 @@ impl Approvals {
             family.unwrap_or_else(|| Allowance::Command(command.to_owned()))
         });
         narrow.into_iter().chain([Allowance::Tool(tool.name.clone())]).collect()
+    }
+
+    /// Whether a command may run outside the sandbox without asking.
+    pub fn outside(&self, change: &Change) -> bool {
+        let is_allowed = |command: &String| self.allowed.contains(&Allowance::Outside(command.clone()));
+        self.mode == Mode::Yolo || matches!(change, Change::Command { command } if is_allowed(command))
     }
 }
 

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::closed::Closed;
 use crate::progress::Progress;
+use crate::sandbox::Sandbox;
 use crate::seal::Seal;
 use crate::seen::FilesRead;
 use crate::veil::Keys;
@@ -32,6 +33,8 @@ pub struct ToolContext {
     pub closed: Arc<Closed>,
     /// What no result shows.
     pub keys: Arc<Keys>,
+    /// Confines commands. Without one they may do whatever the user may.
+    pub sandbox: Option<Arc<Sandbox>>,
     /// Of the preview that was approved. A change that is not exactly that one is refused.
     pub seal: Option<Seal>,
 }
@@ -49,6 +52,7 @@ impl ToolContext {
             env: Arc::new(env),
             closed: Arc::default(),
             keys: Arc::default(),
+            sandbox: None,
             seal: None,
         }
     }

@@ -5,6 +5,7 @@
 //! remembers a conversation: what was read or planned is in the details of results, and callers replay it from the path.
 
 pub mod approvals;
+pub mod sandbox;
 pub mod user_bash;
 
 mod arguments;
@@ -39,6 +40,7 @@ pub use outcome::{Content, ToolOutcome};
 pub use paths::{Touched, Touches};
 pub use port::{Change, Kind, Preview, Tool, ToolCall, ToolSpec, Toolbox};
 pub use progress::{Live, Progress};
+pub use sandbox::Sandbox;
 pub use seal::Seal;
 pub use seen::{FilesRead, Stamp};
 pub use toolbox::Tools;

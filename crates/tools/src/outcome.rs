@@ -51,6 +51,15 @@ impl ToolOutcome {
         self
     }
 
+    /// Adds a line behind the text.
+    pub(crate) fn note(mut self, line: &str) -> ToolOutcome {
+        if let Some(Content::Text { text }) = self.content.last_mut() {
+            text.push('\n');
+            text.push_str(line);
+        }
+        self
+    }
+
     /// Adds several fields to the details.
     pub fn with_all(mut self, fields: Map<String, Value>) -> ToolOutcome {
         self.fields().extend(fields);

@@ -19,6 +19,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
 use crate::context::ToolContext;
+use crate::sandbox::Wrapped;
 use group::Group;
 use heir::Heir;
 use output::Output;
@@ -92,9 +93,13 @@ fn spawn(command: &str, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn Chil
         Some(shell) => vec![shell.as_os_str()],
         None => vec![OsStr::new("bash"), OsStr::new("sh")],
     };
+    if let Some(sandbox) = &ctx.sandbox {
+        return spawn_in(sandbox.wrap(&shells, command)?, ctx);
+    }
     let mut last = io::ErrorKind::NotFound.into();
     for shell in shells {
-        match spawn_in(shell, command, ctx) {
+        let arguments = vec!["-c".into(), command.into()];
+        match spawn_in(Wrapped { program: shell.to_owned(), arguments, variables: Vec::new() }, ctx) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => last = error,
             other => return other,
         }
@@ -102,17 +107,13 @@ fn spawn(command: &str, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn Chil
     Err(last)
 }
 
-fn spawn_in(
-    shell: &OsStr,
-    command: &str,
-    ctx: &ToolContext,
-) -> io::Result<(Receiver, Box<dyn ChildWrapper>)> {
+fn spawn_in(run: Wrapped, ctx: &ToolContext) -> io::Result<(Receiver, Box<dyn ChildWrapper>)> {
     // One pipe for both, so that errors stand where they happened.
     let (reader, writer) = io::pipe()?;
     let errors = writer.try_clone()?;
-    let vars = ctx.env.vars.iter().map(|(name, value)| (name, value));
-    let mut wrapped = CommandWrap::with_new(shell, |shell| {
-        shell.arg("-c").arg(command).current_dir(&ctx.cwd).env_clear().envs(vars);
+    let vars = ctx.env.vars.iter().chain(&run.variables).map(|(name, value)| (name, value));
+    let mut wrapped = CommandWrap::with_new(&run.program, |shell| {
+        shell.args(&run.arguments).current_dir(&ctx.cwd).env_clear().envs(vars);
         shell.stdin(Stdio::null()).stdout(writer).stderr(errors);
     });
     let child = wrapped.wrap(ProcessSession).spawn()?;

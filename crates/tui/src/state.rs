@@ -42,6 +42,15 @@ pub struct Setting {
     pub utc_offset: i32,
     /// Lines for somebody who is here for the first time.
     pub welcome: Vec<String>,
+    /// Confines commands; `None` if the settings want none.
+    pub sandbox: Option<std::sync::Arc<osier_tools::Sandbox>>,
+}
+
+impl Setting {
+    /// Which protection commands run with in the sandbox, or why there is none.
+    pub(crate) fn protection(&self) -> Result<&str, &str> {
+        self.sandbox.as_ref().ok_or("the setting sandbox.when is never").and_then(|sandbox| sandbox.state())
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -35,7 +35,10 @@ pub(crate) fn status(state: &State) -> Line {
     let mut pieces = vec![
         (4, Line::of(Role::Dim, &directory)),
         (9, Line::of(Role::Text, &model)),
-        (10, Line::of(Style::from(Role::Warn).bold(), facts.approval.map_or("", unasked))),
+        (
+            10,
+            Line::of(Style::from(Role::Warn).bold(), facts.approval.map_or("", |mode| unasked(mode, state))),
+        ),
         (8, context(state)),
         (5, Line::of(Role::Dim, &cost)),
         (6, Line::of(Role::Dim, &tips)),
@@ -57,10 +60,11 @@ pub(crate) fn status(state: &State) -> Line {
 }
 
 /// What may be done without asking, if it is more than usual.
-fn unasked(mode: Mode) -> &'static str {
+fn unasked(mode: Mode, state: &State) -> &'static str {
     match mode {
         Mode::Default => "",
-        Mode::AutoEdit | Mode::Yolo => mode.name(),
+        Mode::Sandbox if state.setting.protection().is_err() => "no sandbox: asks before it runs anything",
+        Mode::AutoEdit | Mode::Sandbox | Mode::Yolo => mode.name(),
     }
 }
 

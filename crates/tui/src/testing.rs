@@ -216,6 +216,7 @@ pub(crate) fn question_about(what: Change, offers: &[&str]) -> Question {
         call: ToolCall { id: "c1".into(), name: "bash".into(), arguments },
         what,
         why: Why::Runs,
+        because: None,
         offers: offers.iter().map(|offer| Allowance::parse(offer)).collect(),
     })
 }

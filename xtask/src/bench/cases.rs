@@ -40,6 +40,7 @@ pub(super) fn all(bench: &Bench) -> Vec<Row> {
     rows.extend(super::wire::rows(bench));
     rows.extend(super::speaking::rows(bench));
     rows.extend(bench.starts());
+    rows.extend(super::sandbox::rows(bench));
     rows.extend(super::screen::rows(bench));
     rows
 }

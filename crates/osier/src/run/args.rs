@@ -69,7 +69,7 @@ pub(crate) struct Args {
     /// Give the model no tools
     #[arg(long, conflicts_with = "tools", help_heading = MODEL)]
     pub(super) no_tools: bool,
-    /// What the model may do without asking: look; also change files (autoEdit); anything (yolo)
+    /// What the model may do without asking: look; also change files (autoEdit); also run commands in a sandbox (sandbox); anything (yolo)
     #[arg(long, value_name = "MODE", value_parser = approvals(), help_heading = MODEL)]
     pub(super) approval: Option<String>,
     /// Say this to the model instead of Osier's own instructions

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use osier_agent::{Client, Facts, Gates, Parts, Prompts, Said, Worker};
 use osier_model::{KeySource, ModelInfo, Models, ThinkingLevel};
 use osier_session::Session;
-use osier_tools::{Closed, Env, Keys, Mode, ToolContext, Toolbox, Tools};
+use osier_tools::{Closed, Env, Keys, Mode, Sandbox, ToolContext, Toolbox, Tools};
 
 use super::args::Args;
 use super::choice::{Choice, is_ours};
@@ -18,6 +18,7 @@ use crate::failure::usage;
 use crate::home::{self, Home};
 use crate::layout::plain;
 use crate::reading;
+use crate::sandbox;
 use crate::settings::choice::{Choice as ModelChoice, Wanted, Why, choose, for_summaries};
 
 /// See the module.
@@ -35,6 +36,8 @@ pub(super) struct Desk {
     summary_model: Option<Arc<ModelInfo>>,
     /// Asked before something larger than an entry happens.
     pub(super) gates: Arc<dyn Gates>,
+    /// Confines the commands of tools.
+    pub(super) sandbox: Option<Arc<Sandbox>>,
     /// What there is to say about all this.
     pub(super) remarks: Vec<String>,
 }
@@ -78,7 +81,23 @@ impl Desk {
         let summary_model =
             for_summaries(None, &home.settings, registry).context("the setting summary_model")?;
         let gates = Arc::new(osier_agent::gates::Open);
-        Ok(Desk { home, args, attended, models, tools, backtracking, model, summary_model, gates, remarks })
+        let sandbox = sandbox::of(&home);
+        if let Some(sandbox) = sandbox.as_ref().filter(|_| attended) {
+            sandbox.warm_up();
+        }
+        Ok(Desk {
+            home,
+            args,
+            attended,
+            models,
+            tools,
+            backtracking,
+            model,
+            summary_model,
+            gates,
+            sandbox,
+            remarks,
+        })
     }
 
     /// The same for another session, with the settings as they are now. What named the first one is not said again.
@@ -201,7 +220,8 @@ impl Desk {
         let env = Env::new(self.home.variables().filter(|(name, _)| !is_key(name)));
         let artefacts = self.home.folder.join("cache").join("output");
         let (closed, keys) = (Arc::new(self.closed()), Arc::new(self.keys()));
-        ToolContext { closed, keys, ..ToolContext::new(&self.home.cwd, artefacts, env) }
+        let sandbox = self.sandbox.clone();
+        ToolContext { closed, keys, sandbox, ..ToolContext::new(&self.home.cwd, artefacts, env) }
     }
 
     /// What no tool's result shows, even if a command that the user allowed prints it.
@@ -216,15 +236,7 @@ impl Desk {
 
     /// What may hold keys of models and passwords of stores.
     fn closed(&self) -> Closed {
-        let surroundings = self.home.surroundings();
-        let specs = self.home.settings.providers.values();
-        let stores = self.home.settings.stores.values().filter_map(|spec| match &spec.password {
-            KeySource::File(file) => Some(file),
-            _ => None,
-        });
-        let files = specs.filter_map(|spec| spec.api_key_file.as_ref()).chain(stores);
-        Closed::new(&self.home.folder, files.map(|file| self.home.cwd.join(surroundings.path(file))))
-            .sealing(self.home.store_folders())
+        Closed::new(&self.home.folder, sandbox::key_files(&self.home)).sealing(self.home.store_folders())
     }
 }
 

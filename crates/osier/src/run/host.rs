@@ -252,6 +252,7 @@ pub(super) fn setting(desk: &Desk, home: &Home, worker: &Worker) -> Setting {
         models: desk.model_names(),
         templates: templates.chain(skills).collect(),
         welcome: welcome(desk),
+        sandbox: desk.sandbox.clone(),
     }
 }
 

@@ -75,6 +75,8 @@ pub(super) struct Refused {
     refused: Vec<String>,
     /// Some of it is a change of files here, which can be allowed by itself.
     changes: bool,
+    /// Some of it is a command, which the sandbox could run.
+    runs: bool,
 }
 
 impl Refused {
@@ -89,6 +91,7 @@ impl Refused {
             );
         } else if let Some(result) = tool_result(line).filter(|result| result["details"]["denied"] == true) {
             self.changes |= result["details"]["why"] == "writes";
+            self.runs |= result["details"]["why"] == "runs";
             let id = result["toolCallId"].as_str().unwrap_or_default();
             let refused = self.calls.iter().rev().find(|(call, _)| call == id).map(|(_, line)| line);
             self.refused.extend(refused.filter(|line| !self.refused.contains(line)).cloned());
@@ -99,7 +102,9 @@ impl Refused {
     pub(super) fn told(&self) -> Option<String> {
         let refused = self.refused.join(" ");
         let edits = if self.changes { "--approval autoEdit lets it change files here, " } else { "" };
-        (!refused.is_empty())
-            .then(|| format!("osier: not allowed: {refused}; {edits}--approval yolo lets it do anything"))
+        let runs = if self.runs { "--approval sandbox lets it run commands in a sandbox, " } else { "" };
+        (!refused.is_empty()).then(|| {
+            format!("osier: not allowed: {refused}; {edits}{runs}--approval yolo lets it do anything")
+        })
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
         least: i64,
         most: i64,
     },
+    /// A list of TCP ports.
+    Ports,
     /// `true`, `false`, or a table that says how exactly.
     Thinking,
     Price,
@@ -56,6 +58,9 @@ impl Kind {
             Kind::Count { least, most } => {
                 value.as_integer().is_some_and(|count| (least..=most).contains(&count))
             }
+            Kind::Ports => value.as_array().is_some_and(|items| {
+                items.iter().all(|item| item.as_integer().is_some_and(|port| (1..=65_535).contains(&port)))
+            }),
             Kind::Thinking => value.is_bool() || value.clone().try_into::<ThinkingAbility>().is_ok(),
             Kind::Price => value.is_table() && value.clone().try_into::<Price>().is_ok(),
             Kind::Compat => value.is_table() && value.clone().try_into::<CompatSpec>().is_ok(),
@@ -84,9 +89,16 @@ impl Kind {
                     Value::Array(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect())
                 }
             },
-            Kind::Bool | Kind::Count { .. } | Kind::Thinking | Kind::Price | Kind::Compat | Kind::Models => {
-                as_toml()?
+            Kind::Ports if !text.starts_with('[') => {
+                toml::from_str::<toml::Table>(&format!("v = [{text}]")).ok()?.remove("v")?
             }
+            Kind::Bool
+            | Kind::Count { .. }
+            | Kind::Ports
+            | Kind::Thinking
+            | Kind::Price
+            | Kind::Compat
+            | Kind::Models => as_toml()?,
         };
         self.takes(&value).then_some(value)
     }
@@ -108,6 +120,7 @@ impl fmt::Display for Kind {
             Kind::Texts => f.write_str("a list of texts"),
             Kind::TextOrTexts => f.write_str("text or a list of texts"),
             Kind::Count { least, most } => write!(f, "a whole number from {least} to {most}"),
+            Kind::Ports => f.write_str("a list of ports"),
             Kind::Thinking => f.write_str("true, false or a table"),
             Kind::Price => f.write_str("a table of numbers"),
             Kind::Compat => f.write_str("a table of switches"),
@@ -155,6 +168,9 @@ mod tests {
         assert_eq!(read(Kind::TextOrTexts, "KEY").as_deref(), Some("\"KEY\""));
         assert_eq!(read(Kind::Bool, "false").as_deref(), Some("false"));
         assert_eq!(read(Kind::Bool, "no"), None);
+        assert_eq!(read(Kind::Ports, "80, 443").as_deref(), Some("[80, 443]"));
+        assert_eq!(read(Kind::Ports, "[53]").as_deref(), Some("[53]"));
+        assert_eq!(read(Kind::Ports, "70000"), None);
         assert_eq!(read(Kind::Count { least: 1, most: 9 }, "10"), None);
         assert_eq!(read(Kind::Choice(&["a"]), "b"), None);
     }

@@ -104,6 +104,12 @@ impl Layers {
         super::texts_of(&self.value(name)?)
     }
 
+    /// A list of numbers.
+    pub(crate) fn counts<N: TryFrom<i64>>(&self, name: &str) -> Vec<N> {
+        let list = self.value(name).and_then(|value| value.as_array().cloned()).unwrap_or_default();
+        list.iter().filter_map(|item| N::try_from(item.as_integer()?).ok()).collect()
+    }
+
     /// Below two words: what is set for one name of a table.
     pub(crate) fn of_name(&self, word: &str, name: &str) -> Table {
         match self.table(word).remove(name) {

@@ -7,6 +7,7 @@ mod file;
 mod kind;
 mod layers;
 mod project;
+mod sandbox;
 mod stores;
 pub(crate) mod table;
 
@@ -26,6 +27,7 @@ use crate::themes;
 pub(crate) use file::{Found, Problem, dotted};
 pub(crate) use layers::{Layers, Owner, Set};
 pub(crate) use project::{Project, is_of_another};
+pub(crate) use sandbox::{SandboxSettings, SandboxWhen};
 pub(crate) use stores::{StorePlace, StoreSpec};
 use table::Reach;
 
@@ -37,6 +39,7 @@ pub(crate) struct Settings {
     pub(crate) model: Option<String>,
     pub(crate) thinking: ThinkingLevel,
     pub(crate) approval: Mode,
+    pub(crate) sandbox: SandboxSettings,
     /// The tools a model may call; all without it.
     pub(crate) tools: Option<Vec<String>>,
     pub(crate) backtracking: bool,
@@ -185,6 +188,7 @@ impl Settings {
                 .and_then(|name| ThinkingLevel::parse(&name))
                 .unwrap_or_default(),
             approval: layers.text("approval").and_then(|name| Mode::named(&name)).unwrap_or_default(),
+            sandbox: SandboxSettings::of(&layers),
             tools: own.get("tools").and_then(texts_of).or_else(|| layers.texts("tools")),
             backtracking: layers.bool("backtracking").unwrap_or(true),
             max_steps: layers.count("max_steps").unwrap_or(osier_agent::MAX_STEPS),

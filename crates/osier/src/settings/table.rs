@@ -28,7 +28,7 @@ pub(crate) enum Reach {
     Secret,
 }
 
-use Kind::{Bool, Choice, Compat, Count, Models, Price, Text, TextOrTexts, Texts, Thinking};
+use Kind::{Bool, Choice, Compat, Count, Models, Ports, Price, Text, TextOrTexts, Texts, Thinking};
 use Reach::{Harmless, Secret, Trusted};
 
 pub(crate) const LEVELS: &[&str] = &["off", "minimal", "low", "medium", "high", "xhigh", "max"];
@@ -46,7 +46,7 @@ const fn key(name: &'static str, kind: Kind, default: &'static str, reach: Reach
 pub(crate) static KEYS: &[Key] = &[
     key("model", Text, "", Trusted, "the model to use, as `provider/id`"),
     key("thinking", Choice(LEVELS), "\"medium\"", Harmless, "how hard a model is asked to think, if it can"),
-    key("approval", Choice(&["default", "autoEdit", "yolo"]), "\"default\"", Trusted, "what may happen without asking, in new sessions"),
+    key("approval", Choice(&["default", "autoEdit", "sandbox", "yolo"]), "\"default\"", Trusted, "what may happen without asking, in new sessions"),
     key("tools", Texts, "", Trusted, "the tools a model may call; all of them without this"),
     key("backtracking", Bool, "true", Harmless, "whether a model may return to a checkpoint, and sees them"),
     key("max_steps", Count { least: 1, most: 1_000_000 }, "200", Trusted, "model calls for one prompt; then the terminal asks whether to continue, and -p ends"),
@@ -69,6 +69,14 @@ pub(crate) static KEYS: &[Key] = &[
     key("default_store", Text, "\"file\"", Trusted, "the store of new sessions"),
     key("retry.attempts", Count { least: 1, most: 20 }, "4", Trusted, "tries in all, when a provider fails for a moment or breaks off a reply"),
     key("retry.patience", SECONDS, "60", Trusted, "the longest wait, in seconds, that a provider may ask for"),
+    key("sandbox.when", Choice(&["always", "mode", "never"]), "\"always\"", Trusted, "when commands run in the sandbox: in every approval mode but yolo, in the mode `sandbox` only, or never"),
+    key("sandbox.user_commands", Bool, "false", Trusted, "whether commands that you type behind `!` run in the sandbox too"),
+    key("sandbox.write", Texts, "", Trusted, "folders outside the project that commands in the sandbox may write to"),
+    key("sandbox.hide", Texts, "", Trusted, "more files and folders that commands in the sandbox cannot read"),
+    key("sandbox.show", Texts, "", Trusted, "usual places of credentials, such as `~/.ssh`, that commands in the sandbox may read all the same"),
+    key("sandbox.network", Choice(&["off", "ports", "all"]), "\"off\"", Trusted, "what commands in the sandbox may do on the network"),
+    key("sandbox.ports", Ports, "", Trusted, "the TCP ports for `sandbox.network = \"ports\"`; 53 allows UDP too"),
+    key("sandbox.unix_sockets", Bool, "false", Trusted, "whether commands in the sandbox may use Unix sockets, such as Docker's"),
     key("keys.NAME", Text, "", Trusted, "another key for something on the screen; several with blanks between them"),
     key("agents.NAME.store", Text, "", Trusted, "the store of its new sessions"),
     key("agents.NAME.model", Text, "", Trusted, "its model, as `provider/id`"),

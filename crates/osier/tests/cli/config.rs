@@ -58,6 +58,14 @@ fn without_files_the_defaults_hold() {
             default_store                  "file"             default
             retry.attempts                 4                  default
             retry.patience                 60                 default
+            sandbox.when                   "always"           default
+            sandbox.user_commands          false              default
+            sandbox.write                  -
+            sandbox.hide                   -
+            sandbox.show                   -
+            sandbox.network                "off"              default
+            sandbox.ports                  -
+            sandbox.unix_sockets           false              default
         "#]],
     );
 }
@@ -99,6 +107,14 @@ fn each_setting_is_shown_with_the_line_it_came_from() {
             default_store                  "file"                      default
             retry.attempts                 4                           default
             retry.patience                 60                          default
+            sandbox.when                   "always"                    default
+            sandbox.user_commands          false                       default
+            sandbox.write                  -
+            sandbox.hide                   -
+            sandbox.show                   -
+            sandbox.network                "off"                       default
+            sandbox.ports                  -
+            sandbox.unix_sockets           false                       default
             providers.local.base_url       "http://127.0.0.1:8080/v1"  ~/home/config.toml:6
             providers.local.models         smollm2                     ~/home/config.toml:7
             retry.attempts                 2                           not trusted: ~/code/.osier/config.toml:2
@@ -180,6 +196,14 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
             default_store                  "file"             default
             retry.attempts                 4                  default
             retry.patience                 60                 default
+            sandbox.when                   "always"           default
+            sandbox.user_commands          false              default
+            sandbox.write                  -
+            sandbox.hide                   -
+            sandbox.show                   -
+            sandbox.network                "off"              default
+            sandbox.ports                  -
+            sandbox.unix_sockets           false              default
             ! osier: ~/home/config.toml:1: unknown key durabilty; did you mean durability?
             ! osier: ~/home/config.toml:3: unknown key retry.atempts; did you mean retry.attempts?
         "#]],
@@ -223,6 +247,14 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
             default_store                  "file"             default
             retry.attempts                 4                  default
             retry.patience                 60                 default
+            sandbox.when                   "always"           default
+            sandbox.user_commands          false              default
+            sandbox.write                  -
+            sandbox.hide                   -
+            sandbox.show                   -
+            sandbox.network                "off"              default
+            sandbox.ports                  -
+            sandbox.unix_sockets           false              default
             ! osier: ~/home/config.toml:1: thinking must be "off", "minimal", "low", "medium", "high", "xhigh" or "max"
             ! osier: ~/home/config.toml:2: model must be text
         "#]],

@@ -87,8 +87,8 @@ fn help_tells_what_there_is() {
               --tools <NAMES>                The tools the model may use, with commas between them
               --no-tools                     Give the model no tools
               --approval <MODE>              What the model may do without asking: look; also change files
-                                             (autoEdit); anything (yolo) [possible values: default,
-                                             autoEdit, yolo]
+                                             (autoEdit); also run commands in a sandbox (sandbox); anything
+                                             (yolo) [possible values: default, autoEdit, sandbox, yolo]
               --system-prompt <TEXT>         Say this to the model instead of Osier's own instructions
               --append-system-prompt <TEXT>  Say this to the model after all other instructions
 
@@ -234,7 +234,7 @@ fn wrong_usage_exits_with_two_and_teaches() {
             ! osier: --name is for a new session; `osier sessions rename` names this one
             exit 2
             $ config s.jsonl approvalMode=off
-            ! osier: the setting "approvalMode" must be default, autoEdit or yolo, not "off"
+            ! osier: the setting "approvalMode" must be default, autoEdit, sandbox or yolo, not "off"
             exit 2
             $ config s.jsonl novalue
             ! osier: "novalue" is not KEY=VALUE

@@ -41,6 +41,7 @@ mod run_requests;
 mod run_sessions;
 mod run_support;
 mod run_usage;
+mod sandbox;
 mod settings;
 mod show;
 mod snapshot;

@@ -162,7 +162,11 @@ fn only_options_that_would_have_helped_are_named() {
         server.next().calls(name, &arguments);
         server.next().answer("Then not.");
         let ran = running.end();
-        assert!(ran.err.ends_with("; --approval yolo lets it do anything\n"), "{ran}");
+        let confined = match name {
+            "bash" => "--approval sandbox lets it run commands in a sandbox, ",
+            _ => "",
+        };
+        assert!(ran.err.ends_with(&format!("; {confined}--approval yolo lets it do anything\n")), "{ran}");
         assert!(!ran.err.contains("autoEdit"), "{ran}");
     }
 }

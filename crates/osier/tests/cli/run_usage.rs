@@ -62,7 +62,7 @@ fn values_there_are_not_are_refused_with_those_there_are() {
     let world = World::new();
     for (args, known) in [
         (["--thinking", "hard", "x"], "[possible values: off, minimal, low, medium, high, xhigh, max]"),
-        (["--approval", "all", "x"], "[possible values: default, autoEdit, yolo]"),
+        (["--approval", "all", "x"], "[possible values: default, autoEdit, sandbox, yolo]"),
         (["--mode", "xml", "x"], "[possible values: text, json]"),
     ] {
         let ran = world.args(&args);

@@ -240,3 +240,16 @@ pub(crate) fn strings(value: &Value) -> Vec<&str> {
 pub(crate) fn ids(entries: &Value) -> Vec<&str> {
     entries.as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap()).collect()
 }
+
+/// Whether commands of the agent are confined here. If not, says so on standard error, whatever the harness captures.
+pub(crate) fn has_sandbox(world: &World) -> bool {
+    let checks: Value = serde_json::from_str(&world.args(&["doctor", "--json"]).out).unwrap();
+    let check = checks.as_array().unwrap().iter().find(|check| check["area"] == "sandbox").unwrap();
+    let has_one = check["status"] == "ok";
+    if !has_one {
+        std::io::stderr()
+            .write_all(format!("NOT RUN: the sandbox is {}\n", check["said"]).as_bytes())
+            .unwrap();
+    }
+    has_one
+}

@@ -96,3 +96,45 @@ fn escape_at_a_question_stops_the_turn_and_leaving_asks_first() {
     assert!(!world.path("made").exists());
     screen.leave();
 }
+
+/// What the sandbox stops is offered again outside, with the line that says why.
+#[test]
+fn a_command_that_the_sandbox_stopped_runs_outside_once_somebody_says_so() {
+    let server = Server::new();
+    let world = server.world();
+    if !crate::support::has_sandbox(&world) {
+        return;
+    }
+    let made = world.cwd().parent().unwrap().join("made");
+    let command = json!({ "command": "echo x >> ../made && cat ../made" });
+    let mut screen = open(&world, &["--approval", "sandbox"]);
+    screen.wait_for(READY);
+    screen.say("do it");
+    server.next().calls("bash", &json!({ "command": "echo inside > here && cat here" }));
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "tool: inside");
+    asked.calls("bash", &command);
+    screen.wait_for("again, outside the sandbox?");
+    screen.wait_for("out of reach in the sandbox: ");
+    assert!(!made.exists());
+    screen.answer("a");
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "tool: x");
+    asked.calls("bash", &command);
+    let asked = server.next();
+    assert_eq!(asked.messages().pop().unwrap(), "tool: x\nx", "this command may run outside from now on");
+    asked.calls("bash", &json!({ "command": "touch ../other" }));
+    screen.wait_for("touch ../other");
+    screen.wait_for("outside the sandbox?");
+    screen.answer_until("n", |text| text.contains("Why not?"));
+    screen.say("leave it");
+    let asked = server.next();
+    let told = asked.messages().pop().unwrap();
+    assert!(told.contains("Permission denied") && told.contains("not allowed: leave it"), "{told}");
+    asked.answer("All right.");
+    screen.wait_for("All right.");
+    screen.leave();
+    assert!(!world.cwd().parent().unwrap().join("other").exists());
+    let allowed = world.json(&format!("config {}", world.session_file().display()));
+    assert_eq!(allowed["approvalTools"], json!(["outside:echo x >> ../made && cat ../made"]));
+}

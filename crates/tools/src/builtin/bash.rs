@@ -1,5 +1,6 @@
 //! `bash`: a command line in the project's folder.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,6 +16,7 @@ use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
 use crate::paths::cause;
 use crate::port::{Change, Kind, Preview, Tool, ToolSpec};
+use crate::sandbox::{self, DENIAL};
 use crate::shell::{self, End, Ran};
 use crate::size;
 
@@ -63,8 +65,9 @@ impl Tool for Bash {
         }
         let asked = arguments.timeout.map(|seconds| Duration::from_secs(seconds.into()));
         let time = asked.unwrap_or(ctx.limits.command_time).min(ctx.limits.longest_command);
+        let absent = ctx.sandbox.as_ref().map(|sandbox| sandbox.absent()).unwrap_or_default();
         match shell::run(&arguments.command, time, ctx).await {
-            Ok(ran) => outcome(&ran, time),
+            Ok(ran) => confined(outcome(&ran, time), &ran, ctx, &absent),
             Err(_) if !ctx.cwd.is_dir() => {
                 ToolOutcome::failed("the project's folder is gone: nothing can run in it")
             }
@@ -98,6 +101,26 @@ fn outcome(ran: &Ran, time: Duration) -> ToolOutcome {
     let good = ran.end == End::Exited(0);
     let outcome = if good { ToolOutcome::text(text) } else { ToolOutcome::failed(text) };
     outcome.with_all(details(ran))
+}
+
+/// What there is to say of a command that ran in the sandbox: what stopped it, and what it left for programs outside to run.
+fn confined(outcome: ToolOutcome, ran: &Ran, ctx: &ToolContext, absent: &[PathBuf]) -> ToolOutcome {
+    if ctx.sandbox.is_none() {
+        return outcome;
+    }
+    let failed = outcome.is_error && !matches!(ran.end, End::Cancelled | End::TimedOut);
+    let denial = failed.then(|| sandbox::denial(&ran.text)).flatten();
+    let created = sandbox::created(absent, &ctx.cwd);
+    let mut outcome = outcome.with("sandbox", json!(true));
+    if let Some(denial) = denial {
+        outcome = outcome.note("[the sandbox may have stopped this command]").with(DENIAL, json!(denial));
+    }
+    if !created.is_empty() {
+        let names = created.join(", ");
+        let note = format!("[created {names}: programs outside the sandbox run what it says; tell the user]");
+        outcome = outcome.note(&note).with("created", json!(created));
+    }
+    outcome
 }
 
 fn details(ran: &Ran) -> Map<String, Value> {

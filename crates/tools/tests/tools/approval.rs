@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::support::Project;
 
 fn approvals(mode: Mode, allowed: &[&str]) -> Approvals {
-    Approvals { mode, allowed: allowed.iter().map(|text| Allowance::parse(text)).collect() }
+    let allowed = allowed.iter().map(|text| Allowance::parse(text)).collect();
+    Approvals { mode, allowed, confined: false }
 }
 
 async fn decision(project: &Project, approvals: &Approvals, tool: &str, arguments: Value) -> Decision {
@@ -87,6 +88,8 @@ async fn each_mode_asks_for_what_it_must() {
     assert_eq!(write(Mode::Yolo, &[], "a").await, "allow");
     assert_eq!(bash(Mode::Default, &[], "ls").await, "Runs, offers bash:ls | bash");
     assert_eq!(bash(Mode::AutoEdit, &[], "ls").await, "Runs, offers bash:ls | bash");
+    assert_eq!(bash(Mode::Sandbox, &[], "ls").await, "Runs, offers bash:ls | bash", "no sandbox is active");
+    assert_eq!(write(Mode::Sandbox, &[], "a").await, "allow");
     assert_eq!(bash(Mode::Yolo, &[], "ls; rm x").await, "allow");
 }
 
@@ -413,4 +416,33 @@ fn a_denied_call_is_told_so_with_the_reason() {
         not allowed
         Nothing was run or changed. Do not try to get there by another way: go on without it, or ask what is wanted.
     "#]].assert_eq(&format!("{}\n\n{}\n", outcome.plain_text(), denied(" ").plain_text()));
+}
+
+#[tokio::test]
+async fn only_the_active_sandbox_and_the_mode_together_leave_commands_unasked() {
+    let project = Project::new();
+    let preview = project.preview("bash", json!({ "command": "make" })).await.unwrap();
+    let specs = project.tools.specs();
+    let spec = specs.iter().find(|spec| spec.name == "bash").unwrap();
+    let other = osier_tools::ToolSpec { name: "deploy".to_owned(), ..spec.clone() };
+    for mode in Mode::ALL {
+        let approvals = Approvals { confined: true, ..approvals(mode, &[]) };
+        let unasked = matches!(mode, Mode::Sandbox | Mode::Yolo);
+        assert_eq!(approvals.decide(spec, &preview) == Decision::Allow, unasked, "{mode:?}");
+        let unasked = mode == Mode::Yolo;
+        assert_eq!(
+            approvals.decide(&other, &preview) == Decision::Allow,
+            unasked,
+            "{mode:?}: it is not confined"
+        );
+        assert_eq!(approvals.outside(&preview.change), unasked, "{mode:?}");
+    }
+    let allowed = approvals(Mode::Sandbox, &["outside:make"]);
+    assert!(allowed.outside(&preview.change));
+    let longer = osier_tools::Change::Command { command: "make install".to_owned() };
+    assert!(!allowed.outside(&longer), "exactly as it is written");
+    assert!(
+        !approvals(Mode::Sandbox, &["bash", "bash:make"]).outside(&preview.change),
+        "that was about asking"
+    );
 }

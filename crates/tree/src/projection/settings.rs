@@ -28,9 +28,10 @@ pub fn read_setting(key: &str, text: &str) -> Value {
 pub fn wrong_setting(key: &str, value: &Value) -> Option<&'static str> {
     let (good, expected) = match key {
         "" => (false, "given a name"),
-        "approvalMode" => {
-            (matches!(value.as_str(), Some("default" | "autoEdit" | "yolo")), "default, autoEdit or yolo")
-        }
+        "approvalMode" => (
+            matches!(value.as_str(), Some("default" | "autoEdit" | "sandbox" | "yolo")),
+            "default, autoEdit, sandbox or yolo",
+        ),
         "approvalTools" => {
             let names = value.as_array().is_some_and(|tools| tools.iter().all(Value::is_string));
             (names, "a list of tool names")
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn what_no_reader_could_use_is_told() {
-        assert_eq!(wrong_setting("approvalMode", &json!("off")), Some("default, autoEdit or yolo"));
+        assert_eq!(wrong_setting("approvalMode", &json!("off")), Some("default, autoEdit, sandbox or yolo"));
         assert_eq!(wrong_setting("approvalTools", &json!(["read", 1])), Some("a list of tool names"));
         assert_eq!(wrong_setting("mine", &json!(null)), None);
         assert_eq!(read_setting("summary", "12"), json!("12"));

@@ -12,7 +12,7 @@ pub(super) const COMMAND: Spec = Spec {
     name: "approval",
     aliases: &[],
     arguments: "[mode]",
-    help: "what may be done without asking: default, autoEdit, yolo",
+    help: "what may be done without asking: default, autoEdit, sandbox, yolo",
     run,
 };
 
@@ -23,7 +23,7 @@ fn run(state: &mut State, words: &str) -> Vec<Action> {
     if words.is_empty() {
         let row = |mode: &Mode| Row {
             name: mode.name().to_owned(),
-            told: told(*mode).to_owned(),
+            told: told(*mode, state),
             now: state.facts.approval == Some(*mode),
             ..Row::default()
         };
@@ -37,11 +37,15 @@ fn run(state: &mut State, words: &str) -> Vec<Action> {
     Vec::new()
 }
 
-fn told(mode: Mode) -> &'static str {
+fn told(mode: Mode, state: &State) -> String {
     match mode {
-        Mode::Default => "asks before anything that writes or runs",
-        Mode::AutoEdit => "asks before anything that runs",
-        Mode::Yolo => "asks for nothing",
+        Mode::Default => "asks before anything that writes or runs".to_owned(),
+        Mode::AutoEdit => "asks before anything that runs".to_owned(),
+        Mode::Sandbox => match state.setting.protection() {
+            Ok(protection) => format!("runs commands in the sandbox without asking ({protection})"),
+            Err(reason) => format!("not available, asks before anything that runs: {reason}"),
+        },
+        Mode::Yolo => "asks for nothing, confines nothing".to_owned(),
     }
 }
 

@@ -43,6 +43,7 @@ impl Approve {
         let mut answers = vec![('y', "Yes, once".to_owned(), Some(Answer::Once))];
         for offer in &question.offers {
             let (letter, words) = match offer {
+                Allowance::Outside(_) => ('a', "Yes, always outside the sandbox".to_owned()),
                 Allowance::Command(name) if offer.is_family() => {
                     ('p', format!("Yes, always `{name}` with harmless arguments"))
                 }
@@ -80,6 +81,8 @@ impl Approve {
             }
             Change::Nothing => Vec::new(),
         };
+        let because = question.because.iter().map(|because| Line::of(Role::Warn, &clean(because)));
+        let lines: Vec<Line> = because.chain(lines).collect();
         let lines = lines.iter().flat_map(|line| hard_wrap(line, room));
         lines.map(|line| line.behind(Role::Text, "  ")).collect()
     }
@@ -93,7 +96,7 @@ impl Approve {
             }
         };
         let why = match question.why {
-            Why::Writes | Why::Runs => "",
+            Why::Writes | Why::Runs | Why::Sandbox => "",
             Why::Outside => " (outside the project)",
             Why::Guarded => " (programs are run from this file)",
         };
@@ -101,6 +104,9 @@ impl Approve {
         let what = match &question.what {
             Change::Diff { path, created: true, .. } => format!("Allow {name} to create {path}?"),
             Change::Diff { path, .. } => format!("Allow {name} to change {path}?"),
+            Change::Command { .. } if question.why == Why::Sandbox => {
+                format!("Allow {name} to run this command again, outside the sandbox?")
+            }
             Change::Command { .. } => format!("Allow {name} to run this command?"),
             _ => format!("Allow {name}?"),
         };

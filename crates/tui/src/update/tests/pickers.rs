@@ -28,6 +28,13 @@ fn a_model_is_picked_from_a_list_that_shrinks_with_every_letter() {
 }
 
 #[test]
+fn the_status_says_when_the_mode_sandbox_has_no_sandbox() {
+    let mut desk = Desk::new(80, 8);
+    desk.state.facts.approval = Some(osier_tools::approvals::Mode::Sandbox);
+    assert!(desk.text().contains("│ no sandbox: asks before it runs anything │"), "{}", desk.text());
+}
+
+#[test]
 fn thinking_and_approval_are_picked_and_wrong_names_are_told() {
     let mut desk = Desk::new(60, 16);
     desk.say("/thinking");
@@ -44,12 +51,17 @@ fn thinking_and_approval_are_picked_and_wrong_names_are_told() {
         / type to search
           default   asks before anything that writes or runs
         › autoEdit  asks before anything that runs  ← now
-          yolo      asks for nothing
-        (2/3) ↑↓ · enter takes it · escape
+          sandbox   not available, asks before anything that runs: …
+          yolo      asks for nothing, confines nothing
+        (2/4) ↑↓ · enter takes it · escape
         code │ a/model │ autoEdit │ #0 │ 5e551011
     "#]]);
-    desk.press("down enter");
+    desk.press("down down enter");
     assert_eq!(desk.asked(), "Send(SetApproval(Yolo), Change(\"approval: yolo\"))\n");
     desk.say("/approval all");
-    assert!(desk.text().contains("there is no mode all; modes: default, autoEdit, yolo"), "{}", desk.text());
+    assert!(
+        desk.text().contains("there is no mode all; modes: default, autoEdit, sandbox, yolo"),
+        "{}",
+        desk.text()
+    );
 }

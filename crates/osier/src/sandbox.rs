@@ -1,0 +1,69 @@
+//! The sandbox as the settings describe it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use osier_model::KeySource;
+use osier_tools::Sandbox;
+use osier_tools::sandbox::Rules;
+
+use crate::home::Home;
+use crate::settings::{SandboxSettings, SandboxWhen};
+
+/// What stays readable in Osier's own folder: what models are told to read.
+const SHOWN: &[&str] = &["skills", "prompts", "AGENTS.md", "CLAUDE.md", "cache/output"];
+
+/// Where credentials usually lie.
+const CREDENTIALS: &[&str] = &[
+    "~/.ssh",
+    "~/.gnupg",
+    "~/.aws",
+    "~/.azure",
+    "~/.kube",
+    "~/.netrc",
+    "~/.git-credentials",
+    "~/.config/gcloud",
+    "~/.config/gh",
+    "~/.docker/config.json",
+];
+
+/// The sandbox for commands in the working directory; `None` if the settings want none.
+pub(crate) fn of(home: &Home) -> Option<Arc<Sandbox>> {
+    let SandboxSettings { when, user_commands, write, hide, show, network, unix_sockets } =
+        &home.settings.sandbox;
+    let surroundings = home.surroundings();
+    let path = |text: &str| home.cwd.join(surroundings.path(text.as_ref()));
+    let paths = |texts: &[String]| -> Vec<PathBuf> { texts.iter().map(|text| path(text)).collect() };
+    let shown = paths(show);
+    let credentials = CREDENTIALS.iter().map(|text| path(text)).filter(|path| !shown.contains(path));
+    let rules = Rules {
+        project: home.cwd.clone(),
+        write: paths(write),
+        hide: home.homes().into_iter().chain(key_files(home)).chain(paths(hide)).chain(credentials).collect(),
+        show: SHOWN.iter().map(|name| home.folder.join(name)).collect(),
+        network: network.clone(),
+        unix_sockets: *unix_sockets,
+        only_in_mode: *when == SandboxWhen::Mode,
+        user_commands: *user_commands,
+    };
+    (*when != SandboxWhen::Never).then(|| Arc::new(Sandbox::new(rules, launcher())))
+}
+
+/// This program, even if another version lies where it was started from.
+fn launcher() -> PathBuf {
+    match cfg!(target_os = "linux") {
+        true => PathBuf::from("/proc/self/exe"),
+        false => std::env::current_exe().unwrap_or_else(|_| PathBuf::from("osier")),
+    }
+}
+
+/// Files that hold keys of models or passwords of stores, as the settings name them.
+pub(crate) fn key_files(home: &Home) -> Vec<PathBuf> {
+    let surroundings = home.surroundings();
+    let providers = home.settings.providers.values().filter_map(|spec| spec.api_key_file.as_ref());
+    let stores = home.settings.stores.values().filter_map(|spec| match &spec.password {
+        KeySource::File(file) => Some(file),
+        _ => None,
+    });
+    providers.chain(stores).map(|file| home.cwd.join(surroundings.path(file))).collect()
+}

@@ -1,0 +1,51 @@
+//! The settings of the sandbox.
+
+use osier_tools::sandbox::Network;
+
+use super::Layers;
+
+#[derive(Debug, Clone)]
+pub(crate) struct SandboxSettings {
+    pub(crate) when: SandboxWhen,
+    /// What the user types behind `!` is confined too.
+    pub(crate) user_commands: bool,
+    pub(crate) write: Vec<String>,
+    pub(crate) hide: Vec<String>,
+    /// What is not hidden although it usually is.
+    pub(crate) show: Vec<String>,
+    pub(crate) network: Network,
+    pub(crate) unix_sockets: bool,
+}
+
+/// When commands are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SandboxWhen {
+    /// In every approval mode but `yolo`.
+    Always,
+    /// In the approval mode `sandbox`.
+    Mode,
+    Never,
+}
+
+impl SandboxSettings {
+    pub(super) fn of(layers: &Layers) -> SandboxSettings {
+        let texts = |key: &str| layers.texts(key).unwrap_or_default();
+        SandboxSettings {
+            when: match layers.text("sandbox.when").as_deref() {
+                Some("mode") => SandboxWhen::Mode,
+                Some("never") => SandboxWhen::Never,
+                _ => SandboxWhen::Always,
+            },
+            user_commands: layers.bool("sandbox.user_commands").unwrap_or(false),
+            write: texts("sandbox.write"),
+            hide: texts("sandbox.hide"),
+            show: texts("sandbox.show"),
+            network: match layers.text("sandbox.network").as_deref() {
+                Some("all") => Network::All,
+                Some("ports") => Network::Ports(layers.counts("sandbox.ports")),
+                _ => Network::Off,
+            },
+            unix_sockets: layers.bool("sandbox.unix_sockets").unwrap_or(false),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Landlock: which files a process and its children may open, which TCP ports they may use, and whom they may signal.
+//!
+//! Landlock only grants, and what it grants for a folder counts for all below. So a file is hidden by granting its siblings, and the
+//! siblings of its parents, instead of the root.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+
+use super::policy::{Mounts, Network, Policy};
+
+/// Newest first. Older ones cannot keep a process from truncating files.
+const VERSIONS: &[ABI] = &[ABI::V9, ABI::V6, ABI::V5, ABI::V4, ABI::V3];
+
+/// Devices that everybody uses. Others, such as disks, would give hidden files away.
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "fd"];
+
+/// The newest version that this kernel knows.
+pub(super) fn version() -> Option<ABI> {
+    VERSIONS.iter().copied().find(|abi| ruleset(*abi, &Network::Off).is_ok())
+}
+
+fn ruleset(abi: ABI, network: &Network) -> Result<RulesetCreated, landlock::RulesetError> {
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(abi))?;
+    if abi >= ABI::V6 {
+        rules = rules.scope(Scope::from_all(abi))?;
+    }
+    if matches!(network, Network::Ports(_)) {
+        rules = rules.handle_access(AccessNet::from_all(ABI::V4))?;
+    }
+    rules.create()
+}
+
+/// Restricts this process for good.
+pub(super) fn restrict(policy: &Policy) -> io::Result<()> {
+    let abi = version().ok_or_else(|| io::Error::other("Landlock is missing, or older than Linux 6.2"))?;
+    let mut rules = ruleset(abi, &policy.network).map_err(io::Error::other)?;
+    let read = AccessFs::from_read(abi);
+    let write = AccessFs::from_all(abi) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+    for path in readable(policy).iter().chain(&policy.show) {
+        rules = grant(rules, path, read, abi)?;
+    }
+    if policy.mounts != Mounts::None {
+        // What is hidden is covered by a mount, so names may be listed everywhere.
+        rules = grant(rules, Path::new("/"), AccessFs::ReadDir.into(), abi)?;
+    }
+    for device in DEVICES.iter().map(|name| Path::new("/dev").join(name)).filter(|path| path.exists()) {
+        rules = grant(rules, &device, read | (write & (AccessFs::from_file(abi))), abi)?;
+    }
+    for path in &policy.write {
+        rules = grant(rules, path, write, abi)?;
+    }
+    if let Network::Ports(ports) = &policy.network {
+        for port in ports {
+            rules = rules
+                .add_rule(NetPort::new(*port, AccessNet::from_all(ABI::V4)))
+                .map_err(io::Error::other)?;
+        }
+    }
+    let status = rules.restrict_self().map_err(io::Error::other)?;
+    match status.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        other => Err(io::Error::other(format!("Landlock is {other:?}"))),
+    }
+}
+
+/// A file that is gone by now needs no rule.
+fn grant(
+    rules: RulesetCreated,
+    path: &Path,
+    access: BitFlags<AccessFs>,
+    abi: ABI,
+) -> io::Result<RulesetCreated> {
+    let Ok(opened) = PathFd::new(path) else { return Ok(rules) };
+    let access = if path.is_dir() { access } else { access & AccessFs::from_file(abi) };
+    rules.add_rule(PathBeneath::new(opened, access)).map_err(io::Error::other)
+}
+
+/// The largest folders, and the files, that hold nothing hidden.
+fn readable(policy: &Policy) -> Vec<PathBuf> {
+    let mut hidden = vec![PathBuf::from("/dev")];
+    if policy.mounts == Mounts::None {
+        hidden.extend(policy.hide.iter().cloned());
+    }
+    let mut found = Vec::new();
+    beside(Path::new("/"), &hidden, &mut found);
+    found
+}
+
+fn beside(folder: &Path, hidden: &[PathBuf], found: &mut Vec<PathBuf>) {
+    for path in children(folder, hidden) {
+        match () {
+            () if hidden.contains(&path) => {}
+            () if hidden.iter().any(|hidden| hidden.starts_with(&path)) => beside(&path, hidden, found),
+            () => found.push(path),
+        }
+    }
+}
+
+/// Links are left out: a rule would grant what they lead to. Of a folder that cannot be listed, those on the way to something
+/// hidden are known.
+fn children(folder: &Path, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else {
+        let next = |path: &PathBuf| Some(folder.join(path.strip_prefix(folder).ok()?.components().next()?));
+        let mut known: Vec<PathBuf> = hidden.iter().filter_map(next).collect();
+        known.dedup();
+        return known;
+    };
+    let plain = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| !kind.is_symlink()));
+    plain.map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_beside_a_hidden_path_is_readable_and_no_link_to_it() {
+        let base = tempfile::tempdir().unwrap();
+        let root = base.path().canonicalize().unwrap();
+        for folder in ["home/.osier/keys", "home/code", "other"] {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        fs::write(root.join("home/note"), "").unwrap();
+        std::os::unix::fs::symlink(root.join("home/.osier"), root.join("home/link")).unwrap();
+        let mut found = Vec::new();
+        beside(&root, &[root.join("home/.osier")], &mut found);
+        found.sort();
+        assert_eq!(found, ["home/code", "home/note", "other"].map(|name| root.join(name)));
+    }
+}

@@ -1,0 +1,139 @@
+//! What a confined process sees of the file system: hidden files are covered, protected ones read-only. Either the process
+//! covers them itself in a namespace of its own, or Bubblewrap does, where only that may.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::process::{getegid, geteuid};
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+
+use super::policy::Policy;
+
+const NOTHING: Option<&str> = None;
+
+/// Moves this process into a namespace of its own and covers there what the policy says.
+pub(super) fn enter(policy: &Policy) -> io::Result<()> {
+    // Only root may do it without a user namespace, and not even root in every container.
+    if !geteuid().is_root() || unshare(CloneFlags::CLONE_NEWNS).is_err() {
+        enter_user_namespace()?;
+    }
+    mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
+    for path in &policy.hide {
+        let shown: Vec<&PathBuf> = policy.show.iter().filter(|shown| shown.starts_with(path)).collect();
+        cover(path, &shown).map_err(|error| named(path, &error))?;
+    }
+    for path in &policy.pin {
+        bind(path, path).map_err(|error| named(path, &error))?;
+    }
+    for path in &policy.protect {
+        bind(path, path).and_then(|()| read_only(path)).map_err(|error| named(path, &error))?;
+    }
+    // The working directory may be one that was pinned meanwhile.
+    std::env::set_current_dir(std::env::current_dir()?)
+}
+
+fn enter_user_namespace() -> io::Result<()> {
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1"))
+}
+
+/// Puts an empty folder or file in the place of one, with what stays visible in it.
+fn cover(path: &Path, shown: &[&PathBuf]) -> io::Result<()> {
+    if !path.is_dir() {
+        return bind(Path::new("/dev/null"), path);
+    }
+    let opened =
+        shown.iter().map(|shown| open(shown.as_path(), OFlags::PATH | OFlags::CLOEXEC, Mode::empty()));
+    let opened = opened.collect::<Result<Vec<_>, _>>()?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some("mode=0755,size=64k"))?;
+    for (shown, opened) in shown.iter().zip(&opened) {
+        let from = PathBuf::from(format!("/proc/self/fd/{}", opened.as_raw_fd()));
+        let is_dir = from.metadata()?.is_dir();
+        fs::create_dir_all(if is_dir { shown } else { shown.parent().unwrap_or(path) })?;
+        if !is_dir {
+            fs::write(shown, "")?;
+        }
+        bind(&from, shown)?;
+    }
+    let flags = flags | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+    Ok(mount(NOTHING, path, NOTHING, flags, NOTHING)?)
+}
+
+fn bind(from: &Path, to: &Path) -> io::Result<()> {
+    Ok(mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?)
+}
+
+/// The flags that the mount has already must stay: a user namespace may not take them away.
+fn read_only(path: &Path) -> io::Result<()> {
+    use rustix::fs::StatVfsMountFlags as Has;
+    let has = rustix::fs::statvfs(path)?.f_flag;
+    let kept = [
+        (Has::NOSUID, MsFlags::MS_NOSUID),
+        (Has::NODEV, MsFlags::MS_NODEV),
+        (Has::NOEXEC, MsFlags::MS_NOEXEC),
+        (Has::NOATIME, MsFlags::MS_NOATIME),
+        (Has::NODIRATIME, MsFlags::MS_NODIRATIME),
+        (Has::RELATIME, MsFlags::MS_RELATIME),
+    ];
+    let kept = kept.into_iter().filter(|(flag, _)| has.contains(*flag)).map(|(_, flag)| flag);
+    let flags = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY | kept.collect::<MsFlags>();
+    Ok(mount(NOTHING, path, NOTHING, flags, NOTHING)?)
+}
+
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// The same, as arguments of Bubblewrap that end where the confined program begins.
+pub(super) fn bubblewrap(policy: &Policy, program: &Path) -> Vec<OsString> {
+    let mut words: Vec<OsString> = ["--dev-bind", "/", "/"].map(OsString::from).to_vec();
+    let mut add = |option: &str, paths: &[&Path]| {
+        words.push(option.into());
+        words.extend(paths.iter().map(OsString::from));
+    };
+    for path in &policy.hide {
+        match path.is_dir() {
+            true => add("--tmpfs", &[path]),
+            false => add("--ro-bind", &[Path::new("/dev/null"), path]),
+        }
+    }
+    for path in &policy.show {
+        add("--ro-bind", &[path, path]);
+    }
+    if policy.hide.iter().any(|hidden| program.starts_with(hidden)) {
+        add("--ro-bind", &[program, program]);
+    }
+    for path in &policy.pin {
+        add("--bind", &[path, path]);
+    }
+    for path in &policy.protect {
+        add("--ro-bind", &[path, path]);
+    }
+    add("--", &[]);
+    words
+}
+
+/// Takes from root, and from every program it starts, what could undo a restriction. Others have nothing of it.
+pub(super) fn drop_capabilities() {
+    let dropped = CapabilitySet::all()
+        - CapabilitySet::CHOWN
+        - CapabilitySet::DAC_OVERRIDE
+        - CapabilitySet::FOWNER
+        - CapabilitySet::FSETID
+        - CapabilitySet::SETGID
+        - CapabilitySet::SETUID;
+    for capability in dropped.iter() {
+        // A kernel may not know it, and only root may drop one: in both cases the process does not have it.
+        let _ = remove_capability_from_bounding_set(capability);
+    }
+}

@@ -1,0 +1,73 @@
+//! The sandbox of macOS: a profile for `sandbox-exec`. Written from its documentation, and not run by our tests.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use super::policy::{Network, Policy};
+
+pub(super) const PROGRAM: &str = "/usr/bin/sandbox-exec";
+
+/// The rules that come last count.
+pub(super) fn profile(policy: &Policy) -> String {
+    let mut text = "(version 1)\n(allow default)\n(deny file-write*)\n".to_owned();
+    let mut add = |rule: &str, path: &Path| {
+        text += &format!("({rule} (subpath {}))\n", quoted(path));
+    };
+    for path in policy.write.iter().map(PathBuf::as_path).chain([Path::new("/dev/fd")]) {
+        add("allow file-write*", path);
+    }
+    for path in policy.protect.iter().chain(&policy.pin) {
+        let rule = if policy.protect.contains(path) { "deny file-write*" } else { "deny file-write-unlink" };
+        add(rule, path);
+    }
+    for path in &policy.hide {
+        add("deny file-read* file-write*", path);
+    }
+    for path in &policy.show {
+        add("allow file-read*", path);
+    }
+    text += "(allow file-write* (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/tty\"))\n";
+    text += "(deny mach-lookup (global-name \"com.apple.coreservices.launchservicesd\"))\n";
+    text += "(deny appleevent-send)\n(deny signal (target others))\n";
+    if policy.network != Network::All {
+        text += "(deny network*)\n";
+    }
+    if let Network::Ports(ports) = &policy.network {
+        for port in ports {
+            let _ = writeln!(text, "(allow network* (remote ip \"*:{port}\") (local ip \"*:{port}\"))");
+        }
+        text += "(allow network-outbound (literal \"/private/var/run/mDNSResponder\"))\n";
+    }
+    if policy.unix_sockets {
+        text += "(allow network* (remote unix-socket) (local unix-socket))\n";
+    } else if policy.network == Network::All {
+        text += "(deny network-outbound (remote unix-socket))\n";
+    }
+    text
+}
+
+fn quoted(path: &Path) -> String {
+    format!("\"{}\"", path.to_string_lossy().replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_hidden_comes_after_what_is_allowed_and_names_cannot_end_a_rule() {
+        let policy = Policy {
+            write: vec!["/p\") (allow file-write* (subpath \"/".into()],
+            hide: vec!["/home/me/.osier".into()],
+            ..Policy::default()
+        };
+        let text = profile(&policy);
+        assert!(
+            text.contains("(allow file-write* (subpath \"/p\\\") (allow file-write* (subpath \\\"/\"))\n"),
+            "{text}"
+        );
+        let hidden = text.find("(deny file-read* file-write* (subpath \"/home/me/.osier\"))").unwrap();
+        assert!(hidden > text.find("(allow file-write*").unwrap());
+        assert!(text.contains("(deny network*)"));
+    }
+}

@@ -1,0 +1,61 @@
+//! What the sandbox adds to a command: the same empty command with and without it, in turns.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+use serde_json::json;
+
+use super::Bench;
+use super::measure::Cost;
+use super::table::Row;
+
+/// Milliseconds that the sandbox may add, by the wall clock.
+const ADDED: f64 = 5.0;
+
+pub(super) fn rows(bench: &Bench) -> Vec<Row> {
+    ["none", "namespace"].map(|mounts| bench.confined(mounts)).into()
+}
+
+impl Bench {
+    fn confined(&self, mounts: &str) -> Row {
+        let mut row = Row::new("command in the sandbox", &format!("mounts: {mounts}"));
+        let result = self.fill_confined(&mut row, mounts);
+        row.unless_failed(result)
+    }
+
+    fn fill_confined(&self, row: &mut Row, mounts: &str) -> Result<()> {
+        let home = self.dir.join("home");
+        std::fs::create_dir_all(&home)?;
+        let policy = json!({
+            "write": [self.files.project.canonicalize()?], "hide": [home.canonicalize()?], "show": [], "protect": [],
+            "pin": [], "network": "off", "unixSockets": false, "mounts": mounts,
+        });
+        let confined = || -> Command {
+            let mut command = self.osier.command();
+            command.args(["run-confined", &policy.to_string(), ":", "bash", "sh"]);
+            command
+        };
+        if !confined().output()?.status.success() {
+            bail!("NOT RUN: this machine has no such sandbox");
+        }
+        let plain = || -> Command {
+            let mut command = Command::new("bash");
+            command.args(["-c", ":"]);
+            command
+        };
+        let (mut with, mut without): (Option<Cost>, Option<Cost>) = (None, None);
+        for _ in 0..self.rounds * 20 {
+            let least = |old: Option<Cost>, new: Cost| Some(old.map_or(new.clone(), |old| old.least(new)));
+            without = least(without, self.cost(&mut plain())?);
+            with = least(with, self.cost(&mut confined())?);
+        }
+        let (Some(with), Some(without)) = (with, without) else { return Ok(()) };
+        let added = with.wall_ms - without.wall_ms;
+        let ratio = with.wall_ms / without.wall_ms;
+        let text =
+            format!("{added:.1} ms more than {:.1} ms ({ratio:.1}x), at most {ADDED} ms", without.wall_ms);
+        row.verdict(added <= ADDED, &text);
+        row.warm = Some(with);
+        Ok(())
+    }
+}
