@@ -56,7 +56,11 @@ pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, S
 fn whole(name: &str, ctx: &ToolContext) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("cannot read @{name}: {error}");
     let path = ctx.path(name).ok_or_else(|| format!("cannot read @{name}: `~` is not known here"))?;
-    if fs::metadata(&path).map_err(cannot)?.len() > MAX_BYTES {
+    let found = fs::metadata(&path).map_err(cannot)?;
+    if !found.is_file() {
+        return Err(format!("cannot read @{name}: it is not a file"));
+    }
+    if found.len() > MAX_BYTES {
         return Err(format!(
             "@{name} is longer than 1 MiB; name it in the prompt without the @, and the model reads it in pieces"
         ));

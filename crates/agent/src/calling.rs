@@ -61,7 +61,9 @@ impl Turn {
 
     /// Stores the reply under the id of its draft. Its calls are this turn's to run.
     async fn reply(&mut self, draft: &DraftHandle, message: AssistantMessage) -> Result<(), Error> {
-        let message = serde_json::to_vec(&Message::Assistant(message)).expect("a message is plain data");
+        let mut message = serde_json::to_value(Message::Assistant(message)).expect("a message is plain data");
+        self.work.parts.context.keys.hide_in(&mut message);
+        let message = message.to_string().into_bytes();
         let commit = Commit::new(move |tree, at| plan_message(tree, at, &message)).finishing(draft);
         let stored = self.work.store(commit).await?;
         self.reply = Some(Arc::clone(&stored.id));

@@ -37,6 +37,10 @@ pub(crate) fn read(path: &Path) -> Result<String, Problem> {
     let problem = |what: String| Problem { path: path.to_owned(), what };
     let mut bytes = Vec::new();
     let read = |bytes: &mut Vec<u8>| -> io::Result<()> {
+        // A pipe would wait for ever.
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::other("is not a file"));
+        }
         File::open(path)?.take(MOST + 1).read_to_end(bytes)?;
         Ok(())
     };

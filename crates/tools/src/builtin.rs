@@ -10,7 +10,7 @@ pub(crate) mod todo;
 pub(crate) mod write;
 
 mod change;
-mod walk;
+pub(crate) mod walk;
 
 use std::sync::Arc;
 

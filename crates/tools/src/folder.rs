@@ -5,10 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path};
 
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
 /// Enough to walk through a folder; elsewhere that takes the right to read it.
@@ -51,18 +51,38 @@ impl Folder {
         Ok(File::from(openat(&self.0, name, flags, Mode::empty())?))
     }
 
-    /// A new file under a name that nobody has, gone again unless it is put in place.
+    /// A new file, gone again unless it is put in place. Where the system can, it has no name until then, so that nothing is
+    /// left of it whatever happens to this process.
     pub(crate) fn beside(&self, mode: u32) -> io::Result<Beside<'_>> {
+        #[cfg(target_os = "linux")]
+        {
+            let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+            let mode = Mode::from_bits_truncate(mode as rustix::fs::RawMode);
+            // Without /proc it could not be given a name later.
+            if Path::new("/proc/self/fd").exists()
+                && let Ok(file) = openat(&self.0, ".", flags, mode)
+            {
+                return Ok(Beside { folder: self, file: File::from(file), name: None });
+            }
+        }
+        self.named(mode)
+    }
+
+    fn named(&self, mode: u32) -> io::Result<Beside<'_>> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_bits_truncate(mode as rustix::fs::RawMode);
         loop {
-            let name = OsString::from(format!(".osier-{:016x}", RandomState::new().build_hasher().finish()));
+            let name = unused_name();
             match openat(&self.0, &name, flags, mode) {
                 Err(Errno::EXIST) => {}
                 opened => return Ok(Beside { folder: self, file: File::from(opened?), name: Some(name) }),
             }
         }
     }
+}
+
+fn unused_name() -> OsString {
+    OsString::from(format!(".osier-{:016x}", RandomState::new().build_hasher().finish()))
 }
 
 /// A file on its way.
@@ -76,11 +96,26 @@ pub(crate) struct Beside<'a> {
 impl Beside<'_> {
     /// Gives it its name. A file or link that has this name is replaced, never followed.
     pub(crate) fn put(mut self, name: &OsStr) -> io::Result<()> {
+        if self.name.is_none() {
+            // No name can be taken from another file at once, so that one gets a second step.
+            match self.link(name) {
+                Err(Errno::EXIST) => {}
+                linked => return Ok(linked?),
+            }
+            let own = unused_name();
+            self.link(&own)?;
+            self.name = Some(own);
+        }
         if let Some(own) = &self.name {
             renameat(&self.folder.0, own, &self.folder.0, name)?;
         }
         self.name = None;
         Ok(())
+    }
+
+    fn link(&self, name: &OsStr) -> rustix::io::Result<()> {
+        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        linkat(CWD, own, &self.folder.0, name, AtFlags::SYMLINK_FOLLOW)
     }
 }
 
@@ -89,6 +124,29 @@ impl Drop for Beside<'_> {
         if let Some(name) = &self.name {
             // Nothing more can be done about it.
             let _ = unlinkat(&self.folder.0, name, AtFlags::empty());
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// So a process that is killed while it writes leaves nothing behind.
+    #[test]
+    fn a_file_on_its_way_has_no_name() {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().canonicalize().unwrap().join("a");
+        let count = || std::fs::read_dir(base.path()).unwrap().count();
+        for content in ["first", "second"] {
+            let (folder, name) = Folder::of(&path, false).unwrap();
+            let before = count();
+            let mut beside = folder.beside(0o666).unwrap();
+            beside.file.write_all(content.as_bytes()).unwrap();
+            assert_eq!(count(), before, "nothing to be seen yet");
+            beside.put(&name).unwrap();
+            assert_eq!((count(), std::fs::read_to_string(&path).unwrap().as_str()), (1, content));
         }
     }
 }

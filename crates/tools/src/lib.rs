@@ -34,6 +34,7 @@ mod window;
 
 pub use approvals::{Allowance, Approvals, Decision, Mode, denied};
 pub use builtin::todo::{Status, Todo, todos_of};
+pub use builtin::walk::files;
 pub use closed::Closed;
 pub use context::{Env, Limits, ToolContext};
 pub use outcome::{Content, ToolOutcome};

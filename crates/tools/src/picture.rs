@@ -10,6 +10,7 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader};
 
 use crate::context::Limits;
 use crate::outcome::Content;
+use crate::size;
 
 /// An image in the form in which it is sent.
 #[derive(Debug)]
@@ -29,7 +30,12 @@ pub(crate) fn kind(start: &[u8]) -> Option<ImageFormat> {
 
 /// What is wrong with the image is told in words.
 pub(crate) fn picture(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Result<Picture, String> {
-    let broken = |error: image::ImageError| format!("it cannot be decoded: {error}");
+    let broken = |error: image::ImageError| match error {
+        image::ImageError::Limits(_) => {
+            format!("it is too large: unpacked it would take more than {}", size::bytes(LARGEST))
+        }
+        error => format!("it cannot be decoded: {error}"),
+    };
     // Decoded even if it is sent as it is: a provider that refuses it would refuse the whole conversation from then on.
     let image = decode(bytes, format).map_err(broken)?;
     let (width, height) = (image.width(), image.height());
@@ -41,13 +47,24 @@ pub(crate) fn picture(bytes: &[u8], format: ImageFormat, limits: &Limits) -> Res
     Ok(Picture { content, width: image.width(), height: image.height(), original: Some((width, height)) })
 }
 
-/// The library's own limit on memory applies, so a small file cannot unfold into gigabytes.
+/// Bytes of an image in memory: 8000 × 4000 points with four bytes each. Making it smaller takes as much again.
+const LARGEST: u64 = 128 << 20;
+
+/// A small file must not unfold into gigabytes, whatever its header says.
 fn reader(bytes: &[u8], format: ImageFormat) -> ImageReader<Cursor<&[u8]>> {
-    ImageReader::with_format(Cursor::new(bytes), format)
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut limits = image::Limits::default();
+    limits.max_alloc = Some(LARGEST);
+    reader.limits(limits);
+    reader
 }
 
 fn decode(bytes: &[u8], format: ImageFormat) -> image::ImageResult<DynamicImage> {
     let mut decoder = reader(bytes, format).into_decoder()?;
+    if decoder.total_bytes() > LARGEST {
+        let kind = image::error::LimitErrorKind::InsufficientMemory;
+        return Err(image::ImageError::Limits(image::error::LimitError::from_kind(kind)));
+    }
     let orientation = decoder.orientation()?;
     let mut image = DynamicImage::from_decoder(decoder)?;
     image.apply_orientation(orientation);
@@ -159,5 +176,15 @@ mod tests {
         bytes.truncate(bytes.len() / 2);
         let told = picture(&bytes, ImageFormat::Png, &Limits::default()).unwrap_err();
         assert!(told.starts_with("it cannot be decoded"), "{told}");
+    }
+
+    #[test]
+    fn a_small_file_that_unfolds_into_a_gigabyte_is_refused_before_it_does() {
+        let mut png = Vec::new();
+        let black = image::GrayImage::new(16_000, 9_000);
+        DynamicImage::ImageLuma8(black).write_to(Cursor::new(&mut png), ImageFormat::Png).unwrap();
+        assert!(png.len() < 1 << 20, "{}", png.len());
+        let refused = picture(&png, ImageFormat::Png, &Limits::default()).unwrap_err();
+        assert_eq!(refused, "it is too large: unpacked it would take more than 128.0 MB");
     }
 }

@@ -55,7 +55,8 @@ impl Keys {
             && self.all().any(|key| memmem::find(old, key).is_some() && memmem::find(new, key).is_none())
     }
 
-    fn hide_in(&self, value: &mut Value) {
+    /// Hides keys in all texts of a JSON value.
+    pub fn hide_in(&self, value: &mut Value) {
         match value {
             Value::String(text) => self.hide(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in(item)),

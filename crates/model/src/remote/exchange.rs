@@ -20,8 +20,12 @@ use crate::sse::{Decoder, Event};
 /// How much of an error is read, and for how long.
 const LONGEST_ERROR: usize = 256 << 10;
 const ERROR_PATIENCE: Duration = Duration::from_secs(10);
-/// A reply given at once instead of in a stream.
-const LONGEST_WHOLE: usize = 64 << 20;
+/// Bytes of a reply, in a stream or at once. The longest that a model can say is a small part of it.
+const LONGEST: usize = 64 << 20;
+/// Blocks of a reply: texts, thoughts and calls.
+const MOST_BLOCKS: usize = 500;
+/// Bytes of one call's arguments.
+const LONGEST_ARGUMENTS: usize = 16 << 20;
 
 /// See the module.
 pub(super) struct Exchange {
@@ -31,6 +35,11 @@ pub(super) struct Exchange {
     decoder: Decoder,
     reader: Box<dyn Reader>,
     kind: Kind,
+    /// Bytes that came so far.
+    came: usize,
+    blocks: usize,
+    /// Of the block that is being said.
+    arguments: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,11 +92,45 @@ impl Exchange {
             decoder: Decoder::default(),
             reader,
             kind,
+            came: 0,
+            blocks: 0,
+            arguments: 0,
         })
     }
 
     /// Reads the next piece. `Some` is the end of the reply.
     pub(super) async fn read(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
+        let before = out.len();
+        let stop = self.read_on(out).await?;
+        if let Err(failure) = self.bound(&out[before..]) {
+            out.truncate(before);
+            return Err(failure);
+        }
+        Ok(stop)
+    }
+
+    /// Refuses a reply that has more in it than any model means.
+    fn bound(&mut self, deltas: &[Delta]) -> Result<(), Failure> {
+        for delta in deltas {
+            match delta {
+                Delta::TextStart { .. } | Delta::ThinkingStart { .. } | Delta::ToolCallStart { .. } => {
+                    self.blocks += 1;
+                    self.arguments = 0;
+                }
+                Delta::ToolCallArguments { json, .. } => self.arguments += json.len(),
+                _ => {}
+            }
+        }
+        if self.blocks > MOST_BLOCKS {
+            return Err(self.endless(&format!("a reply with more than {MOST_BLOCKS} blocks or calls")));
+        }
+        if self.arguments > LONGEST_ARGUMENTS {
+            return Err(self.endless("a call with more than 16 MiB of arguments"));
+        }
+        Ok(())
+    }
+
+    async fn read_on(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
         if self.kind == Kind::Json {
             return self.read_whole(out).await;
         }
@@ -109,7 +152,13 @@ impl Exchange {
         match timeout(self.silence, self.response.chunk()).await {
             Err(_) => Err(self.cut(format!("nothing came for {} s", self.silence.as_secs()))),
             Ok(Err(error)) => Err(self.cut(said(&error.without_url()))),
-            Ok(Ok(bytes)) => Ok(bytes.map(Vec::from)),
+            Ok(Ok(bytes)) => {
+                self.came += bytes.as_ref().map_or(0, |bytes| bytes.len());
+                if self.came > LONGEST {
+                    return Err(self.endless("a reply of more than 64 MiB"));
+                }
+                Ok(bytes.map(Vec::from))
+            }
         }
     }
 
@@ -129,9 +178,6 @@ impl Exchange {
         let mut body = Vec::new();
         while let Some(bytes) = self.chunk().await? {
             body.extend_from_slice(&bytes);
-            if body.len() > LONGEST_WHOLE {
-                return Err(self.malformed("a reply without end"));
-            }
         }
         let event = Event { name: String::new(), data: String::from_utf8_lossy(&body).into_owned() };
         self.reader.event(&event, out)?;
@@ -151,6 +197,11 @@ impl Exchange {
 
     fn cut(&self, said: String) -> Failure {
         Failure::Cut { provider: self.provider.clone(), said }
+    }
+
+    /// A reply that is not read to its end.
+    fn endless(&self, said: &str) -> Failure {
+        self.malformed(&format!("{said}, which no model means"))
     }
 
     fn malformed(&self, said: &str) -> Failure {

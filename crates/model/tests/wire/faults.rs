@@ -474,3 +474,32 @@ async fn a_redirect_is_not_followed_since_it_would_carry_the_key_along() {
     assert!(failure(&deltas).message().contains("set `base_url`"), "{deltas:?}");
     assert!(elsewhere.received().is_empty());
 }
+
+/// A server may send without end; memory and time stay bounded, and the failure says what was too much.
+#[tokio::test]
+async fn replies_calls_and_arguments_without_end_are_refused() {
+    let call = |id: usize| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":{id},\"id\":\"c{id}\",\"type\":\"function\",\"function\":{{\"name\":\"read\",\"arguments\":\"{{}}\"}}}}]}}}}]}}\n\n"
+        )
+    };
+    let arguments = |text: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"tool_calls\":[{{\"index\":0,\"function\":{{\"arguments\":\"{text}\"}}}}]}}}}]}}\n\n"
+        )
+    };
+    let piece = "x".repeat(1 << 20);
+    let text = saying(Api::OpenaiCompletions, &piece);
+    let endless = [
+        ((0..100_000).map(call).collect::<String>(), "more than 500 blocks or calls"),
+        (call(0) + &arguments(&piece).repeat(17), "more than 16 MiB of arguments"),
+        (text.repeat(65), "a reply of more than 64 MiB"),
+    ];
+    for (body, what) in endless {
+        let body = beginning(Api::OpenaiCompletions).to_owned() + &body;
+        let replies = vec![Reply::events(&body), Reply::events(&body)];
+        let (deltas, _) = ask_for(Api::OpenaiCompletions, replies).await;
+        assert!(failure(&deltas).message().contains(what), "{}", failure(&deltas).message());
+        assert!(message(&deltas).calls().count() <= 500, "{what}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The branch that git is on, read from its files: no program is started for it.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::layout::{fit, plain};
@@ -8,12 +9,15 @@ use crate::layout::{fit, plain};
 /// Columns of a branch's name, at most.
 const COLUMNS: usize = 40;
 
+/// Bytes of `HEAD` that are read.
+const LONGEST: u64 = 4096;
+
 /// How much of a commit is shown where there is no branch.
 const COMMIT: usize = 8;
 
 /// The branch of a directory, or the commit if it is on none.
 pub(super) fn branch(directory: &Path) -> Option<String> {
-    let head = fs::read_to_string(folder(directory)?.join("HEAD")).ok()?;
+    let head = read(&folder(directory)?.join("HEAD"))?;
     let head = head.trim();
     let name = match head.strip_prefix("ref: ") {
         Some(name) => name.strip_prefix("refs/heads/").unwrap_or(name),
@@ -22,13 +26,21 @@ pub(super) fn branch(directory: &Path) -> Option<String> {
     Some(fit(&plain(name), COLUMNS))
 }
 
+/// The beginning of an ordinary file. A pipe would wait for ever, and a device never end.
+fn read(path: &Path) -> Option<String> {
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let mut text = String::new();
+    fs::File::open(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
 /// Git's folder of the repository that a directory belongs to. A second working tree has a file that tells where it is.
 fn folder(directory: &Path) -> Option<PathBuf> {
     let found = directory.ancestors().map(|above| above.join(".git")).find(|git| git.exists())?;
     if found.is_dir() {
         return Some(found);
     }
-    let text = fs::read_to_string(&found).ok()?;
+    let text = read(&found)?;
     let told = text.trim().strip_prefix("gitdir: ")?;
     Some(found.parent()?.join(told))
 }
@@ -50,6 +62,18 @@ mod tests {
         assert_eq!(branch(&inner).as_deref(), Some("feature/tree"));
         fs::write(git.join("HEAD"), "0123456789abcdef0123456789abcdef01234567\n").expect("a file");
         assert_eq!(branch(folder.path()).as_deref(), Some("01234567"));
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let git = folder.path().join(".git");
+        std::os::unix::fs::symlink("/dev/zero", &git).expect("a link");
+        assert_eq!(branch(folder.path()), None);
+        fs::remove_file(&git).expect("no link");
+        fs::create_dir(&git).expect("a folder");
+        rustix::fs::mkfifoat(rustix::fs::CWD, git.join("HEAD"), rustix::fs::Mode::RUSR).expect("a pipe");
+        assert_eq!(branch(folder.path()), None);
     }
 
     #[test]

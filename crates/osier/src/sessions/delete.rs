@@ -145,7 +145,13 @@ impl Chosen {
         }
         let concerned =
             home.shelves.iter().filter(|shelf| cards.iter().any(|card| card.store == shelf.name()));
-        let (below, down) = Stores::new(concerned.map(Shelf::store).collect()).below(&cards).await?;
+        let mut originals = Vec::new();
+        for card in &cards {
+            if is_original(card, home).await? {
+                originals.push(card.clone());
+            }
+        }
+        let (below, down) = Stores::new(concerned.map(Shelf::store).collect()).below(&originals).await?;
         stores::tell(&down);
         let mut known = below.clone();
         cards.retain(|card| {
@@ -159,6 +165,18 @@ impl Chosen {
     fn all(&self) -> impl Iterator<Item = &Card> {
         self.cards.iter().chain(&self.below)
     }
+}
+
+/// Whether a card is of the session that its id means in its store. Sub-agents work for that one, and not for a copy of its file.
+async fn is_original(card: &Card, home: &Home) -> Result<bool> {
+    let (Some(file), Some(shelf)) = (&card.file, home.shelf(&card.store)) else { return Ok(true) };
+    let own = match shelf.store().card(&card.id).await {
+        Ok(own) => own.file,
+        Err(StoreError::NotFound { .. }) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    };
+    let real = |path: &str| std::fs::canonicalize(path).ok();
+    Ok(own.is_some_and(|own| real(&own) == real(file)))
 }
 
 fn is_same(card: &Card, other: &Card) -> bool {

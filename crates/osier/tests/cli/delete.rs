@@ -170,3 +170,22 @@ fn the_sessions_of_sub_agents_go_with_a_session_and_forks_stay() {
     assert_eq!(agents, ["main", "cccccccc", "dddddddd"], "whoever is worked for goes first");
     assert_eq!(left(&world), [&fork[..8]]);
 }
+
+/// Sub-agents work for the session in the store, and not for a copy of its file.
+#[test]
+fn deleting_a_copy_by_its_path_leaves_the_sub_agents_of_the_original() {
+    let world = World::new();
+    aged(&world, "bbbbbbbb", 1);
+    aged(&world, "cccccccc", 2);
+    let files = world.session_files();
+    let of = |id: &str| files.iter().find(|file| file.to_string_lossy().contains(id)).unwrap().clone();
+    let helper = of("cccccccc");
+    let text = fs::read_to_string(&helper).unwrap();
+    let header = r#""parentSessionId":"bbbbbbbb-0000","agentId":"helper","cwd""#;
+    fs::write(&helper, text.replacen("\"cwd\"", header, 1)).unwrap();
+    fs::copy(of("bbbbbbbb"), world.path("copy.jsonl")).unwrap();
+    let gone = world.json("delete copy.jsonl --yes");
+    assert_eq!(gone.as_array().unwrap().len(), 1, "{gone}");
+    assert!(!world.path("copy.jsonl").exists());
+    assert_eq!(left(&world), ["bbbbbbbb", "cccccccc"]);
+}

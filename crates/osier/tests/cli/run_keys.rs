@@ -123,3 +123,17 @@ fn a_key_that_a_command_prints_is_hidden() {
     std::fs::remove_file(&file).unwrap();
     assert!(!everything_below(&world).contains(KEY));
 }
+
+/// A model may know a key from somewhere else, say from a file it was shown long ago. The session does not keep it.
+#[test]
+fn a_reply_that_repeats_a_key_is_stored_without_it() {
+    let server = Server::new();
+    let world = server.world();
+    let running = Running::start(osier(&world, &["-p", "hello"]));
+    server.next().calls("read", &json!({ "path": format!("{KEY}.txt") }));
+    server.next().answer(&format!("Your key is {KEY}."));
+    running.end();
+    let kept = everything_below(&world);
+    assert!(kept.contains("Your key is [key]."), "{kept}");
+    assert!(!kept.contains(KEY), "{kept}");
+}

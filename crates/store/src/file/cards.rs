@@ -4,7 +4,7 @@
 //! begins with the checksum of the rest.
 
 use std::fs::{self, File, Metadata};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,8 @@ use super::stamp::changed;
 
 /// How much of a file's covered part is looked at before a card is gone on from.
 const TAIL: u64 = 256;
+/// Bytes of the cards of one folder; there is room for 100,000 of them.
+const LONGEST_CACHE: u64 = 256 << 20;
 
 /// A card and what it was made from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -76,6 +78,14 @@ fn tail_of(file: &File, size: u64) -> Option<u64> {
     Some(hash(&tail))
 }
 
+/// What lies there is a cache only if it is a file, and not an endless one.
+fn read_cache(path: &Path) -> Option<Vec<u8>> {
+    let file = super::stamp::open_cache(path)?;
+    let mut text = Vec::new();
+    file.take(LONGEST_CACHE).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
 fn name_of(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -92,7 +102,7 @@ pub(super) struct Cards {
 impl Cards {
     /// `path` is where they lie; without one nothing is kept.
     pub(super) fn load(path: Option<PathBuf>) -> Cards {
-        let text = path.as_ref().and_then(|path| fs::read(path).ok()).unwrap_or_default();
+        let text = path.as_ref().and_then(|path| read_cache(path)).unwrap_or_default();
         let mut cards = Cards { path, kept: FxHashMap::default(), lines: 0, new: Vec::new() };
         for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             cards.lines += 1;

@@ -77,7 +77,7 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 impl Index {
     /// The index at `path`, if it speaks of `log` as it is now. A log that grew since is fine.
     pub(super) fn open(path: &Path, log: &File) -> Option<Index> {
-        let file = File::open(path).ok()?;
+        let file = stamp::open_cache(path)?;
         let mut block = [0; BLOCK];
         file.read_exact_at(&mut block, 0).ok()?;
         let index = Index { cover: Cover::read(&block)?, file, run: RefCell::default() };

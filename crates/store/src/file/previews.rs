@@ -87,7 +87,7 @@ impl Log {
     }
 
     fn kept_previews(&mut self, path: &Path) -> Option<Texts> {
-        let file = File::open(path).ok()?;
+        let file = super::stamp::open_cache(path)?;
         let mut head = vec![0; LONGEST_COVER];
         let read = file.read_at(&mut head, 0).ok()?;
         let start = memchr::memchr(b'\n', &head[..read])? + 1;

@@ -33,3 +33,9 @@ impl Stamp {
 pub(super) fn changed(metadata: &Metadata) -> i64 {
     metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
 }
+
+/// Opens a cache for reading if it is an ordinary file, without waiting for anything else.
+pub(super) fn open_cache(path: &std::path::Path) -> Option<std::fs::File> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    found.is_file().then(|| std::fs::File::open(path).ok()).flatten()
+}

@@ -2,6 +2,7 @@
 //! Links are not followed, so no walk leaves the folder or goes in circles.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
@@ -11,16 +12,15 @@ use crate::blocking::Result;
 use crate::outcome::ToolOutcome;
 use crate::paths::kernel_folder;
 
+/// Larger ignore files are not read: nobody writes so many rules.
+const LONGEST_IGNORE: u64 = 1 << 20;
+
 /// In the order of their names.
 pub(super) fn walk(root: &Path, hidden: bool) -> impl Iterator<Item = DirEntry> {
-    let walk = WalkBuilder::new(root)
+    let walk = builder(root)
         .hidden(!hidden)
-        .require_git(false)
-        // What another machine's settings hide is nothing a model could explain.
-        .git_global(false)
-        .follow_links(false)
         .sort_by_file_name(OsStr::cmp)
-        .filter_entry(|entry| is_walked(entry.path()))
+        .filter_entry(|entry| is_walked(entry.path()) && has_sound_rules(entry.path()))
         .build();
     // A folder that cannot be read is left out, as ripgrep does.
     walk.flatten()
@@ -28,14 +28,33 @@ pub(super) fn walk(root: &Path, hidden: bool) -> impl Iterator<Item = DirEntry> 
 
 /// What is in one folder, hidden or not, without what is ignored. In no order.
 pub(super) fn not_ignored(folder: &Path) -> impl Iterator<Item = DirEntry> {
-    let walk = WalkBuilder::new(folder)
-        .hidden(false)
-        .require_git(false)
-        .git_global(false)
-        .follow_links(false)
-        .max_depth(Some(1))
-        .build();
+    let walk = builder(folder).hidden(false).max_depth(Some(1)).build();
     walk.flatten().filter(|entry| entry.depth() == 1)
+}
+
+/// The files below a folder that version control would see.
+pub fn files(root: &Path) -> impl Iterator<Item = DirEntry> {
+    let walk = builder(root).filter_entry(|entry| has_sound_rules(entry.path())).build();
+    walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+}
+
+/// The rules of the folder and of those above it count only if all of these files can be read without harm.
+fn builder(root: &Path) -> WalkBuilder {
+    let is_sound = root.ancestors().all(has_sound_rules);
+    let mut builder = WalkBuilder::new(root);
+    // What another machine's settings hide is nothing a model could explain.
+    builder.require_git(false).git_global(false).follow_links(false);
+    builder.ignore(is_sound).git_ignore(is_sound).git_exclude(is_sound).parents(is_sound);
+    builder
+}
+
+/// Whether no ignore file of a folder is a pipe, a device, or endless. The walk leaves out a folder that has one.
+fn has_sound_rules(folder: &Path) -> bool {
+    let names = [".gitignore", ".ignore", ".git/info/exclude", ".git", ".git/commondir"];
+    names.iter().all(|name| match fs::metadata(folder.join(name)) {
+        Ok(found) => found.is_dir() || found.is_file() && found.len() <= LONGEST_IGNORE,
+        Err(_) => true,
+    })
 }
 
 fn is_walked(path: &Path) -> bool {

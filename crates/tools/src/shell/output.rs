@@ -1,11 +1,11 @@
 //! The output of a command as it comes: streamed to whoever watches, its end kept in memory, and all of it in a file as soon
 //! as it is too much for a result. Memory stays bounded whatever a command prints.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{self, DirBuilder, File, Metadata};
 use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use memchr::memchr_iter;
 use tokio::io::AsyncReadExt;
@@ -190,8 +190,33 @@ impl Full {
     }
 }
 
+/// Bytes of all kept outputs together.
+const MOST_KEPT: u64 = 2 << 30;
+
+/// Removes the oldest outputs until the rest is not too much.
+fn prune(folder: &Path, most: u64) {
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut kept: Vec<(SystemTime, u64, PathBuf)> = files
+        .filter_map(|entry| {
+            let found = entry.metadata().ok().filter(Metadata::is_file)?;
+            Some((found.modified().ok()?, found.len(), entry.path()))
+        })
+        .collect();
+    kept.sort();
+    let mut total: u64 = kept.iter().map(|(_, size, _)| size).sum();
+    for (_, size, path) in kept {
+        if total <= most {
+            return;
+        }
+        // One that stays, say because it is gone already, is looked at again the next time.
+        let _ = fs::remove_file(path);
+        total -= size;
+    }
+}
+
 fn create(folder: &Path) -> io::Result<(File, PathBuf)> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    prune(folder, MOST_KEPT);
     let file = tempfile::Builder::new().prefix("bash-").suffix(".log").tempfile_in(folder)?;
     file.keep().map_err(|error| error.error)
 }
@@ -218,5 +243,22 @@ mod tests {
         assert_eq!(part("a\nbbbbbbbb", 4, 9), "bbbb");
         assert!(part("éééééééé", 5, 9).chars().all(|c| c == 'é'));
         assert_eq!(part("aaaaaaaa\n", 4, 9), "aaa\n");
+    }
+
+    #[test]
+    fn the_oldest_outputs_go_when_there_are_too_many_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        for (at, name) in ["old", "middle", "new"].iter().enumerate() {
+            let file = File::create(folder.path().join(name)).unwrap();
+            file.set_len(100).unwrap();
+            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 + at as u64);
+            file.set_modified(time).unwrap();
+        }
+        prune(folder.path(), 300);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        prune(folder.path(), 250);
+        assert!(!folder.path().join("old").exists() && folder.path().join("middle").exists());
+        prune(folder.path(), 0);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

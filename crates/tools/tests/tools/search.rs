@@ -386,3 +386,33 @@ async fn a_file_with_an_endless_line_is_given_up_and_told() {
         )
         .await;
 }
+
+/// A cloned repository may bring any of these along; each would hang the search, or fill the memory.
+#[tokio::test]
+async fn ignore_files_that_are_no_files_are_not_opened() {
+    let hostile: [fn(&Project, &str); 3] = [
+        |project, name| project.link(name, "/dev/zero"),
+        |project, name| project.pipe(name),
+        |project, name| {
+            let file = std::fs::File::create(project.path(name)).unwrap();
+            file.set_len(1 << 40).unwrap();
+        },
+    ];
+    for make in hostile {
+        for name in [".gitignore", ".ignore", "sub/.gitignore", "sub/.git"] {
+            let project = Project::with(&[("a.txt", "word"), ("sub/b.txt", "word"), ("deep/c.txt", "word")]);
+            make(&project, name);
+            for (tool, arguments) in [
+                ("grep", json!({ "pattern": "word" })),
+                ("find", json!({ "pattern": "*.txt" })),
+                ("ls", json!({})),
+            ] {
+                let told = project.call(tool, arguments).await.plain_text();
+                assert!(told.contains("a.txt"), "{name}, {tool}: {told}");
+            }
+            let seen: Vec<_> =
+                osier_tools::files(&project.path("")).map(|entry| entry.path().to_owned()).collect();
+            assert!(seen.iter().any(|path| path.ends_with("deep/c.txt")), "{name}: {seen:?}");
+        }
+    }
+}

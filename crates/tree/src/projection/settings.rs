@@ -65,7 +65,7 @@ mod tests {
         let error = tree.plan_config(&set, &[]).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the setting \"approvalMode\" must be default, autoEdit or yolo, not null"
+            "the setting \"approvalMode\" must be default, autoEdit, sandbox or yolo, not null"
         );
         let line =
             br#"{"type":"custom","id":"1","customType":"osier.config","data":{"set":{"approvalMode":null}}}"#;

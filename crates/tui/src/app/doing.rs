@@ -187,8 +187,7 @@ pub(super) fn done(told: String) -> Msg {
 async fn files(folder: String) -> Vec<String> {
     let walk = move || {
         let root = FilePath::new(&folder);
-        let found = ignore::WalkBuilder::new(root).require_git(false).build().filter_map(Result::ok);
-        let files = found.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+        let files = osier_tools::files(root);
         let names = files
             .filter_map(|entry| entry.path().strip_prefix(root).ok().map(|path| path.display().to_string()));
         names.take(FILES).collect()

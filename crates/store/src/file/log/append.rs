@@ -101,7 +101,10 @@ impl Log {
         }
         let failed = |error| StoreError::io("append to", &self.path)(error);
         let added = if torn { &bytes[..] } else { &bytes[1..] };
-        write_at_once(writer, added, write).map_err(failed)?;
+        if let Err(error) = write_at_once(writer, added, write) {
+            cut_back(writer, size, added);
+            return Err(failed(error));
+        }
         self.unsynced = true;
         let undisturbed = self.size()? == size + added.len() as u64;
         if !undisturbed && !begins_a_line(writer, added).map_err(failed)? {
@@ -148,6 +151,23 @@ fn begins_a_line(mut writer: &File, written: &[u8]) -> io::Result<bool> {
         writer.read_exact_at(&mut before, start - 1)?;
     }
     Ok(before == *b"\n")
+}
+
+/// Takes back the torn line at the end of what could not be written, say because the disk is full: nobody was told of it, and it
+/// would stay in the log as damage. Whole lines stay, for whoever reads has seen them. Under the lock only programs that take
+/// none could have added something; then nothing is taken back.
+fn cut_back(writer: &File, size: u64, added: &[u8]) {
+    let came = writer.metadata().map(|now| now.len().saturating_sub(size) as usize).unwrap_or(0);
+    let is_whole = |end: usize| added.get(end).is_none_or(|next| *next == b'\n');
+    if came == 0 || is_whole(came) {
+        return;
+    }
+    let mut there = vec![0; came];
+    if writer.read_exact_at(&mut there, size).is_ok() && there == added[..came] {
+        let whole = memchr::memrchr(b'\n', &there).map_or(0, |at| at + 1);
+        // If that fails too, the next line begins behind the torn one.
+        let _ = writer.set_len(size + whole as u64);
+    }
 }
 
 /// One `write`, because two could be torn apart by a crash or by a writer that takes no lock.
