@@ -3,6 +3,7 @@
 //!
 //! The project's own code (`Makefile`, `package.json`, `build.rs`, …) is not among them: writing it is the work.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Component, Path};
 
@@ -68,12 +69,14 @@ const NAMES: &[&str] = &[
 
 /// Whether a file is one of these. `inside` is its path from the project, `real` the whole path; neither has a link in it.
 pub(crate) fn is_guarded(inside: &Path, real: &Path) -> bool {
-    let is_name = |part: Component<'_>| {
-        let name = visible(&part.as_os_str().to_string_lossy());
-        NAMES.iter().any(|guarded| name == *guarded)
-    };
+    let is_name = |part: Component<'_>| is_guarded_name(part.as_os_str());
     let folders = real.ancestors().skip(1).take(inside.components().count());
     inside.components().any(is_name) || folders.into_iter().any(is_git_folder)
+}
+
+pub(crate) fn is_guarded_name(name: &OsStr) -> bool {
+    let name = visible(&name.to_string_lossy());
+    NAMES.iter().any(|guarded| name == *guarded)
 }
 
 /// As a file system that ignores case and invisible characters compares names.

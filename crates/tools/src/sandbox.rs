@@ -22,7 +22,7 @@ mod syscalls;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, OnceLock};
 
@@ -206,9 +206,9 @@ impl Sandbox {
         Ok(Wrapped { program: program.into(), arguments, variables: Vec::new() })
     }
 
-    /// Files that commands should not be able to create, because programs outside run what they say, and that are not there.
-    pub(crate) fn absent(&self) -> Vec<PathBuf> {
-        Policy::missing_in(&self.rules.project)
+    /// What lies in the project now and makes programs outside run something. A command cannot change it, but add to it.
+    pub(crate) fn guarded(&self) -> Vec<PathBuf> {
+        policy::guarded_in(&self.rules.project)
     }
 }
 
@@ -238,12 +238,6 @@ fn ways(_: &Policy) -> Vec<(Mounts, String)> {
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 fn ways(_: &Policy) -> Vec<(Mounts, String)> {
     Vec::new()
-}
-
-/// The names of files that were not there before a command and are there now, as the project shows them.
-pub(crate) fn created(absent: &[PathBuf], project: &Path) -> Vec<String> {
-    let there = absent.iter().filter(|path| path.symlink_metadata().is_ok());
-    there.map(|path| path.strip_prefix(project).unwrap_or(path).display().to_string()).collect()
 }
 
 /// What the sandbox denied to a command, if it may have failed because of that.

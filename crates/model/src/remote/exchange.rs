@@ -153,7 +153,9 @@ impl Exchange {
             Err(_) => Err(self.cut(format!("nothing came for {} s", self.silence.as_secs()))),
             Ok(Err(error)) => Err(self.cut(said(&error.without_url()))),
             Ok(Ok(bytes)) => {
-                self.came += bytes.as_ref().map_or(0, |bytes| bytes.len());
+                if let Some(bytes) = &bytes {
+                    self.came += bytes.len();
+                }
                 if self.came > LONGEST {
                     return Err(self.endless("a reply of more than 64 MiB"));
                 }

@@ -14,7 +14,7 @@ use crate::arguments::parse;
 use crate::blocking::{self, Result};
 use crate::context::ToolContext;
 use crate::outcome::ToolOutcome;
-use crate::paths::cause;
+use crate::paths::{cause, shown};
 use crate::port::{Change, Kind, Preview, Tool, ToolSpec};
 use crate::sandbox::{self, DENIAL};
 use crate::shell::{self, End, Ran};
@@ -65,9 +65,9 @@ impl Tool for Bash {
         }
         let asked = arguments.timeout.map(|seconds| Duration::from_secs(seconds.into()));
         let time = asked.unwrap_or(ctx.limits.command_time).min(ctx.limits.longest_command);
-        let absent = ctx.sandbox.as_ref().map(|sandbox| sandbox.absent()).unwrap_or_default();
+        let guarded = ctx.sandbox.as_ref().map(|sandbox| sandbox.guarded()).unwrap_or_default();
         match shell::run(&arguments.command, time, ctx).await {
-            Ok(ran) => confined(outcome(&ran, time), &ran, ctx, &absent),
+            Ok(ran) => confined(outcome(&ran, time), &ran, ctx, &guarded),
             Err(_) if !ctx.cwd.is_dir() => {
                 ToolOutcome::failed("the project's folder is gone: nothing can run in it")
             }
@@ -104,13 +104,13 @@ fn outcome(ran: &Ran, time: Duration) -> ToolOutcome {
 }
 
 /// What there is to say of a command that ran in the sandbox: what stopped it, and what it left for programs outside to run.
-fn confined(outcome: ToolOutcome, ran: &Ran, ctx: &ToolContext, absent: &[PathBuf]) -> ToolOutcome {
-    if ctx.sandbox.is_none() {
-        return outcome;
-    }
+fn confined(outcome: ToolOutcome, ran: &Ran, ctx: &ToolContext, guarded: &[PathBuf]) -> ToolOutcome {
+    let Some(sandbox) = &ctx.sandbox else { return outcome };
     let failed = outcome.is_error && !matches!(ran.end, End::Cancelled | End::TimedOut);
     let denial = failed.then(|| sandbox::denial(&ran.text)).flatten();
-    let created = sandbox::created(absent, &ctx.cwd);
+    let created = sandbox.guarded().into_iter().filter(|path| !guarded.contains(path));
+    let created: Vec<String> =
+        created.map(|path| shown(path.strip_prefix(&ctx.cwd).unwrap_or(&path))).collect();
     let mut outcome = outcome.with("sandbox", json!(true));
     if let Some(denial) = denial {
         outcome = outcome.note("[the sandbox may have stopped this command]").with(DENIAL, json!(denial));

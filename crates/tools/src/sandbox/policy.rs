@@ -1,8 +1,11 @@
 //! What a confined command may do, as plain data: the process that restricts itself gets it as JSON.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+use crate::guarded::is_guarded_name;
 
 /// What a confined command may do. All paths are canonical. Reading is allowed except below `hide`; writing only below `write`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,45 +50,25 @@ pub enum Mounts {
     Bubblewrap(PathBuf),
 }
 
-/// Below the project: files and folders that make programs outside the sandbox run something.
-const PROTECTED: &[&str] = &[
-    ".git/config",
-    ".git/hooks",
-    ".osier",
-    ".pi",
-    ".claude",
-    ".codex",
-    ".vscode",
-    ".idea",
-    ".husky",
-    ".envrc",
-    ".ssh",
-    ".github/workflows",
-    ".gitlab-ci.yml",
-    ".circleci",
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".gitconfig",
-];
+/// Of a repository only what git runs or obeys is protected, so that commits work.
+const IN_GIT: [&str; 2] = [".git/config", ".git/hooks"];
+
+/// What lies in a folder and makes programs outside the sandbox run something.
+pub(super) fn guarded_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let guarded = entries.filter(|entry| is_guarded_name(&entry.file_name()) && entry.file_name() != ".git");
+    let in_git = IN_GIT.iter().map(|name| folder.join(name)).filter(|path| path.symlink_metadata().is_ok());
+    guarded.map(|entry| entry.path()).chain(in_git).collect()
+}
 
 impl Policy {
     /// Adds what is protected and pinned in a folder that may be written.
     pub(super) fn protect_in(&mut self, folder: &Path) {
-        let existing = PROTECTED.iter().map(|name| folder.join(name)).filter(|path| path.exists());
         // A link leads to a file that is protected where it is, or cannot be written at all.
-        self.protect.extend(existing.filter(|path| !path.is_symlink()));
+        self.protect
+            .extend(guarded_in(folder).into_iter().filter(|path| !path.is_symlink() && path.exists()));
         let git = folder.join(".git");
         self.pin.extend((git.is_dir() && !git.is_symlink()).then_some(git));
-    }
-
-    /// The names of protected files that do not exist, so that nothing keeps a command from creating them.
-    pub(super) fn missing_in(folder: &Path) -> Vec<PathBuf> {
-        PROTECTED.iter().map(|name| folder.join(name)).filter(|path| !path.exists()).collect()
     }
 
     /// A hidden path below a folder that may be written, which takes mounts to hide.
