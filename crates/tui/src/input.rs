@@ -193,7 +193,7 @@ mod tests {
         }
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn whoever_has_waited_long_enough_stops_with_a_key_and_the_others_stay() {
         let (mut keyboard, heard) = typed(b"a\x1b[27ub");
         assert!(keyboard.stopped().await);
@@ -205,7 +205,7 @@ mod tests {
         assert!(!keyboard.stopped().await, "the terminal is gone");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn what_is_over_at_once_takes_no_key_away() {
         let (mut keyboard, _heard) = typed(b"\x03x");
         tokio::select! {

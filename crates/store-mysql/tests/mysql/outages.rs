@@ -11,7 +11,7 @@ use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
-use crate::support::{add, admin, database, hasty, lines, message, session, sql, store_at, told};
+use crate::support::{add, admin, database, hasty, lines, message, session, sql, store_at, told, within};
 
 fn check(error: &StoreError, expected: Expect) {
     assert!(matches!(error, StoreError::Unavailable { .. }), "{error:?}");
@@ -30,7 +30,8 @@ async fn a_server_that_is_not_there_is_told_at_once() {
     );
 }
 
-#[tokio::test]
+/// The clock is paused: it jumps to the end of the wait as soon as everybody waits.
+#[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers_is_not_waited_for() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("mysql://osier@127.0.0.1:{}/x", silent.local_addr().unwrap().port());
@@ -73,7 +74,7 @@ async fn a_session_goes_on_when_the_server_is_back() {
     assert_eq!(ids[3..], [message("before", "said"), message("meanwhile", "said")]);
 }
 
-/// Appends `count` messages, again and again if the server is away.
+/// Appends `count` messages, again and again while the server is away.
 async fn write(store: &dyn Store, mut version: Version, writer: usize, count: usize) {
     for at in 0..count {
         let id = format!("{writer:04}{at:04}");
@@ -106,8 +107,18 @@ async fn writers_that_go_on_through_crashes_of_the_server_lose_and_repeat_nothin
     let watcher = store_at(&url, hasty());
     for crash in 1..=3 {
         // A crash in the middle of the work, not before or after it.
-        while watcher.open("one").await.unwrap().version.entries < crash * EACH {
-            tokio::task::yield_now().await;
+        let reached = async {
+            while watcher.open("one").await.unwrap().version.entries < crash * EACH {
+                tokio::task::yield_now().await;
+            }
+        };
+        let reached = within(reached);
+        tokio::pin!(reached);
+        loop {
+            tokio::select! {
+                () = &mut reached => break,
+                Some(ended) = writers.join_next() => ended.expect("a writer fails"),
+            }
         }
         let crashing = server.clone();
         tokio::task::spawn_blocking(move || crashing.kill().and_then(|()| crashing.run()))
@@ -115,7 +126,7 @@ async fn writers_that_go_on_through_crashes_of_the_server_lose_and_repeat_nothin
             .unwrap()
             .unwrap();
     }
-    writers.join_all().await;
+    within(writers.join_all()).await;
     let lines = lines(&watcher).await;
     assert_eq!(lines.len(), 4 * EACH);
     for writer in 0..4 {
@@ -139,17 +150,26 @@ async fn in_the_way(server: &Server, database: &str, version: Version) -> MySqlC
     admin
 }
 
-/// The number of the connection on which an append waits.
-async fn waiting(server: &Server, database: &str) -> u64 {
+/// An append that runs.
+type Append = tokio::task::JoinHandle<Result<Version, StoreError>>;
+
+/// The number of the connection on which an append waits, other than `before`. Each look is a question to the server.
+async fn waiting(server: &Server, database: &str, append: &mut Append, before: u64) -> u64 {
     let mut admin = admin(server).await;
-    loop {
-        let asked = format!(
-            "SELECT CAST(ID AS UNSIGNED) FROM information_schema.PROCESSLIST WHERE DB = '{database}' AND INFO LIKE 'INSERT INTO osier_entries%'"
-        );
-        if let Some(row) = admin.fetch_optional(AssertSqlSafe(asked)).await.unwrap() {
-            return row.get(0);
+    let asked = format!(
+        "SELECT CAST(ID AS UNSIGNED) FROM information_schema.PROCESSLIST WHERE DB = '{database}' AND ID <> {before} \
+         AND INFO LIKE 'INSERT INTO osier_entries%'"
+    );
+    let looking = async {
+        loop {
+            if let Some(row) = admin.fetch_optional(AssertSqlSafe(asked.as_str())).await.unwrap() {
+                return row.get(0);
+            }
         }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    tokio::select! {
+        id = within(looking) => id,
+        ended = append => panic!("the append does not wait: {ended:?}"),
     }
 }
 
@@ -162,16 +182,11 @@ async fn a_connection_that_is_cut_inside_a_transaction_costs_nothing() {
     let _open = store.watch("one").await.unwrap();
     let mut other = in_the_way(server, &database, version).await;
     let writer = store.clone();
-    let append = tokio::spawn(async move { add(&writer, version, "cut").await });
-    let first = waiting(server, &database).await;
+    let mut append = tokio::spawn(async move { add(&writer, version, "cut").await });
+    let first = waiting(server, &database, &mut append, 0).await;
     other.execute(AssertSqlSafe(format!("KILL {first}"))).await.unwrap();
-    let second = loop {
-        match waiting(server, &database).await {
-            again if again != first => break again,
-            _ => {}
-        }
-    };
-    assert_ne!(first, second, "it goes on over another connection");
+    // It continues over another connection.
+    waiting(server, &database, &mut append, first).await;
     other.execute("ROLLBACK").await.unwrap();
     assert_eq!(append.await.unwrap().unwrap().entries, 3);
     assert_eq!(lines(&store).await[2..], [message("cut", "said")]);
@@ -188,8 +203,8 @@ async fn a_deadlock_costs_nothing() {
     let more = format!("UPDATE {database}.osier_entries SET type = 'x' WHERE session = 'one'");
     other.execute(AssertSqlSafe(more)).await.unwrap();
     let writer = store.clone();
-    let append = tokio::spawn(async move { add(&writer, version, "stuck").await });
-    waiting(server, &database).await;
+    let mut append = tokio::spawn(async move { add(&writer, version, "stuck").await });
+    waiting(server, &database, &mut append, 0).await;
     let take = format!("UPDATE {database}.osier_sessions SET odd = 7 WHERE id = 'one'");
     other.execute(AssertSqlSafe(take)).await.expect("the append gives way");
     other.execute("ROLLBACK").await.unwrap();

@@ -145,6 +145,7 @@ async fn a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
     let (mut version, mut acked) = (session(&store, 1).await, 1);
     let _open = store.watch("one").await.unwrap();
     let error = loop {
+        assert!(acked < 100, "50 MB fit into 24 MB");
         let line = message(&format!("{acked:08}"), &"y".repeat(500_000));
         match store.append("one", version, &[line]).await {
             Ok(now) => (version, acked) = (now, acked + 1),

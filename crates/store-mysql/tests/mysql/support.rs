@@ -51,6 +51,14 @@ pub(crate) fn hasty() -> Limits {
     }
 }
 
+/// A test that takes longer hangs.
+const HANGS: Duration = Duration::from_secs(120);
+
+/// No test waits for ever.
+pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(HANGS, work).await.expect("it hangs")
+}
+
 pub(crate) fn store_at(url: &str, limits: Limits) -> MySqlStore {
     MySqlStore::new("team", &Credentials::new(url), limits).expect("a url")
 }

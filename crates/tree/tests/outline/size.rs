@@ -1,7 +1,7 @@
 //! Large trees of every shape cost no more than their rows.
 
 use std::borrow::Cow;
-use std::time::{Duration, Instant};
+use std::cell::Cell;
 
 use super::*;
 use osier_tree::entry::read_entry;
@@ -18,48 +18,49 @@ fn tree(entries: usize, parent_of: impl Fn(usize) -> Option<usize>) -> SessionTr
     tree
 }
 
-fn outlined(tree: &SessionTree) -> (Outline, Duration) {
-    let texts = |_: Seq| Cow::Borrowed("text");
+/// The outline of a tree, and how many texts it looked at.
+fn outlined(tree: &SessionTree) -> (Outline, usize) {
+    let looks = Cell::new(0);
+    let texts = |_: Seq| {
+        looks.set(looks.get() + 1);
+        Cow::Borrowed("text")
+    };
     let options = Options { search: "text".to_owned(), order: Order::ActiveFirst, ..Options::default() };
     tree.children();
-    let start = Instant::now();
     let outline = Outline::new(tree, tree.leaf(), &options, &texts);
     let drawn: usize = (0..outline.rows.len()).map(|at| outline.draw(at, "text").len()).sum();
     assert!(drawn > 0);
-    (outline, start.elapsed())
+    (outline, looks.get())
 }
-
-/// Generous: a quadratic walk over these takes minutes to hours.
-const SOON: Duration = Duration::from_secs(20);
 
 #[test]
 fn a_chain_of_a_million_is_no_trouble() {
-    let (outline, took) = outlined(&tree(1_000_000, |at| at.checked_sub(1)));
+    let (outline, looks) = outlined(&tree(1_000_000, |at| at.checked_sub(1)));
     assert_eq!((outline.rows.len(), outline.rows[999_999].level()), (1_000_000, 0));
     assert_eq!((outline.branch_start(999_999), outline.branch_end(0)), (0, 999_999));
-    assert!(took < SOON, "{took:?}");
+    assert!(looks <= 1_000_000, "{looks} looks");
 }
 
 #[test]
 fn a_star_is_no_trouble() {
-    let (outline, took) = outlined(&tree(100_000, |at| (at > 0).then_some(0)));
+    let (outline, looks) = outlined(&tree(100_000, |at| (at > 0).then_some(0)));
     assert_eq!((outline.rows.len(), outline.rows[99_999].level()), (100_000, 1));
-    assert!(took < SOON, "{took:?}");
+    assert!(looks <= 100_000, "{looks} looks");
 }
 
 #[test]
 fn a_hundred_thousand_branch_points_in_a_row_are_no_trouble() {
-    let (outline, took) = outlined(&tree(200_000, |at| at.checked_sub(if at % 2 == 0 { 2 } else { 1 })));
+    let (outline, looks) = outlined(&tree(200_000, |at| at.checked_sub(if at % 2 == 0 { 2 } else { 1 })));
     assert_eq!(outline.rows.len(), 200_000);
     assert!(outline.rows.iter().any(|row| row.level() > 90_000));
-    assert!(took < SOON, "{took:?}");
+    assert!(looks <= 200_000, "{looks} looks");
 }
 
 #[test]
 fn a_hundred_thousand_roots_are_no_trouble() {
-    let (outline, took) = outlined(&tree(100_000, |_| None));
+    let (outline, looks) = outlined(&tree(100_000, |_| None));
     assert_eq!(outline.rows.len(), 100_000);
-    assert!(took < SOON, "{took:?}");
+    assert!(looks <= 100_000, "{looks} looks");
 }
 
 #[test]
