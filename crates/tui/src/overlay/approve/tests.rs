@@ -91,6 +91,7 @@ fn questions(text: &str) -> [ToolQuestion; 4] {
         Change::Call { arguments: serde_json::json!({ text: text }) },
     ];
     whats.map(|what| ToolQuestion {
+        because: None,
         call: ToolCall { id: "c".to_owned(), name: text.to_owned(), arguments: serde_json::Value::Null },
         what,
         why: Why::Outside,
