@@ -100,8 +100,10 @@ async fn collect(args: &Args, home: &Home) -> Result<Done> {
     let removes = |lease: &Lease| {
         let goes = |seq: Seq| !plan.keeps(seq);
         let branch = lease.branch.as_deref().and_then(|id| tree.find(id));
+        // Marks of others lie in the branch too, and may go.
+        let is_said = |seq: &Seq| goes(*seq) && tree.head(*seq).kind.reaches_context();
         let below = |first: Seq| {
-            let mut later = (first.index()..tree.len()).map(Seq::new).filter(|seq| goes(*seq));
+            let mut later = (first.index()..tree.len()).map(Seq::new).filter(is_said);
             later.any(|seq| tree.heads().is_ancestor(first, Some(seq)))
         };
         let entry = lease.entry.as_deref().and_then(|id| tree.find(id));

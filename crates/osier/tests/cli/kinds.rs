@@ -128,7 +128,7 @@ fn our_own_kinds_without_what_they_need_are_refused() {
             ! osier: entry 00000001 is finished, and a finished entry never changes
             exit 1
             $ append s.jsonl --entry '{"type":"config","set":{"approvalMode":null}}'
-            ! osier: the setting "approvalMode" must be default, autoEdit or yolo, not null
+            ! osier: the setting "approvalMode" must be default, autoEdit, sandbox or yolo, not null
             exit 2
         "#]],
     );
