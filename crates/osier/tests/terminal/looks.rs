@@ -64,6 +64,9 @@ fn forty_columns_will_do_for_a_whole_conversation() {
     screen.press(ESCAPE);
     screen.wait_gone("← active");
     screen.say("write new.txt with \"hello\"");
+    screen.wait_for("lines 1–3 of 4");
+    screen.press("\x1b[6~");
+    screen.wait_for("lines 2–4 of 4");
     screen.answer("y");
     screen.wait_for("Done: write new.txt");
     screen.wait_gone("escape stops");

@@ -80,6 +80,17 @@ impl Writer {
         }
     }
 
+    /// Fails if a place is in the branch that another process's turn makes. Beside it, a message begins another branch.
+    async fn check_outside(&self, place: Place) -> Result<(), Error> {
+        let leases = self.store.leases(&self.key).await?;
+        let own: Vec<u64> = self.own_leases();
+        let inside = |lease: &Lease| !own.contains(&lease.cursor) && is_inside(&self.tree, lease, place);
+        match leases.into_iter().find(inside) {
+            Some(lease) => Err(StoreError::Leased { lease: Box::new(lease) }.into()),
+            None => Ok(()),
+        }
+    }
+
     pub(super) async fn check_place(&self, at: Option<String>) -> Result<(), Error> {
         let place = at.as_deref().map(|id| self.tree.require(id)).transpose()?;
         self.check_free(place).await
@@ -91,9 +102,12 @@ impl Writer {
         if let Some(cursor) = job.cursor.filter(|cursor| self.leases.contains_key(cursor)) {
             return self.claim_branch(cursor, parent, entry).await;
         }
-        match entry.kind == Kind::Leaf || entry.kind.reaches_context() {
-            true => self.check_free(parent).await,
-            false => Ok(()),
+        match entry.kind {
+            Kind::Leaf | Kind::BranchSummary | Kind::Compaction | Kind::Backtrack | Kind::ContextEdit => {
+                self.check_free(parent).await
+            }
+            kind if kind.reaches_context() => self.check_outside(parent).await,
+            _ => Ok(()),
         }
     }
 
@@ -148,10 +162,15 @@ impl Writer {
 
     /// Whether a lease of another process covers a place.
     fn in_the_way(&self, place: Place) -> impl Fn(&Lease) -> bool + Send + Sync + 'static {
-        let held = self.leases.values().map(|lease| lease.cursor);
-        let own: Vec<u64> = held.chain(self.ended_leases.iter().copied()).collect();
+        let own = self.own_leases();
         let tree = self.tree.clone();
         move |lease| !own.contains(&lease.cursor) && covers(&tree, lease, place)
+    }
+
+    /// The leases of this process, also those that it gave back.
+    fn own_leases(&self) -> Vec<u64> {
+        let held = self.leases.values().map(|lease| lease.cursor);
+        held.chain(self.ended_leases.iter().copied()).collect()
     }
 
     /// Where a cursor stands, unless that was deleted.
@@ -166,8 +185,13 @@ impl Writer {
 
 /// Whether a turn began at this place, or works in a branch that the place is in.
 fn covers(tree: &SessionTree, lease: &Lease, place: Place) -> bool {
-    let found = |id: &Option<String>| id.as_deref().and_then(|id| tree.find(id));
-    let is_inside = found(&lease.branch).is_some_and(|first| tree.heads().is_ancestor(first, place));
-    let entry = found(&lease.entry);
-    is_inside || (entry.is_some() == lease.entry.is_some() && tree.same_place(entry, place))
+    let entry = lease.entry.as_deref().and_then(|id| tree.find(id));
+    is_inside(tree, lease, place)
+        || (entry.is_some() == lease.entry.is_some() && tree.same_place(entry, place))
+}
+
+/// Whether a place is in the branch that a turn works in.
+fn is_inside(tree: &SessionTree, lease: &Lease, place: Place) -> bool {
+    let first = lease.branch.as_deref().and_then(|id| tree.find(id));
+    first.is_some_and(|first| tree.heads().is_ancestor(first, place))
 }
