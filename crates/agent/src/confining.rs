@@ -39,7 +39,7 @@ impl Turn {
         }))
     }
 
-    /// What the user says to it: `None` to run the command outside, or what the model is told.
+    /// The user's decision: `None` to run the command outside, or the text that the model gets instead.
     pub(crate) async fn ask_to_leave(
         &self,
         question: Question,

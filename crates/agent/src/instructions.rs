@@ -149,15 +149,15 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
         fs::create_dir_all(at("shared/.git")).unwrap();
-        fs::create_dir_all(at("shared/mine/work")).unwrap();
+        fs::create_dir_all(at("shared/mine/code")).unwrap();
         fs::write(at("shared/AGENTS.md"), "theirs").unwrap();
         fs::write(at("shared/mine/AGENTS.md"), "mine").unwrap();
-        fs::write(at("shared/mine/work/AGENTS.md"), "planted").unwrap();
+        fs::write(at("shared/mine/code/AGENTS.md"), "planted").unwrap();
         let texts = || -> Vec<String> {
-            find(Path::new("/nowhere"), &at("shared/mine/work")).into_iter().map(|found| found.text).collect()
+            find(Path::new("/nowhere"), &at("shared/mine/code")).into_iter().map(|found| found.text).collect()
         };
         assert_eq!(texts(), ["theirs", "mine", "planted"]);
-        for theirs in ["shared/.git", "shared/AGENTS.md", "shared/mine/work/AGENTS.md"] {
+        for theirs in ["shared/.git", "shared/AGENTS.md", "shared/mine/code/AGENTS.md"] {
             if chown(at(theirs), Some(12345), None).is_err() {
                 return;
             }

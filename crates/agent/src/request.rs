@@ -63,7 +63,7 @@ impl Workplace {
     }
 }
 
-/// Whether the model is told of `backtrack`, and so sees checkpoints. `unprompted` is the answer for a path without a prompt
+/// Whether the model has the `backtrack` tool, and so sees checkpoints. `unprompted` is the answer for a path without a prompt
 /// of ours: one is stored before the first request.
 fn offers_backtrack(pieces: &mut dyn Iterator<Item = &Piece>, unprompted: bool) -> bool {
     let mut prompt: Option<SystemPrompt> = None;
@@ -91,7 +91,7 @@ struct Conversation {
 #[allow(clippy::large_enum_variant, reason = "nearly every item is of the larger kind")]
 enum Item {
     Message(Message),
-    /// A change of the prompt, as it is told to the model.
+    /// A change of the prompt, as the model gets it.
     Change(String),
 }
 
@@ -196,7 +196,7 @@ mod tests {
         Piece::Said(Message::user(text))
     }
 
-    /// What is sent first, and the changes that are told later.
+    /// The prompt that is sent first, and the changes that follow it.
     fn read(pieces: Vec<Piece>) -> (String, Vec<String>) {
         let conversation = Conversation::read(pieces);
         let change = |item| match item {

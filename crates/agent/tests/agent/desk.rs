@@ -64,7 +64,7 @@ impl Desk {
         turns: impl IntoIterator<Item = Turn>,
         change: impl FnOnce(&mut Parts),
     ) -> Desk {
-        // Whoever had it open before has died, and its leases ended with it.
+        // The process that had it open has died, and its leases ended with it.
         for lease in store.leases("s").await.unwrap() {
             store.release(&lease).await;
         }
