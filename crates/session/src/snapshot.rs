@@ -6,7 +6,7 @@ use std::sync::Arc;
 use osier_store::{StoreError, Version};
 use osier_tree::entry::read_entry;
 use osier_tree::projection::card::{Card, CardFold};
-use osier_tree::projection::json::{entry_json, with_status};
+use osier_tree::projection::json::entry_json;
 use osier_tree::projection::snapshot::SCHEMA_VERSION;
 use osier_tree::{Seq, SessionTree};
 use serde_json::{Map, Value, json};
@@ -76,17 +76,12 @@ impl Session {
         let wanted: Vec<Seq> = (from..state.version.entries).map(Seq::new).collect();
         let mut first = true;
         write(b",\"entries\":[")?;
-        let statuses = self.batch_statuses(state).await?;
-        self.each_line(state.version, &wanted, |seq, line| -> Result<(), E> {
+        self.each_current_line(state, &wanted, |_, line| -> Result<(), E> {
             let Ok(entry) = read_entry(line) else { return Ok(()) };
             if !std::mem::take(&mut first) {
                 write(b",\n")?;
             }
-            let json = entry_json(&entry);
-            match statuses.get(&seq) {
-                Some(status) => write(&with_status(&json, status)),
-                None => write(&json),
-            }
+            write(&entry_json(&entry))
         })
         .await?;
         write(b"]")

@@ -2,6 +2,7 @@
 
 use osier_store::{StoreError, Texts};
 use osier_tree::entry::read_entry;
+use osier_tree::projection::json::with_status;
 use osier_tree::projection::preview::updated_preview;
 use osier_tree::scan::Raw;
 use osier_tree::{Kind, Seq, SessionTree};
@@ -22,8 +23,23 @@ impl Session {
         Ok(texts)
     }
 
+    /// Like [`Session::each_line`], but a batch of sub-agents has the status of its latest update.
+    pub async fn each_current_line<E: From<StoreError>>(
+        &self,
+        state: &State,
+        wanted: &[Seq],
+        mut each: impl FnMut(Seq, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let statuses = self.batch_statuses(state).await?;
+        let current = |seq: Seq, line: &[u8]| match statuses.get(&seq) {
+            Some(status) => each(seq, &with_status(line, status)),
+            None => each(seq, line),
+        };
+        self.each_line(state.version, wanted, current).await
+    }
+
     /// The status of each batch that was updated.
-    pub async fn batch_statuses(&self, state: &State) -> Result<FxHashMap<Seq, String>, StoreError> {
+    async fn batch_statuses(&self, state: &State) -> Result<FxHashMap<Seq, String>, StoreError> {
         let updated: FxHashMap<Seq, Seq> =
             updated_batches(&state.tree).into_iter().map(|(batch, update)| (update, batch)).collect();
         let wanted: Vec<Seq> = updated.keys().copied().collect();

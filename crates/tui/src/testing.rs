@@ -123,6 +123,11 @@ impl Desk {
     pub(crate) fn play(&mut self, steps: &str) {
         let from = self.script.lines.len();
         self.script.play(steps);
+        self.announce(from);
+    }
+
+    /// Reports the entries from one on as appended.
+    pub(crate) fn announce(&mut self, from: usize) {
         for at in from..self.script.lines.len() {
             let seq = Seq::new(at);
             let id: Arc<str> = self.script.tree.id(seq).as_str().into();

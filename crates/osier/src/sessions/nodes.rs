@@ -3,9 +3,9 @@
 use anyhow::Result;
 use osier_session::Session;
 use osier_tree::entry::read_entry;
-use osier_tree::projection::json::{entry_json, with_status};
+use osier_tree::projection::json::entry_json;
 use osier_tree::{Place, Seq, SessionTree, time};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use serde_json::json;
 
 use crate::out::Out;
@@ -26,15 +26,15 @@ pub(super) async fn write(
     form: Form,
     out: &mut Out,
 ) -> Result<()> {
-    let tree = session.tree();
+    let (state, _) = session.main().here();
+    let tree = &*state.tree;
     let hidden = if deleted { FxHashSet::default() } else { tree.hidden() };
-    let order = depth_first(&tree, &hidden);
+    let order = depth_first(tree, &hidden);
     let path: FxHashSet<Seq> = tree.heads().up(leaf).collect();
     out.raw(b"[")?;
-    let statuses = session.batch_statuses(&session.main().here().0).await?;
-    let mut nodes = Nodes { tree: &tree, statuses, open: Vec::new(), follows: false, out };
+    let mut nodes = Nodes { tree, open: Vec::new(), follows: false, out };
     session
-        .each_line(session.version(), &order, |seq, line| match form {
+        .each_current_line(&state, &order, |seq, line| match form {
             Form::Nested => nodes.nested(seq, line),
             Form::Flat => nodes.flat(seq, line, path.contains(&seq)),
         })
@@ -59,8 +59,6 @@ fn depth_first(tree: &SessionTree, hidden: &FxHashSet<Seq>) -> Vec<Seq> {
 
 struct Nodes<'a> {
     tree: &'a SessionTree,
-    /// How updated batches of sub-agents ended.
-    statuses: FxHashMap<Seq, String>,
     /// The nodes whose children are being written.
     open: Vec<Seq>,
     /// A sibling was written before.
@@ -71,7 +69,7 @@ struct Nodes<'a> {
 impl Nodes<'_> {
     fn nested(&mut self, seq: Seq, line: &[u8]) -> Result<()> {
         self.close(self.tree.head(seq).depth as usize)?;
-        self.entry(seq, line)?;
+        self.entry(line)?;
         self.out.raw(b",\"children\":[")?;
         self.open.push(seq);
         self.follows = false;
@@ -79,7 +77,7 @@ impl Nodes<'_> {
     }
 
     fn flat(&mut self, seq: Seq, line: &[u8], on_path: bool) -> Result<()> {
-        self.entry(seq, line)?;
+        self.entry(line)?;
         self.out.raw(format!(",\"depth\":{}", self.tree.head(seq).depth).as_bytes())?;
         if on_path {
             self.out.raw(b",\"onPath\":true")?;
@@ -88,16 +86,14 @@ impl Nodes<'_> {
     }
 
     /// Begins a node.
-    fn entry(&mut self, seq: Seq, line: &[u8]) -> Result<()> {
+    fn entry(&mut self, line: &[u8]) -> Result<()> {
         if self.follows {
             self.out.raw(b",\n")?;
         }
         self.out.raw(b"{\"entry\":")?;
-        let json = read_entry(line).map(|entry| entry_json(&entry).into_owned());
-        match (json, self.statuses.get(&seq)) {
-            (Ok(json), Some(status)) => self.out.raw(&with_status(&json, status)),
-            (Ok(json), None) => self.out.raw(&json),
-            (Err(_), _) => self.out.raw(b"null"),
+        match read_entry(line) {
+            Ok(entry) => self.out.raw(&entry_json(&entry)),
+            Err(_) => self.out.raw(b"null"),
         }
     }
 

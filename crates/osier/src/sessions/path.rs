@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use osier_tree::Seq;
 use osier_tree::entry::read_entry;
 use osier_tree::projection::json::entry_json;
 use osier_tree::projection::preview::Previews;
+use osier_tree::{Kind, Seq};
 
 use crate::home::{self, Home};
 use crate::layout::{fit, plain, width};
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let path = entries(&args, &target, home).await?;
     let mut out = Out::new();
     match args.json {
-        true => json(&target, &path, &mut out).await?,
+        true => json(&target, &path, home, &mut out).await?,
         false => rows(&target, &path, home, &mut out).await?,
     }
     out.done()
@@ -54,30 +54,46 @@ async fn entries(args: &Args, target: &Target, home: &Home) -> Result<Vec<Seq>> 
     Ok(heads.path(leaf).await?)
 }
 
-async fn json(target: &Target, path: &[Seq], out: &mut Out) -> Result<()> {
+/// Calls `each` with the line of each entry. The session is opened only for a batch of sub-agents, whose latest status may be
+/// anywhere in the log.
+async fn each_line(
+    target: &Target,
+    path: &[Seq],
+    home: &Home,
+    each: impl FnMut(Seq, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut heads = target.heads();
+    for seq in path {
+        if heads.get(*seq).await?.kind == Kind::SubagentBatch {
+            let session = target.session(home).await?;
+            return session.each_current_line(&session.main().here().0, path, each).await;
+        }
+    }
+    target.each_line(path, each).await
+}
+
+async fn json(target: &Target, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
     let mut first = true;
     out.raw(b"[")?;
-    target
-        .each_line(path, |_, line| -> Result<()> {
-            let Ok(entry) = read_entry(line) else { return Ok(()) };
-            if !std::mem::take(&mut first) {
-                out.raw(b",\n")?;
-            }
-            out.raw(&entry_json(&entry))
-        })
-        .await?;
+    let write = |_: Seq, line: &[u8]| {
+        let Ok(entry) = read_entry(line) else { return Ok(()) };
+        if !std::mem::take(&mut first) {
+            out.raw(b",\n")?;
+        }
+        out.raw(&entry_json(&entry))
+    };
+    each_line(target, path, home, write).await?;
     out.raw(b"]\n")
 }
 
 async fn rows(target: &Target, path: &[Seq], home: &Home, out: &mut Out) -> Result<()> {
     let columns = home::columns().unwrap_or(usize::MAX);
     let mut previews = Previews::new(home.user.as_deref());
-    target
-        .each_line(path, |_, line| {
-            let Ok(entry) = read_entry(line) else { return Ok(()) };
-            let id = plain(&entry.id);
-            let text = fit(&previews.preview(&entry), columns.saturating_sub(width(&id) + 2).max(20));
-            out.line(&format!("{}  {text}", out.paint(Style::Dim, &id)))
-        })
-        .await
+    let write = |_: Seq, line: &[u8]| {
+        let Ok(entry) = read_entry(line) else { return Ok(()) };
+        let id = plain(&entry.id);
+        let text = fit(&previews.preview(&entry), columns.saturating_sub(width(&id) + 2).max(20));
+        out.line(&format!("{}  {text}", out.paint(Style::Dim, &id)))
+    };
+    each_line(target, path, home, write).await
 }

@@ -72,10 +72,13 @@ fn a_finished_batch_of_sub_agents_reads_as_finished_everywhere() {
             [subagents: 2 tasks, failed]  ← active
         "#]],
     );
+    let path = world.ok("path s.jsonl");
+    assert!(path.contains("00000002  [subagents: 2 tasks, failed]"), "{path}");
     let snapshot = world.json("snapshot s.jsonl");
     let content = json!({ "batchId": "b", "tasks": [{ "id": 1 }, { "id": 2 }], "status": "failed" });
     assert_eq!(snapshot["entries"][1]["content"], content);
     assert_eq!(world.json("tree s.jsonl --flat")[1]["entry"]["content"], content);
+    assert_eq!(world.json("path s.jsonl")[1]["content"], content);
     let exported = world.json("export s.jsonl");
     assert_eq!(exported["transcript"][1]["subagents"]["status"], "failed");
     assert!(world.lines("s.jsonl")[2].contains("running"), "nothing is rewritten");

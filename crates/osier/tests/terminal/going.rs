@@ -80,6 +80,8 @@ fn one_moves_in_the_tree_and_says_it_differently() {
     screen.wait_until("three moves more", |text| {
         moves(&world) == 6 && text.contains("> two\n") && !text.contains("> two and a half")
     });
+    screen.wait_for("undone: back");
+    screen.wait_gone("redone: forth");
     screen.leave();
 }
 
@@ -124,6 +126,27 @@ fn a_summary_streams_escape_goes_back_to_the_row_and_then_it_is_kept() {
     assert!(messages[2].contains("It was two."), "{messages:?}");
     asked.answer("third");
     screen.wait_for("third");
+    screen.leave();
+}
+
+#[test]
+fn a_finished_batch_of_sub_agents_reads_as_finished() {
+    let server = Server::new();
+    let (world, mut screen) = with_script(&server, SCRIPT);
+    screen.wait_for("#4");
+    let append = |entry: &str| world.ok(&format!("append s.jsonl --entry '{entry}'"));
+    append(
+        r#"{"type":"subagent_batch","id":"0000000b","content":{"batchId":"b","tasks":[{"id":1}],"status":"running"}}"#,
+    );
+    screen.leave();
+    let mut screen = open(&world, &["--session", "s.jsonl"]);
+    screen.wait_for("sub-agents running");
+    append(r#"{"type":"entry_update","targetId":"0000000b","status":"failed","payload":{}}"#);
+    screen.wait_for("sub-agents failed");
+    screen.wait_gone("sub-agents running");
+    screen.leave();
+    let mut screen = open(&world, &["--session", "s.jsonl"]);
+    screen.wait_for("sub-agents failed");
     screen.leave();
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn path(worker: &Worker, moved: Option<&Moved>, columns: usize)
         lines.push(line.to_vec());
         Ok(())
     };
-    worker.session().each_line(state.version, &wanted, take).await?;
+    worker.session().each_current_line(&state, &wanted, take).await?;
     let remark = match moved {
         Some(Moved { why, from, to }) => {
             let [from, to] =
@@ -84,8 +84,8 @@ async fn name(worker: &Worker, tree: &SessionTree, id: Option<&str>) -> Result<S
 
 /// All of an entry, drawn as the conversation is.
 pub(super) async fn page(worker: &Worker, id: &str, columns: usize) -> Result<Msg, Error> {
-    let tree = worker.session().tree();
-    let seq = tree.require(id)?;
+    let (state, _) = worker.cursor().here();
+    let seq = state.tree.require(id)?;
     let look = Look { width: columns, open: true, ..Look::default() };
     let mut drawn = Vec::new();
     let take = |_: Seq, line: &[u8]| -> Result<(), Error> {
@@ -97,7 +97,7 @@ pub(super) async fn page(worker: &Worker, id: &str, columns: usize) -> Result<Ms
         }
         Ok(())
     };
-    worker.session().each_line(worker.session().version(), &[seq], take).await?;
+    worker.session().each_current_line(&state, &[seq], take).await?;
     Ok(Msg::Page(format!("Entry {id}"), drawn))
 }
 

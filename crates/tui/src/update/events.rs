@@ -30,15 +30,16 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
     match event {
         SessionEvent::Committed { seq, line, draft_id, cursor: Some(CursorId::MAIN), .. } => {
             let is_draft = draft_id.is_some() && draft_id == state.draft.id;
-            if seq.index() < state.shown_to {
-                if is_draft {
-                    state.draft = Draft::default();
-                }
-                return Vec::new();
-            }
-            let mut actions = committed(state, &line, is_draft);
+            let mut actions = match seq.index() < state.shown_to {
+                true => already_shown(state, &line, is_draft),
+                false => committed(state, &line, is_draft),
+            };
             actions.extend(hear(state, &News::Committed));
             actions
+        }
+        // It changes how another entry reads, whoever appended it.
+        SessionEvent::Committed { line, .. } if is_kind(&line, Kind::EntryUpdate) => {
+            vec![Action::ShowPath { moved: None }]
         }
         SessionEvent::DraftBegun { id, cursor: CursorId::MAIN } => {
             state.draft = Draft::new(id);
@@ -77,6 +78,21 @@ fn print(pieces: Vec<Piece>) -> Vec<Action> {
     if pieces.is_empty() { Vec::new() } else { vec![Action::Print(pieces)] }
 }
 
+fn is_kind(line: &[u8], kind: Kind) -> bool {
+    read_entry(line).is_ok_and(|entry| entry.kind == kind)
+}
+
+/// The path on the screen was read after this entry was appended, so only the notice of a move is missing.
+fn already_shown(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
+    if is_draft {
+        state.draft = Draft::default();
+    }
+    match is_kind(line, Kind::Leaf) {
+        true => vec![Action::ShowPath { moved: Some(moved(line)) }],
+        false => Vec::new(),
+    }
+}
+
 fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
     let Ok(entry) = read_entry(line) else { return Vec::new() };
     if matches!(entry.kind, Kind::Compaction | Kind::BranchSummary) {
@@ -93,6 +109,7 @@ fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
             state.draft = Draft::default();
             return vec![Action::ShowPath { moved: None }];
         }
+        Kind::EntryUpdate => return vec![Action::ShowPath { moved: None }],
         _ => {}
     }
     let mut pieces = state.script.line(line);

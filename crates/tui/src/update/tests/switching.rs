@@ -28,6 +28,19 @@ fn one_is_told_where_one_is_and_that_a_turn_was_stopped() {
     );
 }
 
+/// Moves typed fast are all stored when the path is read for the first of them.
+#[test]
+fn a_move_on_a_path_that_is_already_shown_still_gets_its_notice() {
+    let mut desk = Desk::on(60, 12, "say a; reply b; say c; move b");
+    let from = desk.script.lines.len();
+    desk.script.play("undo; redo; undo");
+    desk.show_path();
+    desk.announce(from);
+    let asked = desk.asked();
+    let last = asked.lines().last().unwrap();
+    assert!(last.starts_with("ShowPath { moved: Some(Moved { why: \"undo\""), "{asked}");
+}
+
 #[test]
 fn a_turn_that_a_move_stops_is_not_stopped_silently() {
     let mut desk = Desk::on(60, 10, "say a; reply b; say c");
