@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use secrecy::SecretString;
 use sqlx::mysql::MySqlConnectOptions;
-use sqlx::{ConnectOptions, Executor, MySqlConnection, Row};
+use sqlx::{Executor, MySqlConnection, Row};
 use tokio::sync::{Mutex as Turn, Semaphore, SemaphorePermit};
 
 use crate::failure::{Failure, is_denied};
+use crate::relay;
 use crate::settings::{Address, Limits};
 
 /// What the store expects of a session with the server. Each statement counts by itself unless a transaction is begun. Strict, so that nothing is cut off silently; and without locks on
@@ -105,7 +106,7 @@ impl Connections {
         reach: Duration,
     ) -> Result<Connection, Failure> {
         let connecting = async {
-            let mut connection = options.connect().await?;
+            let mut connection = relay::connect(options).await?;
             for statement in SETUP {
                 connection.execute(statement).await?;
             }

@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     Narrow(usize),
     /// Whoever knows the password does not say it, and why.
     NoPassword(String),
+    /// The server wants the password itself over a connection that is not verified.
+    ClearPassword,
     /// Not the server's fault; the connection is as good as before.
     Store(StoreError),
 }
@@ -108,7 +110,9 @@ impl Failure {
                 None => Remedy::None,
             },
             Failure::Silent(_) => Remedy::Reconnect,
-            Failure::Narrow(_) | Failure::NoPassword(_) | Failure::Store(_) => Remedy::None,
+            Failure::Narrow(_) | Failure::NoPassword(_) | Failure::ClearPassword | Failure::Store(_) => {
+                Remedy::None
+            }
         }
     }
 
@@ -126,6 +130,16 @@ impl Failure {
                 let why = format!("its password is missing: {hint}");
                 let advice = "then try again; nothing was sent to the server";
                 return StoreError::Refused { store, why, advice, source: "no password".into() };
+            }
+            Failure::ClearPassword => {
+                let why = "it asks for the password in clear text over an unverified connection".to_owned();
+                let advice = "set ssl-mode=VERIFY_IDENTITY, and ssl-ca for your own authority, or socket in the store's url";
+                return StoreError::Refused {
+                    store,
+                    why,
+                    advice,
+                    source: "the password was not sent".into(),
+                };
             }
             Failure::Narrow(bytes) => {
                 let why = format!("it takes no more than {bytes} bytes at once");
@@ -221,8 +235,8 @@ fn unknown(error: &sqlx::Error) -> (String, &'static str) {
             ("its url cannot be used".to_owned(), "write it as mysql://USER@HOST:PORT/DATABASE")
         }
         sqlx::Error::Protocol(_) => (
-            "it speaks otherwise than expected".to_owned(),
-            "if it asks for caching_sha2_password, add ssl-mode=REQUIRED to the store's url",
+            "unexpected response from the server".to_owned(),
+            "see the cause, and check host and port in the store's url",
         ),
         other => match number(other) {
             Some(number) => (format!("error {number}"), "see the server's log"),

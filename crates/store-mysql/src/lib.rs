@@ -9,6 +9,7 @@
 mod append;
 mod connections;
 mod failure;
+mod handshake;
 mod holding;
 mod known;
 mod leases;
@@ -17,6 +18,7 @@ mod making;
 mod port;
 mod reading;
 mod record;
+mod relay;
 mod removing;
 mod rows;
 mod schema;
@@ -26,6 +28,7 @@ mod settings;
 mod shown;
 mod store;
 mod tally;
+mod unverified_tls;
 mod watching;
 
 pub use settings::{Credentials, Limits, Password};

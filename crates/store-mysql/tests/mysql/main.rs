@@ -1,6 +1,7 @@
 //! The store in a database: the contract, and what it keeps when servers, connections and processes die.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
+mod clear_password;
 mod contract;
 mod encrypted;
 mod holding;

@@ -1,0 +1,182 @@
+//! Keeps the password from a server that asks for it in clear text.
+//!
+//! The driver sends the password itself when a greeting names `mysql_clear_password`, and over TLS also for
+//! `sha256_password` and for a full authentication by `caching_sha2_password`. That is right over a Unix socket, and for a
+//! server whose certificate is checked. Every other connection goes through a relay in this process: it talks to the server,
+//! over TLS if the mode says so, and shows the driver an unencrypted socket that nobody else can open. When the server asks
+//! for the password, the relay ends the connection, and nothing was sent.
+
+use std::io;
+use std::path::PathBuf;
+
+use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
+use sqlx::{ConnectOptions, MySqlConnection};
+use tempfile::TempDir;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, copy, split};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+use crate::failure::Failure;
+use crate::handshake::{Greeting, Packet};
+use crate::unverified_tls;
+
+/// Paths of sockets have about 100 bytes on every system.
+const MAX_SOCKET_PATH: usize = 100;
+
+/// A connection that sends the password itself only over a socket or to a server whose certificate is checked.
+pub(crate) async fn connect(options: &MySqlConnectOptions) -> Result<MySqlConnection, Failure> {
+    if is_verified(options) {
+        return Ok(options.clone().enable_cleartext_plugin(true).connect().await?);
+    }
+    let host = options.get_host().trim_matches(['[', ']']);
+    let mut server = TcpStream::connect((host, options.get_port())).await.map_err(sqlx::Error::Io)?;
+    server.set_nodelay(true).map_err(sqlx::Error::Io)?;
+    let first = Packet::read(&mut server).await.map_err(failed)?;
+    let relay = match first.is_error() {
+        true => Relay { server, greeting: first, tls: None },
+        false => Relay::new(server, Greeting::parse(first).map_err(failed)?, options)?,
+    };
+    relay.connect(options).await
+}
+
+fn is_verified(options: &MySqlConnectOptions) -> bool {
+    let mode = options.get_ssl_mode();
+    options.get_socket().is_some() || matches!(mode, MySqlSslMode::VerifyCa | MySqlSslMode::VerifyIdentity)
+}
+
+struct Relay {
+    server: TcpStream,
+    /// As the driver gets it.
+    greeting: Packet,
+    tls: Option<unverified_tls::Connector>,
+}
+
+impl Relay {
+    fn new(server: TcpStream, greeting: Greeting, options: &MySqlConnectOptions) -> Result<Relay, Failure> {
+        if greeting.asks_for_password() {
+            return Err(Failure::ClearPassword);
+        }
+        let tls = match (options.get_ssl_mode(), greeting.offers_tls()) {
+            (MySqlSslMode::Disabled, _) | (MySqlSslMode::Preferred, false) => None,
+            (_, false) => return Err(sqlx::Error::Tls("server does not support TLS".into()).into()),
+            (_, true) => Some(unverified_tls::Connector::new(options)?),
+        };
+        Ok(Relay { server, greeting: greeting.without_tls(), tls })
+    }
+
+    /// The driver's connection. The relay ends with it.
+    async fn connect(self, options: &MySqlConnectOptions) -> Result<MySqlConnection, Failure> {
+        let (folder, path) = private_path().map_err(sqlx::Error::Io)?;
+        let listener = UnixListener::bind(&path).map_err(sqlx::Error::Io)?;
+        let (failure, failed) = oneshot::channel();
+        // Ends the relay if this function ends early.
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            let accepted = listener.accept().await;
+            drop((listener, folder));
+            let Ok((driver, _)) = accepted else { return };
+            self.run(driver, failure).await;
+        });
+        let to_relay = options.clone().socket(path).ssl_mode(MySqlSslMode::Disabled);
+        match to_relay.enable_cleartext_plugin(false).connect().await {
+            Ok(connection) => {
+                task.detach_all();
+                Ok(connection)
+            }
+            // The relay tells its reason before it closes the socket.
+            Err(error) => Err({ failed }.try_recv().unwrap_or(Failure::Sql(error))),
+        }
+    }
+
+    async fn run(mut self, mut driver: UnixStream, failure: oneshot::Sender<Failure>) {
+        let authenticated = match self.tls.take() {
+            None => self.authenticate_plain(&mut driver).await,
+            Some(tls) => self.authenticate_tls(&mut driver, tls).await,
+        };
+        match authenticated {
+            Ok(server) => forward(driver, server).await,
+            Err(error) => drop(failure.send(error)),
+        }
+    }
+
+    async fn authenticate_plain(self, driver: &mut UnixStream) -> Result<Box<dyn Stream>, Failure> {
+        let mut server = self.server;
+        driver.write_all(self.greeting.as_bytes()).await.map_err(sqlx::Error::Io)?;
+        let response = Packet::read(driver).await.map_err(failed)?;
+        authenticate(driver, &mut server, &response).await?;
+        Ok(Box::new(server))
+    }
+
+    async fn authenticate_tls(
+        mut self,
+        driver: &mut UnixStream,
+        tls: unverified_tls::Connector,
+    ) -> Result<Box<dyn Stream>, Failure> {
+        driver.write_all(self.greeting.as_bytes()).await.map_err(sqlx::Error::Io)?;
+        let response = Packet::read(driver).await.map_err(failed)?;
+        let (request, response) = response.with_tls().map_err(failed)?;
+        self.server.write_all(request.as_bytes()).await.map_err(sqlx::Error::Io)?;
+        let mut server = tls.connect(self.server).await?;
+        authenticate(driver, &mut server, &response).await?;
+        Ok(Box::new(server))
+    }
+}
+
+trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+/// Passes on the packets of an authentication, unless the server asks for the password.
+async fn authenticate(
+    driver: &mut UnixStream,
+    server: &mut impl Stream,
+    response: &Packet,
+) -> Result<(), Failure> {
+    send(server, response).await?;
+    loop {
+        let packet = Packet::read(server).await.map_err(failed)?;
+        if packet.asks_for_password() {
+            return Err(Failure::ClearPassword);
+        }
+        send(driver, &packet).await?;
+        if packet.is_ok() || packet.is_error() {
+            return Ok(());
+        }
+        if packet.is_auth_switch() {
+            send(server, &Packet::read(driver).await.map_err(failed)?).await?;
+        }
+    }
+}
+
+async fn send(to: &mut impl Stream, packet: &Packet) -> Result<(), Failure> {
+    to.write_all(packet.as_bytes()).await.map_err(sqlx::Error::Io)?;
+    Ok(to.flush().await.map_err(sqlx::Error::Io)?)
+}
+
+/// Until one of the two is gone.
+async fn forward(driver: UnixStream, server: Box<dyn Stream>) {
+    let (mut from_driver, mut to_driver) = split(driver);
+    let (mut from_server, mut to_server) = split(server);
+    tokio::select! {
+        _ = copy(&mut from_driver, &mut to_server) => {}
+        _ = copy(&mut from_server, &mut to_driver) => {}
+    }
+}
+
+/// A path in a new folder that only this user can open.
+fn private_path() -> io::Result<(TempDir, PathBuf)> {
+    let mut folder = tempfile::Builder::new().prefix("osier-").tempdir()?;
+    if folder.path().as_os_str().len() > MAX_SOCKET_PATH - 2 {
+        folder = tempfile::Builder::new().prefix("osier-").tempdir_in("/tmp")?;
+    }
+    let path = folder.path().join("s");
+    Ok((folder, path))
+}
+
+/// A server that closes the connection or does not speak the protocol.
+fn failed(error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::Other => Failure::Sql(sqlx::Error::Protocol(error.to_string())),
+        _ => Failure::Sql(sqlx::Error::Io(error)),
+    }
+}

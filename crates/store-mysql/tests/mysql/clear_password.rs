@@ -1,0 +1,205 @@
+//! Servers that want the password itself: they get it only over a socket, or if their certificate is checked.
+
+use std::sync::Arc;
+
+use expect_test::expect;
+use osier_store::{Store, StoreError};
+use osier_store_mysql::server::{PASSWORD, Server};
+use rustls::ServerConfig;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+use crate::support::{hasty, store_at, told, within};
+
+const NATIVE: &str = "mysql_native_password";
+const CACHING: &str = "caching_sha2_password";
+const SHA256: &str = "sha256_password";
+const CLEAR: &str = "mysql_clear_password";
+
+/// `caching_sha2_password` does not know the hash.
+const FULL_AUTHENTICATION: [u8; 2] = [1, 4];
+
+const SSL: u16 = 1 << 11;
+
+fn framed(payload: &[u8], sequence: u8) -> Vec<u8> {
+    [&[payload.len() as u8, 0, 0, sequence][..], payload].concat()
+}
+
+fn greeting(method: &str, has_tls: bool) -> Vec<u8> {
+    let low = if has_tls { 0xffff } else { 0xffff & !SSL };
+    let fixed = [&low.to_le_bytes()[..], b"\x21\x02\0\xff\xff\x15", &[0; 10]].concat();
+    let start = b"\x0a8.0.40\0\x01\0\0\0abcdefgh\0";
+    framed(&[&start[..], &fixed, b"ijklmnopqrst\0", method.as_bytes(), b"\0"].concat(), 0)
+}
+
+fn switch(method: &str) -> Vec<u8> {
+    [b"\xfe", method.as_bytes(), b"\0abcdefghijklmnopqrst\0"].concat()
+}
+
+/// Waits for an answer, sends `asks`, and returns all that the client sends.
+async fn play(mut stream: impl AsyncRead + AsyncWrite + Unpin, asks: Option<Vec<u8>>) -> Vec<u8> {
+    let mut heard = vec![0; 4096];
+    let count = stream.read(&mut heard).await.unwrap_or(0);
+    heard.truncate(count);
+    if let Some(asks) = asks.filter(|_| count > 0) {
+        let sequence = heard[3].wrapping_add(1);
+        stream.write_all(&framed(&asks, sequence)).await.unwrap();
+        let mut answer = vec![0; 4096];
+        let count = stream.read(&mut answer).await.unwrap_or(0);
+        heard.extend_from_slice(&answer[..count]);
+    }
+    heard
+}
+
+fn certificate() -> TlsAcceptor {
+    let folder = Server::shared().authority();
+    let folder = folder.parent().unwrap();
+    let certificates = CertificateDer::pem_file_iter(folder.join("server.pem")).unwrap().map(Result::unwrap);
+    let key = PrivateKeyDer::from_pem_file(folder.join("server.key")).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(certificates.collect(), key).unwrap();
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// A server on this machine that asks one client. Returns its port, and what it heard.
+async fn server(
+    first: Vec<u8>,
+    asks: Option<Vec<u8>>,
+    tls: Option<TlsAcceptor>,
+) -> (u16, JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(&first).await.unwrap();
+        let Some(tls) = tls else { return play(stream, asks).await };
+        let mut request = [0; 36];
+        if stream.read_exact(&mut request).await.is_err() {
+            return Vec::new();
+        }
+        match tls.accept(stream).await {
+            Ok(stream) => play(stream, asks).await,
+            Err(_) => Vec::new(),
+        }
+    });
+    (port, heard)
+}
+
+fn contains_password(heard: &[u8]) -> bool {
+    heard.windows(PASSWORD.len()).any(|part| part == PASSWORD.as_bytes())
+}
+
+async fn asked(port: u16, query: &str) -> StoreError {
+    let url = format!("mysql://osier:{PASSWORD}@127.0.0.1:{port}/x{query}");
+    within(store_at(&url, hasty()).find("")).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_greeting_that_asks_for_the_password_gets_nothing() {
+    for method in [CLEAR, SHA256] {
+        for (query, has_tls) in [
+            ("", false),
+            ("?ssl-mode=DISABLED", false),
+            ("?ssl-mode=DISABLED", true),
+            ("?ssl-mode=PREFERRED", true),
+            ("?ssl-mode=REQUIRED", true),
+        ] {
+            let tls = (has_tls && !query.contains("DISABLED")).then(certificate);
+            let (port, heard) = server(greeting(method, has_tls), None, tls).await;
+            let error = asked(port, query).await;
+            expect![[r#"
+                store team refuses: it asks for the password in clear text over an unverified connection; set ssl-mode=VERIFY_IDENTITY, and ssl-ca for your own authority, or socket in the store's url
+                caused by: the password was not sent"#]]
+            .assert_eq(&told(&error));
+            assert_eq!(within(heard).await.unwrap(), [0; 0], "{method} {query} {has_tls}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_later_question_for_the_password_is_not_answered() {
+    let questions = [
+        (NATIVE, switch(CLEAR)),
+        (NATIVE, [b"\xfe", CLEAR.as_bytes(), b"\0"].concat()),
+        (NATIVE, switch(SHA256)),
+        (CACHING, switch(CLEAR)),
+        (CACHING, FULL_AUTHENTICATION.to_vec()),
+    ];
+    for (method, asks) in questions {
+        for (query, tls) in [
+            ("", None),
+            ("", Some(certificate())),
+            ("?ssl-mode=DISABLED", None),
+            ("?ssl-mode=REQUIRED", Some(certificate())),
+        ] {
+            let first = greeting(method, tls.is_some());
+            let (port, heard) = server(first, Some(asks.clone()), tls).await;
+            let error = told(&asked(port, query).await);
+            assert!(
+                error.contains("asks for the password in clear text"),
+                "{method} {asks:?} {query}: {error}"
+            );
+            let heard = within(heard).await.unwrap();
+            assert!(!heard.is_empty() && !contains_password(&heard), "{method} {asks:?} {query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_whose_certificate_is_checked_gets_the_password() {
+    let authority = Server::shared().authority();
+    let query = format!("?ssl-mode=VERIFY_IDENTITY&ssl-ca={}", authority.display());
+    for (method, asks) in
+        [(CLEAR, None), (NATIVE, Some(switch(CLEAR))), (CACHING, Some(FULL_AUTHENTICATION.to_vec()))]
+    {
+        let (port, heard) = server(greeting(method, true), asks, Some(certificate())).await;
+        asked(port, &query).await;
+        assert!(contains_password(&within(heard).await.unwrap()), "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_socket_gets_the_password() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let heard = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        stream.write_all(&greeting(CLEAR, false)).await.unwrap();
+        play(stream, None).await
+    });
+    asked(1, &format!("?socket={}", path.display())).await;
+    assert!(contains_password(&within(heard).await.unwrap()));
+}
+
+/// The driver would panic on some of them.
+#[tokio::test]
+async fn packets_that_make_no_sense_are_an_error() {
+    let cut = framed(&greeting(NATIVE, false)[4..40], 0);
+    for first in [cut, framed(b"", 0), framed(b"\x0a", 0), b"\xff\xff\xff\0GET /".to_vec()] {
+        let (port, heard) = server(first, None, None).await;
+        let error = told(&asked(port, "").await);
+        assert!(error.contains("malformed handshake"), "{error}");
+        assert_eq!(within(heard).await.unwrap(), [0; 0]);
+    }
+    for asks in [vec![1], vec![0], vec![0xfe]] {
+        let (port, _heard) = server(greeting(CACHING, false), Some(asks), None).await;
+        let error = told(&asked(port, "").await);
+        assert!(error.contains("malformed handshake"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn unverified_connections_work_with_and_without_tls() {
+    let server = Server::shared();
+    let database = crate::support::database(server).await;
+    for query in ["?ssl-mode=DISABLED", "?ssl-mode=REQUIRED"] {
+        let store = store_at(&(server.url(&database) + query), hasty());
+        within(store.find("")).await.unwrap();
+    }
+}
