@@ -30,7 +30,7 @@ fn framed(payload: &[u8], sequence: u8) -> Vec<u8> {
 }
 
 fn greeting(method: &str, has_tls: bool) -> Vec<u8> {
-    let low = if has_tls { 0xffff } else { 0xffff & !SSL };
+    let low: u16 = if has_tls { u16::MAX } else { !SSL };
     let fixed = [&low.to_le_bytes()[..], b"\x21\x02\0\xff\xff\x15", &[0; 10]].concat();
     let start = b"\x0a8.0.40\0\x01\0\0\0abcdefgh\0";
     framed(&[&start[..], &fixed, b"ijklmnopqrst\0", method.as_bytes(), b"\0"].concat(), 0)
