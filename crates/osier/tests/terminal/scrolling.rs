@@ -13,23 +13,32 @@ fn fill(world: &World) -> Screen {
     screen.wait_for(READY);
     for number in 0..4 {
         screen.say(&format!("!seq 1 3; echo command {number}"));
-        screen.wait_for(&format!("  command {number}"));
-        screen.wait_until("the end of it", |text| !text.contains("escape stops"));
+        let ended = format!("  command {number}\n  exit 0");
+        screen.wait_until(&ended, |text| without_trailing_spaces(text).contains(&ended));
     }
     screen
+}
+
+fn without_trailing_spaces(text: &str) -> String {
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// The screen without its last row, which counts the context and may still change.
+fn above_status(text: &str) -> Option<String> {
+    text.rsplit_once('\n').map(|(above, _)| above.to_owned())
 }
 
 #[test]
 fn closing_the_help_leaves_the_screen_as_it_was() {
     let world = World::new();
     let mut screen = fill(&world);
-    let (shown, scrollback) = (screen.text(), screen.scrollback());
+    let (shown, scrollback) = (above_status(&screen.text()), screen.scrollback());
     assert!(!scrollback.is_empty());
     screen.say("/help");
     screen.wait_for("escape closes");
     screen.press(ESCAPE);
     screen.wait_gone("escape closes");
-    screen.wait_until("what was there", |text| text == shown);
+    screen.wait_until("what was there", |text| above_status(text) == shown);
     assert_eq!(screen.scrollback(), scrollback);
     screen.leave();
 }
@@ -38,15 +47,13 @@ fn closing_the_help_leaves_the_screen_as_it_was() {
 fn drawing_again_and_folding_print_nothing_into_the_scrollback() {
     let world = World::new();
     let mut screen = fill(&world);
-    // The last row counts the context, which may still be under way.
-    let above = |text: &str| text.rsplit_once('\n').map(|(above, _)| above.to_owned());
-    let (shown, scrollback) = (above(&screen.text()), screen.scrollback());
+    let (shown, scrollback) = (above_status(&screen.text()), screen.scrollback());
     for key in [CTRL_L, CTRL_O, CTRL_O, CTRL_L] {
         screen.press(key);
         screen.press("x");
         screen.wait_for("> x");
         screen.press("\x7f");
-        screen.wait_until("what was there", |text| above(text) == shown);
+        screen.wait_until("what was there", |text| above_status(text) == shown);
     }
     assert_eq!(screen.scrollback(), scrollback);
     screen.leave();
