@@ -1,35 +1,37 @@
-//! Work that wants to see lines as it goes: it names the next ones, is given them, and says when it has seen enough.
+//! Computations that read the lines of entries step by step: each returns the lines it needs next, is fed those lines,
+//! and stops as soon as it has seen enough.
 //!
-//! So the cost of a question follows the part of the path it concerns, and whoever fetches lines may wait for them.
+//! A computation therefore reads only the part of the path that it depends on, and the caller may fetch lines
+//! asynchronously.
 
 use crate::heads::{Head, Seq};
 use crate::projection::Lines;
 use crate::walk::Item;
 
-/// See the module.
+/// A computation that reads lines step by step; see the module documentation.
 pub trait Asks {
-    /// The lines it needs next, in any order; none when it is done.
+    /// The lines needed next, in any order. Empty when the computation is done.
     fn wants(&self) -> Vec<Seq>;
 
-    /// Gives it the lines it wanted. One that cannot be had counts as one that says nothing.
+    /// Passes in the lines that were needed. A line that is not available counts as empty.
     fn give(&mut self, lines: &dyn Lines);
 }
 
-/// Lets `asks` see what it wants of lines that are all at hand.
-pub fn answer(asks: &mut dyn Asks, lines: &dyn Lines) {
-    while !asks.wants().is_empty() {
-        asks.give(lines);
+/// Runs a computation to its end with lines that are all available.
+pub fn answer(consumer: &mut dyn Asks, lines: &dyn Lines) {
+    while !consumer.wants().is_empty() {
+        consumer.give(lines);
     }
 }
 
-/// An entry of a context with its head.
+/// An entry of a context, with its head.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
     pub(crate) item: Item,
     pub(crate) head: Head,
 }
 
-/// Pieces taken by batches, each about twice as large as the one before.
+/// Iterates over entries in batches, each about twice as large (in bytes) as the one before.
 #[derive(Debug)]
 pub(crate) struct Batches {
     next: usize,
@@ -44,18 +46,18 @@ impl Batches {
         Batches { next: 0, bytes: Batches::FIRST }
     }
 
-    /// The pieces of the next batch.
+    /// The entries of the next batch.
     pub(crate) fn next<'p>(&self, pieces: &'p [Piece]) -> &'p [Piece] {
         let rest = &pieces[self.next.min(pieces.len())..];
         let mut bytes = 0;
-        let enough = rest.iter().position(|piece| {
+        let last = rest.iter().position(|piece| {
             bytes += piece.head.len as usize;
             bytes >= self.bytes
         });
-        &rest[..enough.map_or(rest.len(), |last| last + 1)]
+        &rest[..last.map_or(rest.len(), |last| last + 1)]
     }
 
-    /// The lines of the next batch.
+    /// The lines of the next batch, those of context edits included.
     pub(crate) fn wants(&self, pieces: &[Piece]) -> Vec<Seq> {
         self.next(pieces)
             .iter()
@@ -63,6 +65,7 @@ impl Batches {
             .collect()
     }
 
+    /// Moves past a batch of `count` entries.
     pub(crate) fn take(&mut self, count: usize) {
         self.next += count;
         self.bytes = (self.bytes * 2).min(Batches::LARGEST);

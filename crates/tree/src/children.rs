@@ -1,12 +1,12 @@
-//! Who hangs below whom. Built when first asked for.
+//! The children of each entry. Built on first use.
 
 use crate::entry::flag;
 use crate::heads::{Heads, Seq};
 
-/// The children of every entry, oldest first; roots in log order.
+/// The children of each entry, oldest first, and the roots in log order.
 #[derive(Debug)]
 pub struct Children {
-    /// Where the children of an entry begin in `list`; the roots come last.
+    /// The start of each entry's children in `list`; the roots come last.
     start: Vec<u32>,
     list: Vec<Seq>,
 }
@@ -15,9 +15,9 @@ impl Children {
     pub(crate) fn of(heads: &Heads) -> Children {
         let roots = heads.len();
         let slot = |parent: Option<Seq>| parent.map_or(roots, Seq::index);
-        let counted = || heads.iter().filter(|(_, head)| !head.has(flag::SUPERSEDED));
+        let current = || heads.iter().filter(|(_, head)| !head.has(flag::SUPERSEDED));
         let mut start = vec![0u32; roots + 2];
-        for (_, head) in counted() {
+        for (_, head) in current() {
             start[slot(head.parent) + 1] += 1;
         }
         for at in 1..start.len() {
@@ -25,7 +25,7 @@ impl Children {
         }
         let mut next = start.clone();
         let mut list = vec![Seq::new(0); start[roots + 1] as usize];
-        for (seq, head) in counted() {
+        for (seq, head) in current() {
             let at = &mut next[slot(head.parent)];
             list[*at as usize] = seq;
             *at += 1;
@@ -47,7 +47,7 @@ impl Children {
         self.slice(self.start.len() - 2)
     }
 
-    /// The children of an entry, or the roots.
+    /// The children of an entry, or the roots for `None`.
     pub fn below(&self, at: Option<Seq>) -> &[Seq] {
         at.map_or_else(|| self.roots(), |seq| self.of_entry(seq))
     }

@@ -1,7 +1,7 @@
-//! Continuing from an entry: what becomes the leaf, what returns to the editor, or why not. Every client asks here, so that
-//! all of them do the same.
+//! Resolves a selected entry to a move: which entry becomes the leaf, what is loaded into the editor, or why the move is
+//! refused. All clients use this, so that they behave the same.
 //!
-//! Where one lands is decided from heads alone; the chosen entry's line is needed only for the text.
+//! Heads alone decide the new leaf. The line of the selected entry is needed only for the editor text.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,13 +13,13 @@ use crate::plan::PlanError;
 use crate::projection::Lines;
 use crate::projection::preview::{display_text, each_block, editor_text, said_field};
 
-/// What a person wants to go on from, and what his client knew when it asked.
+/// What the user selected, and the state that the client saw at that time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Choice<'a> {
     pub chosen: Chosen<'a>,
-    /// The leaf that the client saw. Given, it must still be the place where one stands.
+    /// The leaf that the client saw. If given, it must still be the current leaf.
     pub expected: Option<Option<&'a str>>,
-    /// A turn runs where the client stands.
+    /// Whether a turn is running at the client's current position.
     pub busy: bool,
 }
 
@@ -29,7 +29,7 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// What is selected in a view of the tree.
+/// The selection in a view of the tree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Chosen<'a> {
     #[default]
@@ -40,33 +40,33 @@ pub enum Chosen<'a> {
     Entry(&'a str),
 }
 
-/// Where one comes to stand on choosing an entry.
+/// The result of selecting an entry: the new leaf, and the entry to edit again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Landing {
     /// Where the next entry goes.
     pub place: Place,
-    /// The leaf must move there first. If not, it stands there already.
+    /// Whether the leaf must move first. `false` if it is already at `place`.
     pub moves: bool,
-    /// The entry that returns to the editor to be said differently.
+    /// The message that is loaded into the editor, to be changed and sent again.
     pub text_of: Option<Seq>,
 }
 
-/// What the editor is filled with.
+/// What is loaded into the editor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Editor {
-    /// What the model got: said again as it is, the message is the same again. Markers of pasted texts are expanded in it.
+    /// The text that the model got. Sending it unchanged produces the same message. Markers of pasted text are expanded.
     pub text: String,
-    /// What the user saw in its place, for instance the name of a template.
+    /// What the user typed instead, for example the name of a template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typed: Option<String>,
-    /// The image blocks that belong to it.
+    /// The image blocks of the message.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Value>,
 }
 
 impl Landing {
-    /// What returns to the editor; `lines` has the line of `text_of`.
+    /// What to load into the editor. `lines` must have the line of `editor_entry`.
     pub fn editor(&self, lines: &impl Lines) -> Option<Editor> {
         let entry = lines.entry(self.text_of?)?;
         let text = editor_text(&entry)?;
@@ -81,7 +81,7 @@ impl Landing {
         Some(Editor { text, typed, images })
     }
 
-    /// What a client keeps until it hears that the leaf arrived. `None` if it need not move.
+    /// The state that a client keeps until the leaf arrives. `None` if the leaf does not move.
     pub fn pending(&self, tree: &SessionTree, at: Place, request: u64) -> Option<PendingLeaf> {
         let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
         self.moves.then(|| PendingLeaf {
@@ -92,7 +92,7 @@ impl Landing {
     }
 }
 
-/// A move that a client asked for and that nobody confirmed yet. Meanwhile the client sends nothing.
+/// A move that a client requested and that is not confirmed yet. Until then the client sends nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PendingLeaf {
@@ -101,18 +101,18 @@ pub struct PendingLeaf {
     pub request_id: u64,
 }
 
-/// What became of a pending move.
+/// The status of a pending move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Heard {
-    /// The leaf is where it was.
+    /// The leaf has not moved yet.
     NothingYet,
     Arrived,
-    /// The leaf went to a third place: the former selection is shown again. A client that waits too long does the same.
+    /// The leaf moved to a third place. The client restores its previous selection, as it does after a time-out.
     Elsewhere,
 }
 
 impl PendingLeaf {
-    /// What a snapshot or an event with this leaf means.
+    /// The status after a snapshot or an event with this leaf.
     pub fn hear(&self, tree: &SessionTree, leaf: Place) -> Heard {
         match () {
             () if stands_at(tree, leaf, self.target_entry_id.as_deref()) => Heard::Arrived,
@@ -122,18 +122,21 @@ impl PendingLeaf {
     }
 }
 
-/// Whether a place is the one that an id names.
+/// Whether `place` is the place of the entry with this id.
 fn stands_at(tree: &SessionTree, place: Place, id: Option<&str>) -> bool {
     let named = id.map(|id| tree.find(id));
     named != Some(None) && tree.same_place(place, named.flatten())
 }
 
 impl SessionTree {
-    /// Where one lands, standing `at` some place; see the module.
+    /// Resolves a selection while the leaf is `at`; see the module documentation.
     ///
-    /// Nothing chosen, or what one stands on, is going on there. A user's or a custom message is said differently: below its
-    /// parent, with its text in the editor; so is a user's message that one stands on, as nobody answered it yet. Calls go with all their results. Everything else is gone on from as it is,
-    /// marks as what they hang below.
+    /// - No selection, or the current leaf: the leaf stays.
+    /// - A user message or a custom message: the leaf moves to its parent, and its text is loaded into the editor. This
+    ///   includes an unanswered user message at the leaf.
+    /// - A tool call or result: the leaf moves to the last result of the batch.
+    /// - A mark: the same as the entry it is attached to.
+    /// - Anything else becomes the leaf.
     pub fn land(&self, at: Place, choice: &Choice<'_>) -> Result<Landing, PlanError> {
         if choice.busy && choice.chosen != Chosen::Nothing {
             return Err(PlanError::SessionBusy);
@@ -146,8 +149,8 @@ impl SessionTree {
             Chosen::Root => None,
             Chosen::Entry(id) => self.heads().anchor(Some(self.require_shown(id)?)),
         };
-        let unanswered = chosen.is_some_and(|seq| self.head(seq).is_user());
-        if self.same_place(at, chosen) && !unanswered {
+        let is_user_message = chosen.is_some_and(|seq| self.head(seq).is_user());
+        if self.same_place(at, chosen) && !is_user_message {
             return Ok(Landing { place: at, moves: false, text_of: None });
         }
         let Some(chosen) = chosen else {
@@ -161,12 +164,12 @@ impl SessionTree {
         Ok(Landing { place, moves: !self.same_place(at, place), text_of })
     }
 
-    /// A place in words.
+    /// A place as text: the id of the entry, or `root`.
     pub(crate) fn name_of(&self, place: Place) -> String {
         place.map_or_else(|| "root".to_owned(), |seq| self.id(seq).to_string())
     }
 
-    /// The entry itself, or the last result of the batch of calls that it belongs to.
+    /// The entry itself, or the last result of the tool batch that it belongs to.
     fn with_results(&self, at: Place, chosen: Seq) -> Result<Seq, PlanError> {
         let lacking = self.lacking_results(chosen);
         if lacking == 0 {
@@ -176,7 +179,8 @@ impl SessionTree {
             .ok_or_else(|| PlanError::IncompleteToolBatch { id: self.id(chosen).to_string() })
     }
 
-    /// How many calls are unanswered at a reply, a result or a sub-agent's entry. Results are counted as for checkpoints.
+    /// The number of tool calls without a result at an assistant message, a tool result or a sub-agent entry. Results are
+    /// counted as for checkpoints.
     fn lacking_results(&self, chosen: Seq) -> u32 {
         let head = self.head(chosen);
         let in_batch = matches!(head.role, Role::Assistant | Role::ToolResult)
@@ -193,7 +197,7 @@ impl SessionTree {
         0
     }
 
-    /// The result below `chosen` that makes its batch whole: on the path to `at`, else the newest.
+    /// The result below `chosen` that completes its batch: the one on the path to `at`, otherwise the newest.
     fn last_result(&self, at: Place, chosen: Seq, lacking: u32) -> Option<Seq> {
         let (mut open, mut last) = (vec![(chosen, lacking)], Vec::new());
         while let Some((seq, lacking)) = open.pop() {
@@ -213,12 +217,12 @@ impl SessionTree {
     }
 }
 
-/// What one chooses in order to say it differently.
+/// Whether selecting this entry loads it into the editor.
 fn says_again(head: &Head) -> bool {
     head.role == Role::User || head.kind == Kind::CustomMessage
 }
 
-/// Whoever speaks next, or sums up, no longer waits for results.
+/// Whether no more results of the batch can follow this entry: the next message, or a summary.
 fn ends_batch(head: &Head) -> bool {
     matches!(head.role, Role::User | Role::Assistant)
         || matches!(head.kind, Kind::Compaction | Kind::BranchSummary | Kind::Backtrack)

@@ -1,7 +1,7 @@
-//! Where a compaction cuts: what it keeps as it is, and what a summary will stand for.
+//! Where a compaction cuts a path: which entries it keeps, and which entries a summary replaces.
 //!
-//! A cut never separates a tool call from its result and never takes in a question that nobody answered. The path alone
-//! decides; lines are asked for from the leaf upwards, and only as far as the decision needs them.
+//! A cut never separates a tool call from its result and never removes an unanswered question. Only the path matters.
+//! Lines are read from the leaf toward the root, and only as many as the decision needs.
 
 mod choice;
 mod limits;
@@ -22,25 +22,27 @@ pub use prepared::{CutText, Preparing};
 /// Why a compaction would change nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NothingToCut {
-    #[error("already compacted: nothing was said since")]
+    #[error("nothing to compact: no new messages since the last compaction")]
     AlreadyCompacted,
-    #[error("nothing to compact: all of it is recent, or not answered yet")]
+    #[error("nothing to compact: every message is recent or not answered yet")]
     TooSmall,
 }
 
-/// A cut through a path, chosen and not made yet.
+/// A cut through a path, found but not applied yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cut {
-    /// The first entry that stays as it is.
+    /// The first entry that is kept.
     pub first_kept: Seq,
-    /// What the summary will stand for, oldest first. What an edit took away is among it, and says nothing.
+    /// The entries that the summary replaces, oldest first. Entries omitted by a context edit are included; they have no
+    /// text.
     pub history: Vec<Item>,
-    /// The beginning of the turn whose end is kept. Empty if no turn is split.
+    /// The summarized beginning of the turn whose end is kept. Empty if the cut splits no turn.
     pub prefix: Vec<Item>,
-    /// The compaction before this one. Its summary is carried on.
+    /// The previous compaction. The new summary continues its summary.
     pub previous: Option<Seq>,
-    /// What the context takes now, and a guess at what is kept of it.
+    /// The size of the context now.
     pub tokens_before: u64,
+    /// The estimated size of the kept part.
     pub tokens_kept: u64,
 }
 
@@ -50,19 +52,19 @@ impl Cut {
     }
 }
 
-/// Looks for a cut; see the module.
+/// Searches for a cut; see the module documentation.
 #[derive(Debug)]
 pub struct Cutting {
     weighing: Weighing,
     keep_recent: u64,
     previous: Option<Seq>,
-    /// The pieces that can be cut: all but the compaction before.
+    /// How many entries can be cut: all except the previous compaction.
     range: usize,
     found: Option<Found>,
 }
 
 impl SessionTree {
-    /// Looks for a cut in the path to `at` that keeps about `keep_recent` tokens as they are.
+    /// Searches for a cut in the path to `at` that keeps about `keep_recent` tokens.
     pub fn cutting(&self, at: Place, keep_recent: u64) -> Cutting {
         let weighing = self.weighing(at);
         let previous = at.and_then(|seq| self.head(seq).compaction);
@@ -70,7 +72,7 @@ impl SessionTree {
         Cutting { weighing, keep_recent, previous, range, found: None }
     }
 
-    /// Looks for a cut with all lines at hand.
+    /// Searches for a cut when all lines are available.
     pub fn cut(&self, at: Place, keep_recent: u64, lines: &dyn Lines) -> Result<Cut, NothingToCut> {
         let mut cutting = self.cutting(at, keep_recent);
         answer(&mut cutting, lines);
@@ -100,15 +102,16 @@ impl Cutting {
             return Err(NothingToCut::TooSmall);
         };
         let first_kept = choice.first_kept(tree, at);
-        let told = |pieces: &[Piece]| {
-            let told = pieces.iter().rev().filter(|piece| before(piece, first_kept) && is_told(&piece.head));
-            told.map(|piece| piece.item).collect()
+        let summarized = |pieces: &[Piece]| {
+            let summarized =
+                pieces.iter().rev().filter(|piece| before(piece, first_kept) && is_told(&piece.head));
+            summarized.map(|piece| piece.item).collect()
         };
         let turn = turn.unwrap_or(at);
         Ok(Cut {
             first_kept,
-            history: told(&choice.pieces[turn + 1..]),
-            prefix: told(&choice.pieces[at + 1..=turn]),
+            history: summarized(&choice.pieces[turn + 1..]),
+            prefix: summarized(&choice.pieces[at + 1..=turn]),
             previous: self.previous,
             tokens_before: self.weighing.tokens(),
             tokens_kept: choice.weights[..=at].iter().flatten().sum(),

@@ -1,4 +1,4 @@
-//! An entry that is planned and not written yet: everything but its id, its parent's id and its time.
+//! An entry that is planned but not written yet: everything except its id, its parent's id and its time.
 
 use serde_json::Value;
 
@@ -7,23 +7,24 @@ use crate::fold::Place;
 use crate::scan::quote;
 use crate::time::{self, Millis};
 
-/// Where a draft will hang.
+/// The parent that a draft will get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Under {
-    /// Below the log's leaf as it stands at the moment of writing. So a mark from a stale window moves nobody.
+    /// The leaf of the log at the time of writing. A mark written by a client with an outdated view therefore does not move
+    /// the leaf.
     Log,
-    /// Below exactly this place, whatever others appended meanwhile: then the two are siblings.
+    /// Exactly this place. If another writer appended there in the meantime, the two entries become siblings.
     Place(Place),
 }
 
-/// See the module.
+/// A planned entry; see the module documentation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
     pub kind: Kind,
     pub under: Under,
-    /// The word for the kind on disk.
+    /// The `type` on disk.
     word: String,
-    /// The other members of the object, each with a comma before it.
+    /// The other members of the object, each preceded by a comma.
     members: Vec<u8>,
 }
 
@@ -41,7 +42,7 @@ impl Draft {
         }
     }
 
-    /// A draft of any object: `type`, `id`, `parentId` and `timestamp` are taken out, the rest is kept as it is.
+    /// A draft from any object: `type` sets the type, `id`, `parentId` and `timestamp` are dropped, and the rest is kept.
     pub fn of_object(kind: Kind, under: Under, object: crate::scan::Raw<'_>) -> Draft {
         let mut word = String::new();
         let mut members = Vec::new();
@@ -68,7 +69,7 @@ impl Draft {
         self
     }
 
-    /// The line of this draft, without line feed.
+    /// The line of this draft, without a line feed.
     pub fn line(&self, id: &str, parent: Option<&str>, time: Millis) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.members.len() + 128);
         out.extend_from_slice(b"{\"type\":");
@@ -92,6 +93,6 @@ fn push_member(members: &mut Vec<u8>, key: &str, value: &[u8]) {
     members.push(b',');
     quote(key, members);
     members.push(b':');
-    // JSON has line feeds between its parts only, never inside a string, and an entry is one line.
+    // An entry must be one line. JSON allows line feeds only between tokens, never inside a string.
     members.extend(value.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
 }

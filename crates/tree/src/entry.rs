@@ -1,6 +1,6 @@
-//! One line of a log: what kind of entry it is, and the few facts about it that the fold needs.
+//! One line of a log: the kind of its entry, and the few fields that the fold needs.
 //!
-//! A line is only looked at, never taken apart for good: its bytes are what is stored, copied and sent.
+//! Parsing borrows from the line and never replaces it: the original bytes are stored, copied and sent.
 
 use std::borrow::Cow;
 
@@ -8,29 +8,29 @@ pub use crate::kind::{Kind, Role, Why, flag};
 use crate::scan::{NotJson, Raw, Scanner};
 use crate::time::{self, Millis};
 
-/// What a line of a log turned out to be.
+/// A parsed line of a log.
 #[derive(Debug)]
 pub enum Read<'a> {
     Entry(Entry<'a>),
-    /// `type: "session"`. Only the first one of a log is its header.
+    /// `type: "session"`. Only the first one in a log is its header.
     Header(Raw<'a>),
     Blank,
     Odd(Odd),
 }
 
-/// Why a line is not an entry. It stays in the log, and is reported.
+/// Why a line is not an entry. The line stays in the log and is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Odd {
-    /// Not JSON: a torn line, or foreign text.
+    /// Not JSON: a truncated line, or other text.
     NotJson,
     /// JSON, but not an object.
     NotAnObject,
-    /// An object without a text `id`.
+    /// An object without a string `id`.
     NoId,
 }
 
-/// The facts of one entry, borrowed from its line.
+/// The fields of one entry, borrowed from its line.
 #[derive(Debug, Clone)]
 pub struct Entry<'a> {
     pub line: &'a [u8],
@@ -38,15 +38,16 @@ pub struct Entry<'a> {
     pub role: Role,
     pub why: Why,
     pub flags: u8,
-    /// How many tools the message calls (255 and more are 255).
+    /// The number of tool calls in the message, at most 255.
     pub calls: u8,
     pub id: Cow<'a, str>,
     pub parent: Option<Cow<'a, str>>,
-    /// The entry this one points at: what a label names, a compaction keeps from, an edit or deletion concerns.
+    /// The entry that this one points at: the target of a label, an edit or a deletion, or the first entry that a compaction
+    /// keeps.
     pub target: Option<Cow<'a, str>>,
     pub time: Option<Millis>,
     pub message: Option<Raw<'a>>,
-    /// Where the message begins, if it has content and is the last member of the line, as nearly always; else 0.
+    /// The offset of the message if it has content and is the last member of the line (the usual case); otherwise 0.
     pub body: u16,
 }
 
@@ -62,7 +63,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Looks at a line. `line` has no line feed at its end.
+/// Parses a line, given without its line feed.
 pub fn read(line: &[u8]) -> Read<'_> {
     if line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r')) {
         return Read::Blank;
@@ -83,7 +84,7 @@ pub fn read(line: &[u8]) -> Read<'_> {
     }
 }
 
-/// Reads a line that must be an entry.
+/// Parses a line that must be an entry.
 pub fn read_entry(line: &[u8]) -> Result<Entry<'_>, Odd> {
     match read(line) {
         Read::Entry(entry) => Ok(entry),
@@ -107,7 +108,7 @@ struct Facts<'a> {
     flags: u8,
 }
 
-/// What the fold needs of a message.
+/// The fields of a message that the fold needs.
 #[derive(Default)]
 struct Said<'a> {
     role: Option<Cow<'a, str>>,
@@ -218,15 +219,16 @@ impl<'a> Facts<'a> {
     }
 }
 
-/// The message that begins at `body` and ends the line, cut out without reading it again. `None` if it is not there.
+/// The message that begins at offset `body` and ends the line, without parsing it again. `None` if it is not there.
 pub fn cut_message(line: &[u8], body: u16) -> Option<&[u8]> {
     let (before, rest) = line.split_at_checked(body as usize)?;
     let message = rest.strip_suffix(b"}")?;
-    let whole = before.ends_with(b"\"message\":") && message.starts_with(b"{") && message.ends_with(b"}");
-    whole.then_some(message)
+    let is_message =
+        before.ends_with(b"\"message\":") && message.starts_with(b"{") && message.ends_with(b"}");
+    is_message.then_some(message)
 }
 
-/// Where `value` begins in a line that ends right behind it; else 0.
+/// The offset of `value` if it is the last member of the line; otherwise 0.
 fn last_member(line: &[u8], value: Raw<'_>) -> u16 {
     let start = value.bytes().as_ptr() as usize - line.as_ptr() as usize;
     let is_last = start + value.bytes().len() + 1 == line.len();
@@ -272,7 +274,7 @@ fn read_content(scanner: &mut Scanner<'_>) -> Result<Content, NotJson> {
     Ok(content)
 }
 
-/// A string with something to see in it. Decided on its first bytes where they are enough.
+/// Whether the value is a string with more than white space. Usually its first bytes decide.
 fn is_text(value: Raw<'_>) -> bool {
     let [b'"', inner @ ..] = value.bytes() else { return false };
     let mut rest = inner;
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_tells_who_speaks_and_what_it_calls() {
+    fn message_has_role_stop_reason_and_tool_calls() {
         let line = r#"{"type":"message","id":"0a0a0a0a","parentId":"b","timestamp":"2026-01-02T03:04:05.678Z","message":{"role":"assistant","content":[{"type":"text","text":" "},{"type":"toolCall","id":"x"},{"type":"toolCall"}],"stopReason":"toolUse"}}"#;
         let entry = entry(line);
         assert_eq!(
@@ -312,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn own_kinds_are_recognised_in_pis_clothes() {
+    fn osier_kinds_are_recognized_by_custom_type() {
         let moved = entry(
             r#"{"type":"custom","id":"1","parentId":null,"customType":"osier.leaf","data":{"why":"undo"}}"#,
         );
@@ -328,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_no_entries_say_why() {
+    fn invalid_lines_report_the_reason() {
         let odd = |line: &str| match read(line.as_bytes()) {
             Read::Odd(odd) => odd,
             other => panic!("{other:?}"),
@@ -342,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_content_is_told_from_an_empty_one() {
+    fn missing_content_is_distinguished_from_empty_content() {
         let flags = |content: &str| {
             entry(&format!(r#"{{"type":"message","id":"1","message":{{"role":"user"{content}}}}}"#)).flags
         };

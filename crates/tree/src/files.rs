@@ -1,6 +1,6 @@
-//! Which files a part of a conversation read and changed, as its tool calls and earlier summaries tell.
+//! The files that a part of a conversation read and modified, according to its tool calls and earlier summaries.
 //!
-//! What a tool really did, and what a command changed, is not known here.
+//! Whether a tool succeeded, and which files a shell command changed, is not known here.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use crate::entry::Entry;
 use crate::projection::preview::Call;
 use crate::scan::Raw;
 
-/// Paths as the calls gave them.
+/// Paths as they are written in the tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files {
     seen: BTreeSet<String>,
@@ -19,7 +19,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Takes in the calls of an assistant's message, or those that a tool made itself.
+    /// Adds the tool calls of an assistant message, or the nested calls of a tool.
     pub fn add_message(&mut self, message: Raw<'_>) {
         let is_reply = message.get("role").and_then(Raw::text).as_deref() == Some("assistant");
         if let Some(content) = message.get("content").filter(|_| is_reply) {
@@ -49,10 +49,10 @@ impl Files {
         set.extend(path.map(Cow::into_owned));
     }
 
-    /// Takes in what an earlier summary knew. An extension's `details` are its own business.
+    /// Adds the files of an earlier summary. The `details` of an extension's summary have an unknown format and are ignored.
     pub fn add_summary(&mut self, entry: &Entry<'_>) {
-        let of_extension = entry.get("fromHook").is_some_and(Raw::is_true);
-        let Some(details) = entry.get("details").filter(|_| !of_extension) else { return };
+        let is_from_extension = entry.get("fromHook").is_some_and(Raw::is_true);
+        let Some(details) = entry.get("details").filter(|_| !is_from_extension) else { return };
         for (key, set) in [("readFiles", &mut self.seen), ("modifiedFiles", &mut self.modified)] {
             if let Some(list) = details.get(key) {
                 list.each_item(|path| set.extend(path.text().map(Cow::into_owned)));
@@ -60,12 +60,12 @@ impl Files {
         }
     }
 
-    /// What was read and not changed, sorted.
+    /// The files that were read but not modified, sorted.
     pub fn read(&self) -> impl Iterator<Item = &str> {
         self.seen.difference(&self.modified).map(String::as_str)
     }
 
-    /// What was written or edited, sorted.
+    /// The files that were written or edited, sorted.
     pub fn modified(&self) -> impl Iterator<Item = &str> {
         self.modified.iter().map(String::as_str)
     }
@@ -74,7 +74,7 @@ impl Files {
         self.seen.is_empty() && self.modified.is_empty()
     }
 
-    /// The `details` of a summary's entry.
+    /// The `details` of a summary entry.
     pub fn details(&self) -> Value {
         json!({
             "readFiles": self.read().collect::<Vec<_>>(),
@@ -82,7 +82,7 @@ impl Files {
         })
     }
 
-    /// The blocks that end a summary, each with a blank line before it; nothing if no file is known.
+    /// The blocks at the end of a summary, each after a blank line. Empty if there are no files.
     pub fn blocks(&self) -> String {
         block("read-files", self.read()) + &block("modified-files", self.modified())
     }

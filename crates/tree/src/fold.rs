@@ -1,6 +1,6 @@
-//! The session tree: the fold of a log.
+//! The session tree, built by folding a log.
 //!
-//! Only [`SessionTree::append`] changes a tree. Copies are cheap and keep the state they were taken in.
+//! A tree changes only when entries are appended. A copy is cheap, and stays a snapshot of the state it was made from.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,10 +11,10 @@ use crate::entry::{Entry, Kind, Role, Why};
 use crate::heads::{Head, Heads, Id, Seq};
 use crate::marks::{Label, Marks};
 
-/// A place in the conversation where the next entry could go; `None` is before the first.
+/// A place in the conversation where the next entry can go: below an entry, or before the first one (`None`).
 pub type Place = Option<Seq>;
 
-/// Where the log stands and what hangs where. Built by folding entries, changed by nothing else.
+/// The tree of a session: heads, leaf, children and marks. Only folding entries changes it.
 #[derive(Debug, Clone, Default)]
 pub struct SessionTree {
     heads: Heads,
@@ -22,7 +22,7 @@ pub struct SessionTree {
     children: OnceLock<Arc<Children>>,
 }
 
-/// A place before a model call that the model may return to.
+/// A place before a model call that the model can return to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checkpoint {
     pub number: usize,
@@ -30,14 +30,14 @@ pub struct Checkpoint {
 }
 
 impl SessionTree {
-    /// Takes the next entry in; `offset` and `len` tell where its line lies in the store.
+    /// Appends the next entry. `offset` and `len` locate its line in the store.
     pub fn append(&mut self, entry: &Entry<'_>, offset: u64, len: u32) -> Seq {
         let seq = self.append_unsettled(entry, offset, len);
         self.heads.settle();
         seq
     }
 
-    /// Takes many entries in.
+    /// Appends many entries.
     pub fn extend<'a>(&mut self, entries: impl IntoIterator<Item = (Entry<'a>, u64, u32)>) {
         for (entry, offset, len) in entries {
             self.append_unsettled(&entry, offset, len);
@@ -45,7 +45,7 @@ impl SessionTree {
         self.heads.settle();
     }
 
-    /// Takes one of many entries in; call [`SessionTree::settle`] after the last.
+    /// Appends one of many entries. Call [`SessionTree::settle`] after the last one.
     pub fn append_unsettled(&mut self, entry: &Entry<'_>, offset: u64, len: u32) -> Seq {
         let seq = self.heads.append(entry, offset, len);
         if entry.kind.folds_body() {
@@ -59,7 +59,7 @@ impl SessionTree {
         self.heads.settle();
     }
 
-    /// A tree from heads that somebody else folded, and shares with it. Wants the entries whose bodies are folded.
+    /// A tree that shares heads folded elsewhere. `marks` must yield the entries whose bodies the fold reads.
     pub fn of<'a>(heads: Heads, marks: impl IntoIterator<Item = (Seq, Entry<'a>)>) -> SessionTree {
         let mut tree = SessionTree { heads, ..SessionTree::default() };
         let folded = Arc::make_mut(&mut tree.marks);
@@ -67,7 +67,7 @@ impl SessionTree {
         tree
     }
 
-    /// A tree from heads that a store kept. `line_of` is asked for the lines that [`Head::wants_line`] names.
+    /// A tree from heads that a store saved. `line_of` returns the lines of the heads that need one (see `Head::needs_line`).
     pub fn restore<'a>(
         heads: impl IntoIterator<Item = Head>,
         mut line_of: impl FnMut(Seq) -> Option<Entry<'a>>,
@@ -78,7 +78,7 @@ impl SessionTree {
             let entry = if head.wants_line() { line_of(Seq::new(index)) } else { None };
             let seq = tree.heads.restore(head, entry.as_ref());
             let Some(entry) = entry else { continue };
-            // An entry that names itself as its parent never had one.
+            // An entry that names itself as its parent has no parent to restore.
             let was_cut = head.has(crate::entry::flag::CUT);
             if let Some(parent) = entry.parent.as_ref().filter(|parent| was_cut && **parent != entry.id) {
                 cuts.push((seq, parent.to_string()));
@@ -141,7 +141,7 @@ impl SessionTree {
         self.marks.label_of(self.id(seq).as_str())
     }
 
-    /// The deepest entry that lies on the paths of both.
+    /// The deepest entry that is on both paths.
     pub fn common_ancestor(&self, a: Place, b: Place) -> Place {
         let (mut a, mut b) = (a?, b?);
         while a != b {
@@ -155,7 +155,7 @@ impl SessionTree {
         Some(a)
     }
 
-    /// Everything below deleted branches, their first entries included.
+    /// All entries in deleted branches.
     pub fn hidden(&self) -> FxHashSet<Seq> {
         let mut hidden = FxHashSet::default();
         let mut open: Vec<Seq> = self.marks.deleted().filter_map(|(id, _)| self.find(id)).collect();
@@ -167,20 +167,20 @@ impl SessionTree {
         hidden
     }
 
-    /// Whether an entry lies in a deleted branch.
+    /// Whether an entry is in a deleted branch.
     pub fn is_hidden(&self, seq: Seq) -> bool {
         self.marks.deleted().next().is_some()
             && self.heads.up(Some(seq)).any(|seq| self.marks.is_deleted(self.id(seq).as_str()))
     }
 
-    /// The checkpoints on the path to `at`, counted from 0 over the whole of it: each user message, and each tool result
-    /// that is the last of its batch.
+    /// The checkpoints on the path to `at`, numbered from 0 at the root: each user message, and each tool result that
+    /// completes its batch.
     pub fn checkpoints(&self, at: Place) -> Vec<Checkpoint> {
         let mut checkpoints = Vec::new();
         let mut waiting = 0;
         for seq in self.path(at) {
             let head = self.head(seq);
-            let reached = match head.role {
+            let is_checkpoint = match head.role {
                 Role::User => true,
                 Role::Assistant => {
                     waiting = head.calls;
@@ -192,15 +192,15 @@ impl SessionTree {
                 }
                 _ => false,
             };
-            if reached {
+            if is_checkpoint {
                 checkpoints.push(Checkpoint { number: checkpoints.len(), entry: seq });
             }
         }
         checkpoints
     }
 
-    /// Whether somebody still owes the path an answer: a model to a user or to results, a tool to a call. What neither asks nor
-    /// answers is looked through: marks, changes of model or prompt, summaries.
+    /// Whether the path waits for a response: of the model to a user message or to tool results, or of a tool to a call.
+    /// Entries that are neither (marks, model changes, system prompts, summaries) are skipped.
     pub fn is_waiting(&self, at: Place) -> bool {
         let mut results = 0u8;
         for head in self.heads.up(at).map(|seq| self.head(seq)) {

@@ -1,5 +1,5 @@
-//! Forks: a path copied into a new session. Entries keep their ids and their bytes; only the parent is written anew where
-//! labels, moves or settings were left out.
+//! Forks: a path copied into a new session. Entries keep their ids and their bytes; only the parent is replaced where
+//! labels, moves or settings are left out.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
@@ -19,8 +19,8 @@ impl SessionTree {
         fork.entries().into_iter().chain(fork.tail_entries()).collect()
     }
 
-    /// The lines of a fork at `at`: the path, then what finished its batches, its labels, and the session's settings. `mint` makes ids that the given
-    /// predicate does not refuse.
+    /// The lines of a fork at `at`: the path, then the updates of its sub-agent batches, its labels, and the session's
+    /// settings. `mint` returns a new id for which the given predicate (id is taken) is false.
     pub fn fork(
         &self,
         at: Place,
@@ -40,16 +40,17 @@ impl SessionTree {
     }
 }
 
-/// A fork that is written line by line, so that nobody has to hold the path: first [`Fork::line`] for each of
-/// [`Fork::entries`], then [`Fork::tail`].
+/// Produces a fork line by line, so that the lines of the path are never all in memory: first `line` for each of
+/// `entries`, then `tail`.
 #[derive(Debug)]
 pub struct Fork {
     tree: SessionTree,
     path: Vec<Seq>,
-    /// How far the path was looked at.
+    /// The number of entries of the path that are processed.
     reached: usize,
-    /// What was left out since the last line, and the entries that stand for what was left out before.
+    /// The entries left out since the last line.
     dropped: Vec<Seq>,
+    /// For each entry left out earlier, the next entry that was copied.
     instead: FxHashMap<Seq, Seq>,
     written: FxHashSet<Seq>,
     last: Option<Seq>,
@@ -69,17 +70,17 @@ impl Fork {
         }
     }
 
-    /// The entries of the path that stay, oldest first.
+    /// The entries of the path that are copied, oldest first.
     pub fn entries(&self) -> Vec<Seq> {
         self.path.iter().copied().filter(|seq| stays(self.tree.head(*seq).kind)).collect()
     }
 
-    /// The entries whose lines [`Fork::tail`] needs.
+    /// The entries whose lines `tail` needs.
     pub fn tail_entries(&self) -> Vec<Seq> {
         self.tree.marks().updates().into_iter().map(|(_, seq)| seq).collect()
     }
 
-    /// The line of an entry, below the one before it.
+    /// The line of an entry, with the entry copied before it as its parent.
     pub fn line(&mut self, seq: Seq, entry: &Entry<'_>) -> Vec<u8> {
         while let Some(next) = self.path.get(self.reached).copied() {
             self.reached += 1;
@@ -101,7 +102,7 @@ impl Fork {
         rechain(entry, parent.as_deref(), kept_from.as_deref())
     }
 
-    /// The lines behind the path: what finished its batches, its labels, the session's settings, and a name.
+    /// The lines after the path: the updates of its sub-agent batches, its labels, the session's settings, and a name.
     pub fn tail(
         self,
         lines: &impl Lines,
@@ -124,8 +125,8 @@ impl Fork {
                 Draft::new(Kind::Label, Under::Log).with("targetId", target).with("label", &label.text);
             drafts.push((draft, tree.head(label.set_by).time().unwrap_or(now)));
         }
-        let of_fork = |key: &&String| !OF_ONE_SESSION.contains(&key.as_str());
-        let set = marks.settings().iter().filter(|(key, _)| of_fork(key));
+        let is_copied = |key: &&String| !OF_ONE_SESSION.contains(&key.as_str());
+        let set = marks.settings().iter().filter(|(key, _)| is_copied(key));
         let set: Map<String, Value> = set.map(|(key, value)| (key.clone(), value.clone())).collect();
         if !set.is_empty() {
             let data = json!({ "set": set, "unset": [] });
@@ -145,11 +146,11 @@ impl Fork {
     }
 }
 
-/// Settings that a fork does not take along: what was allowed in one session is allowed nowhere else, and what waits to be
-/// said there is said there.
+/// Settings that a fork does not copy: approvals are valid in one session only, and queued prompts, status, folder and
+/// agent belong to the original session.
 const OF_ONE_SESSION: [&str; 6] = ["approvalMode", "approvalTools", "queue", "status", "cwd", "agentId"];
 
-/// What a fork takes along from a path. Labels and settings are written anew behind it.
+/// Whether a fork copies entries of this kind from the path. Labels, settings and updates are written again after it.
 fn stays(kind: Kind) -> bool {
     !matches!(
         kind,
@@ -162,7 +163,7 @@ fn stays(kind: Kind) -> bool {
     )
 }
 
-/// A copy of a line below another parent, byte for byte the same elsewhere.
+/// A copy of a line with another parent and, if given, another `firstKeptEntryId`. All other bytes stay the same.
 pub fn rechain(entry: &Entry<'_>, parent: Option<&str>, first_kept: Option<&str>) -> Vec<u8> {
     let mut line = entry.line.to_vec();
     if entry.parent.as_deref() != parent {
@@ -183,7 +184,7 @@ fn with_text(line: &[u8], key: &str, text: Option<&str>) -> Vec<u8> {
     splice(line, key, &value)
 }
 
-/// A copy of a line with one member's value exchanged in place.
+/// A copy of a line with the value of one member replaced in place.
 pub(crate) fn splice(line: &[u8], key: &str, value: &[u8]) -> Vec<u8> {
     let Ok(object) = Raw::parse(line) else { return line.to_vec() };
     match object.get(key) {
@@ -201,7 +202,7 @@ mod tests {
     use crate::entry::read_entry;
 
     #[test]
-    fn a_line_below_another_parent_is_otherwise_untouched() {
+    fn changing_the_parent_keeps_all_other_bytes() {
         let line = br#"{ "type":"message","id":"b","odd" : [1.0,"\u00e9"],"parentId":"a","message":{"role":"user"} }"#;
         let entry = read_entry(line).unwrap();
         let expected =

@@ -1,4 +1,4 @@
-//! Garbage collection: which lines a log can do without once its deleted branches shall go, and the log without them.
+//! Garbage collection: which lines can be removed with the deleted branches, and the log without them.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::projection::Lines;
 use crate::projection::usage::{ModelUsage, Usage, spent_by, usage_entries};
 use crate::time::Millis;
 
-/// Which entries stay.
+/// Which entries are kept.
 #[derive(Debug, Clone)]
 pub struct GcPlan {
     stays: Vec<bool>,
-    /// Those that go and may have cost something.
+    /// The removed entries that may have cost tokens or money.
     spent: Vec<Seq>,
 }
 
@@ -31,20 +31,20 @@ impl GcPlan {
         (0..self.stays.len()).filter(|at| self.stays[*at]).map(Seq::new)
     }
 
-    /// The entries whose lines [`SessionTree::gc`] needs: all that stay, and those that go and cost something.
+    /// The entries whose lines [`SessionTree::gc`] needs: the kept ones, and the removed ones that may have a cost.
     pub fn lines(&self) -> impl Iterator<Item = Seq> + '_ {
         self.kept().chain(self.spent.iter().copied())
     }
 
-    /// Whether an entry stays.
+    /// Whether an entry is kept.
     pub fn keeps(&self, seq: Seq) -> bool {
         self.stays[seq.index()]
     }
 }
 
 impl SessionTree {
-    /// Deleted branches go, but for the path to the leaf, for what an entry that stays points at, and for marks, which
-    /// are about the whole session wherever they hang. Marks about what goes, go with it.
+    /// Plans the removal of all deleted branches, except for the path to the leaf, the entries that kept entries point at,
+    /// and marks, which apply to the whole session wherever they are. Marks on removed entries are removed too.
     pub fn plan_gc(&self) -> GcPlan {
         let hidden = self.hidden();
         let mut plan = GcPlan { stays: vec![true; self.len()], spent: Vec::new() };
@@ -54,50 +54,51 @@ impl SessionTree {
         let needed = self.keep_what_is_needed(&hidden, &mut plan);
         for (seq, head) in self.heads().iter().filter(|(_, head)| head.kind.is_mark()) {
             let Some(target) = head.target else { continue };
-            // A mark that outlives its branch comes to light; a label on it must not.
-            let unseen =
+            // A mark that is kept without its branch becomes visible; a label on that mark must not.
+            let was_hidden =
                 head.kind == Kind::Label && hidden.contains(&target) && self.head(target).kind.is_mark();
-            plan.stays[seq.index()] &= plan.keeps(target) && (!unseen || needed.contains(&seq));
+            plan.stays[seq.index()] &= plan.keeps(target) && (!was_hidden || needed.contains(&seq));
         }
         plan.spent = usage_entries(self).filter(|seq| !plan.keeps(*seq)).collect();
         plan
     }
 
-    /// Keeps the leaf, all that entries of a conversation that stay point at, and what is above all that.
-    /// Tells which are pointed at.
+    /// Keeps the leaf, the entries that kept conversation entries point at, and the ancestors of all of these. Returns the
+    /// leaf and the entries pointed at.
     fn keep_what_is_needed(&self, hidden: &FxHashSet<Seq>, plan: &mut GcPlan) -> FxHashSet<Seq> {
-        let talks = |seq: &Seq| !self.head(*seq).kind.is_mark();
+        let is_conversation = |seq: &Seq| !self.head(*seq).kind.is_mark();
         let target = |seq: Seq| self.head(seq).target;
         let outside = self.heads().iter().map(|(seq, _)| seq).filter(|seq| !hidden.contains(seq));
-        let leaf = self.heads().up(self.leaf()).find(talks);
-        // A move at the end says where the log stands.
+        let leaf = self.heads().up(self.leaf()).find(is_conversation);
+        // A move at the end of the log defines the leaf.
         let last = self.heads().last_seq().filter(|seq| self.head(*seq).kind == Kind::Leaf);
-        let mut needed: Vec<Seq> = outside.filter(talks).filter_map(target).chain(leaf).chain(last).collect();
+        let mut needed: Vec<Seq> =
+            outside.filter(is_conversation).filter_map(target).chain(leaf).chain(last).collect();
         let mut seen = FxHashSet::default();
         while let Some(seq) = needed.pop() {
             if !seen.insert(seq) {
                 continue;
             }
-            // Even a mark, if it is pointed at, must stay whole.
+            // A mark that is pointed at also keeps its own target.
             needed.extend(target(seq));
             for seq in self.heads().up(Some(seq)).take_while(|seq| hidden.contains(seq)) {
-                if std::mem::replace(&mut plan.stays[seq.index()], true) && talks(&seq) {
+                if std::mem::replace(&mut plan.stays[seq.index()], true) && is_conversation(&seq) {
                     break;
                 }
-                // Where a deletion begins must stay, or what is kept below it comes to light.
-                let begins = || self.marks().is_deleted(self.id(seq).as_str());
-                match talks(&seq) {
+                // The start of a deleted branch must be kept, otherwise kept entries below it become visible.
+                let starts_deletion = || self.marks().is_deleted(self.id(seq).as_str());
+                match is_conversation(&seq) {
                     true => needed.extend(target(seq)),
-                    false => needed.extend(Some(seq).filter(|_| begins())),
+                    false => needed.extend(Some(seq).filter(|_| starts_deletion())),
                 }
             }
         }
         seen
     }
 
-    /// The lines that stay, each below its nearest ancestor that stays; where something went that had cost something, an
-    /// entry that says how much; and a move behind all if the log would otherwise stand elsewhere. `None` if `lines` lacks
-    /// one that is needed.
+    /// The lines of the new log: the kept lines, each below its nearest kept ancestor; a usage entry for the cost of each
+    /// removed branch; and a move at the end if the leaf would otherwise change. `None` if a needed line is missing from
+    /// `lines`.
     pub fn gc(
         &self,
         plan: &GcPlan,
@@ -126,7 +127,7 @@ impl SessionTree {
         Some(new.lines)
     }
 
-    /// What those that go had cost, by branch point and model, with the first of each branch.
+    /// The cost of the removed entries by model, keyed by the first removed entry of each branch.
     fn spent(&self, plan: &GcPlan, lines: &impl Lines) -> Option<BTreeMap<Seq, Vec<ModelUsage>>> {
         let mut first: BTreeMap<Place, Seq> = BTreeMap::new();
         let mut spent: BTreeMap<Seq, Vec<ModelUsage>> = BTreeMap::new();
@@ -149,28 +150,28 @@ impl GcPlan {
         tree.heads().up(at).find(|seq| self.keeps(*seq))
     }
 
-    /// The nearest entry that stays and reaches a context: equal ones are the same place once the others are gone.
+    /// The nearest kept entry that reaches a context. Places with equal anchors are the same place in the new log.
     fn anchor(&self, tree: &SessionTree, at: Place) -> Place {
         tree.heads().up(at).find(|seq| self.keeps(*seq) && tree.head(*seq).kind.reaches_context())
     }
 }
 
-/// The log in the making.
+/// The new log while it is written.
 struct New<'a, M> {
     tree: &'a SessionTree,
     plan: &'a GcPlan,
     mint: M,
     minted: FxHashSet<String>,
     lines: Vec<Vec<u8>>,
-    /// Where the log stands, as an entry of the old one.
+    /// The leaf of the new log, as an entry of the old log.
     stands: Stands,
 }
 
-/// Where a log stands.
+/// The leaf of the new log.
 #[derive(Clone, Copy)]
 enum Stands {
     At(Place),
-    /// Below this place, at a note of what was spent, which is on nobody's path.
+    /// At a usage entry below this place. It belongs to no path of the old log.
     AtNote(Place),
 }
 
@@ -185,7 +186,7 @@ impl<M: FnMut() -> String> New<'_, M> {
         self.stands = Stands::At(self.tree.heads().leaf_after(seq));
     }
 
-    /// Money spent stays spent.
+    /// Appends a usage entry, so that the totals of the session do not change.
     fn note(&mut self, gone: Seq, cost: &ModelUsage, now: Millis) {
         let parent = self.plan.nearest(self.tree, Some(gone));
         let time = self.tree.head(gone).time().unwrap_or(now);
@@ -196,9 +197,9 @@ impl<M: FnMut() -> String> New<'_, M> {
 
     fn move_to(&mut self, leaf: Place, now: Millis) {
         let anchor = |place| self.plan.anchor(self.tree, place);
-        let on_its_way = |place: Place| place.is_none_or(|seq| self.tree.heads().is_ancestor(seq, leaf));
+        let is_above_leaf = |place: Place| place.is_none_or(|seq| self.tree.heads().is_ancestor(seq, leaf));
         let from = match self.stands {
-            Stands::At(place) if anchor(place) == anchor(leaf) && on_its_way(place) => return,
+            Stands::At(place) if anchor(place) == anchor(leaf) && is_above_leaf(place) => return,
             Stands::At(place) | Stands::AtNote(place) => self.id_of(self.plan.nearest(self.tree, place)),
         };
         let data = json!({ "fromId": from, "why": "move" });

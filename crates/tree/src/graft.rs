@@ -1,7 +1,7 @@
-//! A graft: the conclusion of another branch, told here, with links to the entries it comes from.
+//! Grafts: a graft adds the conclusion of another branch to the current path, with links to the entries it comes from.
 //!
-//! It is a branch summary that moves nobody. The text is put together from what was said; a model may write a better one
-//! between the same title and the same lists of files.
+//! It is a branch summary that does not move the leaf to another branch. The text quotes the other branch. A model can
+//! write a better text, which then goes between the same title and the same lists of files.
 
 use std::fmt::Write;
 
@@ -21,27 +21,28 @@ use crate::projection::preview::{full_text, one_line};
 use crate::projection::{Lines, context};
 use crate::summary::without_files;
 
-/// How many characters of the conclusion are told.
+/// The maximum length of the conclusion, in characters.
 const CONCLUSION: usize = 6_000;
 
-/// How many of the things that the user asked there, and how much of each.
+/// The maximum number of user messages quoted.
 const ASKED: usize = 5;
+/// The maximum length of each of them, in characters.
 const QUESTION: usize = 200;
 
-/// See the module.
+/// The conclusion of another branch; see the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graft {
     /// The end of the other branch.
     pub tip: Seq,
-    /// Which branch, where it begins and where it parted from here.
+    /// Names the branch, its first and last entry, and where it branched off.
     pub title: String,
-    /// What was asked there, and what came of it.
+    /// The user messages of the branch, and its conclusion.
     pub body: String,
     pub files: Files,
 }
 
 impl SessionTree {
-    /// Brings the conclusion of the branch that ends in `tip` to a place; it asks for the lines of that branch.
+    /// Builds a graft of the branch that ends in `tip`, for the place `at`. It reads the lines of that branch.
     pub fn grafting(&self, at: Place, tip: &str) -> Result<Grafting<'_>, PlanError> {
         let tip = self.require_shown(tip)?;
         let nothing = || PlanError::NothingToGraft { id: self.id(tip).to_string() };
@@ -69,39 +70,39 @@ impl SessionTree {
 
     fn graft_title(&self, tip: Seq, first: Seq, common: Place) -> String {
         let link = |seq: Seq| link(self.id(seq).as_str());
-        let parted = match common {
-            Some(common) => format!("parted from here at {}", link(common)),
-            None => "with nothing in common".to_owned(),
+        let branch_point = match common {
+            Some(common) => format!("branched off at {}", link(common)),
+            None => "with no common ancestor".to_owned(),
         };
-        format!("Grafted from {}: entries {} to {}, {parted}.", link(tip), link(first), link(tip))
+        format!("Grafted from {}: entries {} to {}, {branch_point}.", link(tip), link(first), link(tip))
     }
 }
 
-/// How a text points at an entry.
+/// A link to an entry, as it appears in summaries.
 pub fn link(id: &str) -> String {
     format!("[entry {}]", one_line(id, 80))
 }
 
-/// A graft as people see it.
+/// The parts of a graft's text that are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grafted<'s> {
-    /// The id of the end of the other branch.
+    /// The id of the last entry of the other branch.
     pub tip: &'s str,
     pub conclusion: &'s str,
 }
 
-/// Reads the text of a graft's summary; none if it is the summary of something else.
+/// Parses the summary of a graft. `None` if it is another summary.
 pub fn read_graft(summary: &str) -> Option<Grafted<'_>> {
     let (tip, _) = summary.strip_prefix("Grafted from [entry ")?.split_once(']')?;
     let (_, body) = summary.split_once("\n\n")?;
     let body = without_files(body);
-    let (_, told) =
+    let (_, rest) =
         body.split_once("\n\n").filter(|_| body.starts_with("Asked there:\n")).unwrap_or(("", body));
-    let quoted = told.strip_prefix("Concluded there [entry ").and_then(|told| told.split_once(":\n\n"));
-    Some(Grafted { tip, conclusion: quoted.map_or(told, |(_, conclusion)| conclusion).trim() })
+    let quoted = rest.strip_prefix("Concluded there [entry ").and_then(|rest| rest.split_once(":\n\n"));
+    Some(Grafted { tip, conclusion: quoted.map_or(rest, |(_, conclusion)| conclusion).trim() })
 }
 
-/// A graft in the making.
+/// Builds a graft from the lines of the other branch.
 #[derive(Debug)]
 pub struct Grafting<'t> {
     tree: &'t SessionTree,
@@ -109,19 +110,19 @@ pub struct Grafting<'t> {
     title: String,
     edits: FxHashMap<Seq, Seq>,
     stretch: Stretch,
-    /// With the links to where they were said.
+    /// The user messages, each with a link to its entry.
     asked: Vec<String>,
     replied: Option<Told>,
     summed: Option<Told>,
     files: Files,
 }
 
-/// Something that may be the conclusion.
+/// A text that may be the conclusion.
 #[derive(Debug)]
 struct Told {
     id: String,
     text: String,
-    /// The reply broke off.
+    /// Whether the reply failed, was aborted or was cut off at its length limit.
     broken: bool,
 }
 
@@ -150,7 +151,7 @@ impl Grafting<'_> {
         if entry.flags & flag::NOT_SENT != 0 {
             return;
         }
-        let told = |text: String, broken| Told { id: entry.id.to_string(), text, broken };
+        let candidate = |text: String, broken| Told { id: entry.id.to_string(), text, broken };
         match (entry.kind, entry.role) {
             (Kind::Message, Role::User) => {
                 let text = one_line(&context::said(entry, edit).0, QUESTION);
@@ -159,9 +160,9 @@ impl Grafting<'_> {
             (Kind::Message, Role::Assistant) => {
                 let text = context::said(entry, edit).0;
                 let broken = matches!(entry.why, Why::Error | Why::Aborted | Why::Length);
-                let better = |had: &Told| had.broken || !broken;
-                if !text.is_empty() && self.replied.as_ref().is_none_or(better) {
-                    self.replied = Some(told(text, broken));
+                let replaces = |previous: &Told| previous.broken || !broken;
+                if !text.is_empty() && self.replied.as_ref().is_none_or(replaces) {
+                    self.replied = Some(candidate(text, broken));
                 }
             }
             (Kind::BranchSummary | Kind::Compaction, _) => {
@@ -169,7 +170,7 @@ impl Grafting<'_> {
                     self.files.add_summary(entry);
                 }
                 let text = full_text(entry).trim().to_owned();
-                self.summed = (!text.is_empty()).then(|| told(text, false)).or(self.summed.take());
+                self.summed = (!text.is_empty()).then(|| candidate(text, false)).or(self.summed.take());
             }
             _ => {}
         }
@@ -181,16 +182,21 @@ impl Grafting<'_> {
         if !self.asked.is_empty() {
             body += "Asked there:\n";
             if left_out > 0 {
-                writeln!(body, "- ({left_out} earlier left out)").expect("a String takes every text");
+                writeln!(body, "- ({left_out} earlier ones omitted)")
+                    .expect("writing to a String cannot fail");
             }
             body += &self.asked[left_out..].join("\n");
             body += "\n\n";
         }
         body += &match self.replied.or(self.summed) {
-            None => "Nothing was concluded there.".to_owned(),
-            Some(told) => {
-                let broken = if told.broken { ", which broke off" } else { "" };
-                format!("Concluded there {}{broken}:\n\n{}", link(&told.id), cut(&told.text, CONCLUSION))
+            None => "The branch has no conclusion.".to_owned(),
+            Some(conclusion) => {
+                let broken = if conclusion.broken { ", incomplete" } else { "" };
+                format!(
+                    "Concluded there {}{broken}:\n\n{}",
+                    link(&conclusion.id),
+                    cut(&conclusion.text, CONCLUSION)
+                )
             }
         };
         Graft { tip: self.tip, title: self.title, body, files: self.files }
@@ -198,12 +204,12 @@ impl Grafting<'_> {
 }
 
 impl Graft {
-    /// The text of the summary. `written` is what a model made of the branch, if one was asked.
+    /// The text of the summary. `written` replaces the body if a model wrote a summary of the branch.
     pub fn text(&self, written: Option<&str>) -> String {
         format!("{}\n\n{}{}", self.title, written.unwrap_or(&self.body).trim(), self.files.blocks())
     }
 
-    /// The entry that brings it to a place.
+    /// The draft of the graft's entry below `at`.
     pub fn plan(
         &self,
         tree: &SessionTree,
@@ -217,7 +223,7 @@ impl Graft {
     }
 }
 
-/// A graft with all lines at hand.
+/// Builds a graft when all lines are available.
 pub fn graft(tree: &SessionTree, at: Place, tip: &str, lines: &dyn Lines) -> Result<Graft, PlanError> {
     let mut grafting = tree.grafting(at, tip)?;
     answer(&mut grafting, lines);

@@ -1,13 +1,13 @@
-//! The first line of a log: which session this is. It is not part of the tree.
+//! The first line of a log: the header of the session. It is not part of the tree.
 
 use crate::scan::{Raw, quote};
 use crate::time::{self, Millis};
 
-/// The version of the format that Osier writes, which is pi's. Kinds of entries came later without a new number, so
-/// nothing may depend on it but the migration of older files.
+/// The version of the format that Osier writes, the same as pi's. New kinds of entries did not change the number, so only
+/// the migration of older files may depend on it.
 pub const VERSION: u32 = 3;
 
-/// See the module.
+/// The header of a session; see the module documentation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     pub id: String,
@@ -19,13 +19,13 @@ pub struct Header {
     pub parent_session_id: Option<String>,
     pub parent_store: Option<String>,
     pub agent_id: Option<String>,
-    /// How often garbage collection put another log in the place of this one.
+    /// How often garbage collection replaced the log.
     pub rewritten: u32,
-    /// Fields that Osier does not know, as they stand in the line, each behind a comma.
+    /// Unknown fields, byte for byte, each preceded by a comma.
     pub others: Vec<u8>,
 }
 
-/// The fields that Osier knows.
+/// The fields that Osier reads.
 const KNOWN: [&str; 10] = [
     "type",
     "version",
@@ -55,7 +55,7 @@ impl Header {
         }
     }
 
-    /// Reads a line that [`crate::entry::read`] found to be a header. `None` without a text `id`: then no such session exists.
+    /// Reads a line that was parsed as a header. `None` if it has no string `id`: then the file is not a session.
     pub fn read(header: Raw<'_>) -> Option<Header> {
         let text = |key| header.get(key).and_then(Raw::text).map(String::from);
         Some(Header {
@@ -78,7 +78,7 @@ impl Header {
         })
     }
 
-    /// The line of a new session, without line feed.
+    /// The line of the header, without a line feed.
     pub fn line(&self) -> Vec<u8> {
         let mut out = format!(r#"{{"type":"session","version":{}"#, self.version).into_bytes();
         let created = time::format(self.created.unwrap_or_default());
@@ -109,7 +109,7 @@ impl Header {
 fn others(header: Raw<'_>) -> Vec<u8> {
     let mut others = Vec::new();
     header.each_field(|key, value| {
-        // Where a header comes from elsewhere than a file it may hold line feeds, which would end it in one.
+        // A header that does not come from a file can contain line feeds, which would split the line.
         if !KNOWN.contains(&key) && !value.bytes().contains(&b'\n') {
             others.push(b',');
             quote(key, &mut others);
@@ -120,13 +120,13 @@ fn others(header: Raw<'_>) -> Vec<u8> {
     others
 }
 
-/// Whether a string may name a session: it becomes part of a file name.
+/// Whether a string is a valid session id. An id becomes part of a file name.
 pub fn is_valid_id(id: &str) -> bool {
-    let ends = |byte: Option<u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric());
+    let is_alphanumeric = |byte: Option<u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric());
     let bytes = id.as_bytes();
     bytes.len() <= 128
-        && ends(bytes.first().copied())
-        && ends(bytes.last().copied())
+        && is_alphanumeric(bytes.first().copied())
+        && is_alphanumeric(bytes.last().copied())
         && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_reads_back() {
+    fn header_round_trips() {
         let mut header = Header::new("a-1", 1_767_323_045_678, "/tmp/ü \"x\"");
         header.parent_session = Some("/x.jsonl".into());
         header.rewritten = 2;
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_nobody_knows_are_kept_as_they_stand_but_never_make_a_second_line() {
+    fn unknown_fields_are_kept_unless_they_contain_a_line_feed() {
         let line = r#"{"type":"session","version":3,"id":"a","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/","x":{"y": [1.50, "ü\n"]},"z":null}"#;
         assert_eq!(Header::read(Raw::parse(line.as_bytes()).unwrap()).unwrap().line(), line.as_bytes());
         let broken = line.replace("[1.50", "[\n1.50");
@@ -153,14 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn old_headers_have_no_version_and_broken_ones_no_id() {
+    fn header_without_version_is_version_1_and_without_id_is_refused() {
         let read = |text: &str| Header::read(Raw::parse(text.as_bytes()).unwrap());
         assert_eq!(read(r#"{"type":"session","id":"x"}"#).unwrap().version, 1);
         assert_eq!(read(r#"{"type":"session","id":7}"#), None);
     }
 
     #[test]
-    fn ids_that_could_leave_their_folder_are_refused() {
+    fn ids_that_could_escape_the_folder_are_invalid() {
         assert!(is_valid_id("019b7ca9-a7f6-74ba-af75-068de155e02b"));
         for bad in ["", "../x", "a/b", "-a", "a.", "a b", "ü"] {
             assert!(!is_valid_id(bad), "{bad}");

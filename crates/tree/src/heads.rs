@@ -1,7 +1,7 @@
-//! The heads of a log, in log order: sixty-four bytes an entry, with every reference already looked up.
+//! The heads of a log, in log order: 64 bytes per entry, with all references to other entries resolved.
 //!
-//! A `Heads` value is cheap to copy: copies share what they have in common, so a reader keeps the state it saw while
-//! the writer goes on. Bodies are not here; a head tells the store where its line lies.
+//! A `Heads` value is cheap to copy, because copies share their data: a reader keeps its snapshot while the writer
+//! appends. Bodies stay in the store; a head has the offset of its line.
 
 mod ids;
 mod long_ids;
@@ -17,21 +17,21 @@ use crate::time::Millis;
 use ids::Ids;
 use long_ids::LongIds;
 
-/// The place of an entry in its log, counted from 0. Bad lines and headers are not counted.
+/// The index of an entry in its log, counted from 0. Invalid lines and headers are not counted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Seq(NonZeroU32);
 
 impl Seq {
     pub fn new(index: usize) -> Seq {
         let number = u32::try_from(index + 1).expect("a log has fewer than four billion entries");
-        Seq(NonZeroU32::new(number).expect("one was added"))
+        Seq(NonZeroU32::new(number).expect("the number is at least one"))
     }
 
     pub fn index(self) -> usize {
         self.0.get() as usize - 1
     }
 
-    /// For files of fixed-width records: 0 stands for none.
+    /// The number for a fixed-width record; 0 means none.
     pub fn to_record(seq: Option<Seq>) -> u32 {
         seq.map_or(0, |seq| seq.0.get())
     }
@@ -47,12 +47,12 @@ impl std::fmt::Debug for Seq {
     }
 }
 
-/// An id as a number: its own eight bytes, or a hash if it is shorter or longer.
+/// An id as a number: its bytes if it has exactly eight, otherwise a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct IdKey(pub u64);
 
 impl IdKey {
-    /// The key of an id, and [`flag::LONG_ID`] if it is only a hash.
+    /// The key of an id, and [`flag::LONG_ID`] if the key is only a hash.
     pub fn of(id: &str) -> (IdKey, u8) {
         match <[u8; 8]>::try_from(id.as_bytes()) {
             Ok(bytes) => (IdKey(u64::from_le_bytes(bytes)), 0),
@@ -61,33 +61,34 @@ impl IdKey {
     }
 }
 
-/// What the fold and the choice of entries need of a line.
+/// The part of a line that the fold and the selection of entries need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     pub id: IdKey,
-    /// `Millis::MIN` where the line has no readable time.
+    /// `Millis::MIN` if the line has no valid time.
     pub time: Millis,
-    /// Where the line lies in its store. Only the store gives it a meaning.
+    /// The position of the line in its store. Only the store interprets it.
     pub offset: u64,
-    /// Its length, line feed not counted.
+    /// The length of the line, without the line feed.
     pub len: u32,
     pub parent: Option<Seq>,
-    /// The entry it points at (see [`Entry::target`]), if the log has it.
+    /// The entry that it points at (see [`Entry::target`]), if the log has it.
     pub target: Option<Seq>,
-    /// The nearest compaction, model and thinking level at or above this entry.
+    /// The nearest compaction at or above this entry.
     pub compaction: Option<Seq>,
+    /// The nearest entry at or above this one that sets the model, and the one that sets the thinking level.
     pub model: Option<Seq>,
     pub thinking: Option<Seq>,
-    /// The nearest entry at or above this one that reaches a context: equal anchors are the same place.
+    /// The nearest entry at or above this one that reaches a context. Entries with equal anchors are the same place.
     pub anchor: Option<Seq>,
-    /// The number of entries above it.
+    /// The number of ancestors.
     pub depth: u32,
     pub kind: Kind,
     pub role: Role,
     pub why: Why,
     pub flags: u8,
     pub calls: u8,
-    /// See [`Entry::body`].
+    /// The offset of the message in the line; see the same field of [`Entry`].
     pub body: u16,
 }
 
@@ -104,15 +105,16 @@ impl Head {
         self.role == Role::User
     }
 
-    /// Whether it counts as a message. The stored system prompt does not.
+    /// Whether it counts as a message. The stored system prompt does not count.
     pub fn is_message(&self) -> bool {
         self.kind == Kind::Message && self.role != Role::System
     }
 
-    /// Works out what follows from the parent: nearest entries above, depth, place.
+    /// Computes the fields that depend on the parent: nearest entries above, anchor and depth.
     pub fn derive(&mut self, own: Seq, above: Option<&Head>) {
-        let nearest =
-            |is_one: bool, of: fn(&Head) -> Option<Seq>| if is_one { Some(own) } else { above.and_then(of) };
+        let nearest = |is_own: bool, get: fn(&Head) -> Option<Seq>| {
+            if is_own { Some(own) } else { above.and_then(get) }
+        };
         self.compaction = nearest(self.kind == Kind::Compaction, |head| head.compaction);
         self.model =
             nearest(self.kind == Kind::ModelChange || self.role == Role::Assistant, |head| head.model);
@@ -121,12 +123,12 @@ impl Head {
         self.depth = above.map_or(0, |above| above.depth.saturating_add(1));
     }
 
-    /// The fold cannot go on from this head alone; it wants to see the line.
+    /// Whether the fold needs the line in addition to this head.
     pub fn wants_line(&self) -> bool {
         self.kind.folds_body() || self.wants_ids()
     }
 
-    /// Ids that the line holds are not in the head: a long one, or one that no entry has.
+    /// Whether ids must be read from the line because the head does not have them: a long id, or the id of a missing entry.
     pub fn wants_ids(&self) -> bool {
         self.has(flag::LONG_ID | flag::ORPHAN | flag::CUT) || self.target.is_none() && self.kind.has_target()
     }
@@ -134,27 +136,28 @@ impl Head {
 
 const CHUNK: usize = 256;
 
-/// See the module.
+/// The heads of a log; see the module documentation.
 #[derive(Clone, Default)]
 pub struct Heads {
     full: Arc<Vec<Arc<[Head]>>>,
     last: Arc<Vec<Head>>,
     ids: Ids,
     long_ids: LongIds,
-    /// Ids that lines name and no line has, so far.
+    /// Ids that lines refer to but that no line has yet.
     missing: Arc<Missing>,
-    /// Parents that were taken away to break a circle.
+    /// Parents that were removed to break a cycle, by entry.
     cut: Arc<FxHashMap<Seq, Seq>>,
-    /// A line changed what earlier lines mean; everything derived is worked out again by `settle`.
+    /// A line changed the meaning of earlier lines; `settle` must recompute all derived fields.
     unsettled: bool,
-    /// Some id occurs more than once.
+    /// An id occurs more than once.
     repeats: bool,
-    /// Some entry came before its parent or has none that could be found, or some id occurs more than once.
+    /// An entry came before its parent or its parent is missing, or an id occurs more than once.
     astray: bool,
+    /// Entries whose id occurred again, with the later entry; emptied by `settle`.
     superseded: Vec<(Seq, Seq)>,
 }
 
-/// By id, the entries that name it, and as what.
+/// For each missing id, the entries that refer to it, and how.
 type Missing = FxHashMap<Box<str>, Vec<(Seq, Link)>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +182,7 @@ impl Heads {
     }
 
     /// # Panics
-    /// If `seq` is not of this log.
+    /// If `seq` is not from this log.
     pub fn get(&self, seq: Seq) -> &Head {
         let index = seq.index();
         match self.full.get(index / CHUNK) {
@@ -192,7 +195,7 @@ impl Heads {
         self.from(0)
     }
 
-    /// The heads from `index` on.
+    /// The heads starting at `index`.
     pub fn from(&self, index: usize) -> impl DoubleEndedIterator<Item = (Seq, &Head)> + Clone {
         (index..self.len()).map(|index| {
             let seq = Seq::new(index);
@@ -204,18 +207,18 @@ impl Heads {
         self.len().checked_sub(1).map(Seq::new)
     }
 
-    /// Where the next entry goes: below a move's target, or below the last line.
+    /// Where the next entry goes: below the target of a move, or below the last entry.
     pub fn leaf(&self) -> Option<Seq> {
         self.last_seq().and_then(|seq| self.leaf_after(seq))
     }
 
-    /// Where the log stood once it ended in `seq`.
+    /// The leaf if the log ended in `seq`.
     pub fn leaf_after(&self, seq: Seq) -> Option<Seq> {
         let head = self.get(seq);
         if head.kind == Kind::Leaf { head.parent } else { Some(seq) }
     }
 
-    /// The entry with this id; of several the last.
+    /// The entry with this id; if there are several, the last one.
     pub fn find(&self, id: &str) -> Option<Seq> {
         let (key, long) = IdKey::of(id);
         self.ids.find(key, |seq| {
@@ -239,12 +242,12 @@ impl Heads {
         at.and_then(|seq| self.get(seq).anchor)
     }
 
-    /// Whether two leaves stand for the same place in the conversation.
+    /// Whether two leaves are the same place in the conversation.
     pub fn same_place(&self, a: Option<Seq>, b: Option<Seq>) -> bool {
         self.anchor(a) == self.anchor(b)
     }
 
-    /// Whether `above` lies on the path of `at` (or is it).
+    /// Whether `above` is on the path to `at` (or is `at`).
     pub fn is_ancestor(&self, above: Seq, at: Option<Seq>) -> bool {
         let depth = self.get(above).depth;
         self.up(at).take_while(|seq| self.get(*seq).depth >= depth).any(|seq| seq == above)
@@ -263,19 +266,19 @@ impl Heads {
         path
     }
 
-    /// No line of the log contradicts another or names what is not there. In any other log a line that comes later may
-    /// change what an earlier head says.
+    /// Whether no line contradicts another one or refers to a missing entry. In any other log, a later line can change an
+    /// earlier head.
     pub fn is_regular(&self) -> bool {
         self.missing.is_empty() && self.cut.is_empty() && !self.repeats
     }
 
-    /// Every entry came after the parent it names, and no id came twice: what was worked out from the heads while they
-    /// arrived is what would be worked out now.
+    /// Whether every entry came after its parent, and no id occurs twice. Then anything derived from the heads while they
+    /// were appended is still correct.
     pub fn is_in_order(&self) -> bool {
         !self.astray
     }
 
-    /// Takes the next entry in. Call [`Heads::settle`] after the last of a batch.
+    /// Appends the next entry. Call [`Heads::settle`] after the last one of a batch.
     pub fn append(&mut self, entry: &Entry<'_>, offset: u64, len: u32) -> Seq {
         let seq = Seq::new(self.len());
         let (id, long) = IdKey::of(&entry.id);
@@ -390,7 +393,8 @@ impl Heads {
         self.unsettled = true;
     }
 
-    /// Works out again what a late parent or a repeated id changed. Linear in the log, and only for damaged ones.
+    /// Recomputes what a late parent or a repeated id changed. Linear in the size of the log, and needed only for damaged
+    /// logs.
     pub fn settle(&mut self) {
         if !self.unsettled {
             return;
@@ -421,36 +425,36 @@ impl Heads {
         self.rebuild(heads, &order);
     }
 
-    /// Cuts each circle of parents at its earliest line, and orders all lines so that parents come first.
+    /// Breaks each cycle of parents at its earliest line, and returns all entries with parents first.
     fn break_circles(&mut self, heads: &mut [Head]) -> Vec<Seq> {
         #[derive(Clone, Copy, PartialEq)]
-        enum Mark {
+        enum VisitState {
             New,
             Open,
             Done,
         }
-        let mut marks = vec![Mark::New; heads.len()];
+        let mut states = vec![VisitState::New; heads.len()];
         let mut order = Vec::with_capacity(heads.len());
         let mut trail = Vec::new();
         for start in 0..heads.len() {
             let mut at = Some(Seq::new(start));
-            while let Some(seq) = at.filter(|seq| marks[seq.index()] == Mark::New) {
-                marks[seq.index()] = Mark::Open;
+            while let Some(seq) = at.filter(|seq| states[seq.index()] == VisitState::New) {
+                states[seq.index()] = VisitState::Open;
                 trail.push(seq);
                 at = heads[seq.index()].parent;
             }
-            if let Some(back) = at.filter(|seq| marks[seq.index()] == Mark::Open) {
+            if let Some(back) = at.filter(|seq| states[seq.index()] == VisitState::Open) {
                 let from = trail.iter().rposition(|seq| *seq == back).expect("an open entry is on the trail");
-                let root_at = (from..trail.len()).min_by_key(|at| trail[*at]).expect("a circle has members");
+                let root_at = (from..trail.len()).min_by_key(|at| trail[*at]).expect("a cycle is not empty");
                 let root = trail[root_at];
-                let parent = heads[root.index()].parent.take().expect("members of a circle have parents");
+                let parent = heads[root.index()].parent.take().expect("entries of a cycle have parents");
                 heads[root.index()].flags |= flag::CUT;
                 Arc::make_mut(&mut self.cut).insert(root, parent);
-                // The members below the cut now hang under those that were above it on the trail.
+                // Entries after the break on the trail are now descendants of those before it.
                 trail[from..].rotate_left(root_at - from + 1);
             }
             for seq in trail.drain(..).rev() {
-                marks[seq.index()] = Mark::Done;
+                states[seq.index()] = VisitState::Done;
                 order.push(seq);
             }
         }
@@ -470,7 +474,7 @@ impl Heads {
         }
     }
 
-    /// Takes in a head that a store kept, with the line if [`Head::wants_line`] says so. Call `settle` afterwards.
+    /// Appends a head that a store saved, with its entry if the head needs the line. Call `settle` afterwards.
     pub fn restore(&mut self, head: Head, entry: Option<&Entry<'_>>) -> Seq {
         let seq = Seq::new(self.len());
         self.push(head);
@@ -493,7 +497,7 @@ impl Heads {
         seq
     }
 
-    /// Gives back the parents that a circle cost, once all heads are restored.
+    /// Restores the parents that were removed to break cycles. Call it after all heads are restored.
     pub fn restore_cuts(&mut self, cuts: impl IntoIterator<Item = (Seq, String)>) {
         for (seq, parent) in cuts {
             if let Some(parent) = self.find(&parent).filter(|parent| *parent != seq) {
@@ -522,7 +526,7 @@ impl Id<'_> {
     pub fn as_str(&self) -> &str {
         match self {
             Id::Short(bytes) => {
-                std::str::from_utf8(bytes).expect("a short id was made from text of eight bytes")
+                std::str::from_utf8(bytes).expect("a short id was created from eight bytes of text")
             }
             Id::Long(text) => text,
         }

@@ -1,9 +1,9 @@
-//! Undo and redo of moves, as the back and forward buttons of a browser.
+//! Undo and redo of moves, like the back and forward buttons of a browser.
 
 use crate::entry::{Kind, Why};
 use crate::fold::{Place, SessionTree};
 
-/// The places one can go back and forward to, the nearest last.
+/// The places that undo and redo return to, the nearest one last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     pub back: Vec<Place>,
@@ -11,7 +11,7 @@ pub struct History {
 }
 
 impl History {
-    /// Records that an entry of `kind` took the leaf from `from` to another place.
+    /// Records that the leaf moved from `from` to another place.
     pub fn jump(&mut self, why: Why, from: Place) {
         match why {
             Why::Undo => {
@@ -29,13 +29,13 @@ impl History {
         }
     }
 
-    /// Records an entry that went on where the leaf stood: there is nothing to redo any more.
+    /// Records a new entry at the leaf: there is nothing left to redo.
     pub fn go_on(&mut self) {
         self.forward.clear();
     }
 
-    /// Records where the leaf stands now. An entry that is no jump may have taken it there, and to go back to where one
-    /// is would lead nowhere.
+    /// Records the current leaf, and drops it from the ends of both lists: undo and redo must lead to another place. Entries
+    /// that are not jumps can also lead to a recorded place.
     pub fn stand(&mut self, is_here: impl Fn(Place) -> bool) {
         for places in [&mut self.back, &mut self.forward] {
             while places.pop_if(|place| is_here(*place)).is_some() {}
@@ -44,7 +44,7 @@ impl History {
 }
 
 impl SessionTree {
-    /// The jumps of the whole log, replayed.
+    /// Replays the jumps of the whole log.
     pub fn history(&self) -> History {
         let mut history = History::default();
         let mut leaf: Place = None;

@@ -1,7 +1,7 @@
-//! The words for entries: what kind one is, who speaks in it, why it ends, and its yes-or-no facts.
+//! The classification of entries: kind, role, reason and flags.
 
-/// What an entry is. The kinds below `Usage` are Osier's own; on disk most of them are pi's `custom` (see
-/// `docs/session-format.md`), so that pi shows and sends the right thing.
+/// The kind of an entry. The kinds after `Usage` are specific to Osier. On disk most of them are `custom` entries of pi (see
+/// `docs/session-format.md`), so that pi handles them correctly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -51,7 +51,7 @@ impl Kind {
         Kind::SubagentResult,
     ];
 
-    /// The word for this kind in JSON output. On disk Osier's own kinds are spelled as [`Kind::custom_type`] says.
+    /// The name in JSON output. On disk, Osier's own kinds use their `custom_type` instead.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Unknown => "unknown",
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// The `customType` under which a kind of Osier's own lies in the file.
+    /// The `customType` on disk, for Osier's own kinds.
     pub fn custom_type(self) -> Option<&'static str> {
         Some(match self {
             Kind::Leaf => "osier.leaf",
@@ -90,7 +90,7 @@ impl Kind {
         })
     }
 
-    /// The kind of Osier's own with this name in JSON output.
+    /// The kind with this name in JSON output, if it is one of Osier's own.
     pub(crate) fn own(name: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.custom_type().is_some() && kind.name() == name)
     }
@@ -120,7 +120,8 @@ impl Kind {
         }
     }
 
-    /// About the session, not in the conversation: written by a stale window it must move nobody.
+    /// Whether the entry is about the session and not part of the conversation. A mark written by a client with an outdated
+    /// view must not move the leaf.
     pub fn is_mark(self) -> bool {
         matches!(
             self,
@@ -134,12 +135,13 @@ impl Kind {
         )
     }
 
-    /// May change what a model is sent. Two leaves whose paths differ only in other kinds are the same place.
+    /// Whether the entry can change what is sent to a model. Two leaves whose paths differ only in other kinds are the same
+    /// place.
     pub fn reaches_context(self) -> bool {
         !(self.is_mark() || matches!(self, Kind::Custom | Kind::Leaf))
     }
 
-    /// Such an entry points at another one.
+    /// Whether the entry points at another one.
     pub fn has_target(self) -> bool {
         matches!(
             self,
@@ -152,7 +154,7 @@ impl Kind {
         )
     }
 
-    /// The fold reads the body of such a line; of all others the head is enough.
+    /// Whether the fold reads the body of the line. For all other kinds the head is enough.
     pub fn folds_body(self) -> bool {
         matches!(
             self,
@@ -166,7 +168,7 @@ impl Kind {
     }
 }
 
-/// Who speaks in a message.
+/// The role of a message. `None` for entries that are not messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Role {
@@ -196,7 +198,7 @@ impl Role {
         match role {
             "user" => Role::User,
             "assistant" => Role::Assistant,
-            // Other programs say `tool`.
+            // Other programs write `tool`.
             "toolResult" | "tool" => Role::ToolResult,
             "bashExecution" => Role::BashExecution,
             "custom" | "hookMessage" => Role::Custom,
@@ -219,7 +221,7 @@ impl Role {
     }
 }
 
-/// One more fact about an entry: why an assistant stopped, or why a leaf moved.
+/// The reason of an entry: why the assistant stopped, or why the leaf moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Why {
@@ -259,9 +261,9 @@ impl Why {
     }
 }
 
-/// Yes-or-no facts about an entry, a bit each.
+/// The flags of an entry, one bit each.
 pub mod flag {
-    /// The id is not eight bytes long, so the head holds only its hash.
+    /// The id is not eight bytes long, so the head has only its hash.
     pub const LONG_ID: u8 = 1;
     /// The message has text other than white space.
     pub const HAS_TEXT: u8 = 1 << 1;
@@ -271,10 +273,10 @@ pub mod flag {
     pub const NOT_SHOWN: u8 = 1 << 3;
     /// `inContext: false`.
     pub const NOT_SENT: u8 = 1 << 4;
-    /// It names a parent that the log does not have.
+    /// The parent is not in the log.
     pub const ORPHAN: u8 = 1 << 5;
-    /// Its parents run in a circle, and this is where the circle was cut.
+    /// The ancestors form a cycle, which was broken at this entry.
     pub const CUT: u8 = 1 << 6;
-    /// A later line has the same id and counts instead.
+    /// A later line with the same id replaces this one.
     pub const SUPERSEDED: u8 = 1 << 7;
 }

@@ -1,14 +1,14 @@
-//! A map whose copies share what they have in common: a copy costs a few pointers, and N insertions with a copy after each
-//! cost about N log N, not N².
+//! A persistent map whose copies share data: a copy costs a few pointers, and N insertions with a copy after each cost about
+//! N log N, not N².
 //!
-//! It is a stack of layers, each at least twice as large as the next. The newest layer that knows a key counts.
+//! It is a stack of layers, each at least twice as large as the next. The newest layer that has a key wins.
 
 use std::hash::Hash;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// See the module. `None` hides a key of the layers below.
+/// A persistent map; see the module documentation. The value `None` hides a key of the layers below.
 #[derive(Debug, Clone)]
 pub(crate) struct LayeredMap<K, V> {
     layers: Vec<Arc<FxHashMap<K, Option<V>>>>,
@@ -36,7 +36,7 @@ impl<K: Hash + Eq + Clone, V: Clone> LayeredMap<K, V> {
         self.put(key, None);
     }
 
-    /// All keys and values, in no order.
+    /// All keys and values, in arbitrary order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         let mut seen = FxHashSet::default();
         let single = self.layers.len() < 2;
@@ -46,7 +46,7 @@ impl<K: Hash + Eq + Clone, V: Clone> LayeredMap<K, V> {
     }
 
     fn put(&mut self, key: K, value: Option<V>) {
-        // A layer that no copy shares is changed in place.
+        // A layer that is not shared with a copy is changed in place.
         match self.layers.last_mut().and_then(Arc::get_mut) {
             Some(layer) => drop(layer.insert(key, value)),
             None => self.layers.push(Arc::new(FxHashMap::from_iter([(key, value)]))),
@@ -58,7 +58,7 @@ impl<K: Hash + Eq + Clone, V: Clone> LayeredMap<K, V> {
         }
     }
 
-    /// Makes one layer of the last two.
+    /// Merges the last two layers.
     fn merge_last(&mut self) {
         let (Some(last), Some(mut below)) = (self.layers.pop(), self.layers.pop()) else { return };
         #[cfg(test)]
@@ -87,7 +87,7 @@ mod tests {
         COPIES.set(COPIES.get() + items);
     }
 
-    /// How many items are copied while `count` are inserted, each followed by a copy that somebody keeps.
+    /// The number of items copied while `count` items are inserted, each followed by a copy that stays alive.
     fn copies(count: usize) -> usize {
         COPIES.set(0);
         let mut map = LayeredMap::default();
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn insertions_with_a_copy_after_each_do_not_cost_the_square() {
+    fn insertions_with_a_copy_after_each_are_not_quadratic() {
         for count in [1_000_usize, 4_000, 16_000] {
             let most = count * count.ilog2() as usize;
             assert!(copies(count) <= most, "{} items copied for {count}, {most} at most", copies(count));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_a_map_and_copies_stay_as_they_were() {
+    fn behaves_like_a_map_and_copies_do_not_change() {
         let mut random = 7_u32;
         let mut next = || {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,5 +1,5 @@
-//! Two branches side by side.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+//! Comparison of two branches, side by side.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fmt::Write;
 
@@ -28,7 +28,7 @@ fn check(script: &str, left: &str, right: &str, width: usize, expected: Expect) 
 }
 
 #[test]
-fn each_side_tells_what_it_said_changed_and_took() {
+fn each_side_shows_messages_files_and_cost() {
     check(
         BRANCHES,
         "label files",
@@ -57,7 +57,7 @@ fn each_side_tells_what_it_said_changed_and_took() {
 }
 
 #[test]
-fn where_there_is_no_room_one_comes_below_the_other() {
+fn narrow_width_stacks_the_branches() {
     check(
         BRANCHES,
         "Files work.",
@@ -97,7 +97,7 @@ fn where_there_is_no_room_one_comes_below_the_other() {
 }
 
 #[test]
-fn a_branch_that_only_goes_on_has_nothing_beside_it() {
+fn ancestor_has_an_empty_side_and_unrelated_roots_have_nothing_in_common() {
     check(
         "say a; reply b; say c; reply d",
         "b",
@@ -128,7 +128,7 @@ fn a_branch_that_only_goes_on_has_nothing_beside_it() {
 }
 
 #[test]
-fn programs_get_the_same_as_data() {
+fn json_has_the_same_data() {
     let script = Script::run(
         "say a; reply b calls read x, edit y; result r; result s; move a; reply c; label L; name n",
     );
@@ -211,7 +211,7 @@ fn programs_get_the_same_as_data() {
 }
 
 #[test]
-fn of_a_long_branch_the_beginning_and_the_end_are_told() {
+fn long_branch_shows_its_beginning_and_end() {
     let mut script = "say start; say question".to_owned();
     for number in 0..150 {
         write!(script, "; reply {number} calls read f{number:03}; result r").unwrap();
@@ -231,7 +231,7 @@ fn of_a_long_branch_the_beginning_and_the_end_are_told() {
 }
 
 #[test]
-fn hostile_names_are_inert() {
+fn control_characters_in_file_names_are_neutralized() {
     let script = Script::run(
         r#"say a; entry {"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"edit","arguments":{"path":"x\u001b[2J\ny"}}],"stopReason":"toolUse"}}
            say b; move a; reply c"#,
@@ -241,7 +241,7 @@ fn hostile_names_are_inert() {
 }
 
 #[test]
-fn lines_are_asked_for_by_batches_and_none_twice() {
+fn lines_are_read_in_batches_and_never_twice() {
     let long = "x".repeat(300_000);
     let mut script = "say a".to_owned();
     for _ in 0..10 {
@@ -275,7 +275,7 @@ proptest! {
 }
 
 #[test]
-fn files_that_a_summary_merely_lists_are_not_those_of_its_branch() {
+fn files_listed_in_a_branch_summary_do_not_count_for_its_branch() {
     let script = Script::run(
         r#"say go; reply ok
         say one; reply calls edit a.rs, read b.rs; result r; result r; reply one done

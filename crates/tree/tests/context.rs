@@ -1,4 +1,4 @@
-//! What a model sees of a script, a line per message.
+//! The context of a script as a model sees it, one line per message.
 
 use expect_test::{Expect, expect};
 use osier_testkit::{Script, context_text};
@@ -8,7 +8,7 @@ fn check(script: &str, expected: Expect) {
 }
 
 #[test]
-fn the_path_to_the_leaf_is_seen_and_nothing_beside_it() {
+fn context_is_the_path_to_the_leaf() {
     check(
         "say a; reply b calls read x; result r; reply c; move b; say d",
         expect![[r#"
@@ -20,7 +20,7 @@ fn the_path_to_the_leaf_is_seen_and_nothing_beside_it() {
 }
 
 #[test]
-fn marks_moves_and_extension_state_are_not_seen() {
+fn marks_moves_and_extension_state_are_not_in_the_context() {
     check(
         "say a; label x; name n; custom state; config a=b; spend 3; reply b; move a; undo; redo",
         expect![[r#"
@@ -30,7 +30,7 @@ fn marks_moves_and_extension_state_are_not_seen() {
 }
 
 #[test]
-fn a_compaction_stands_for_what_it_does_not_keep() {
+fn compaction_summary_replaces_the_entries_not_kept() {
     check(
         r#"say a; reply b; say c; reply d; compact keep c "sum"; say e"#,
         expect![[r#"
@@ -59,7 +59,7 @@ fn a_compaction_stands_for_what_it_does_not_keep() {
 }
 
 #[test]
-fn summaries_notes_and_edits_are_seen_on_their_branch_only() {
+fn summaries_notes_and_edits_apply_to_their_branch_only() {
     check(
         "say a; reply b; say c; summarize left at b; say d",
         expect![[r#"
@@ -94,7 +94,7 @@ fn summaries_notes_and_edits_are_seen_on_their_branch_only() {
 }
 
 #[test]
-fn what_is_not_for_the_model_is_not_seen() {
+fn entries_outside_the_context_and_unknown_kinds_are_not_sent() {
     check(
         r#"say a; batch one, two
            entry {"type":"custom_message","customType":"t","content":"x","display":true,"inContext":false}
@@ -107,7 +107,7 @@ fn what_is_not_for_the_model_is_not_seen() {
 }
 
 #[test]
-fn a_deeply_nested_call_is_told_like_any_other() {
+fn deeply_nested_tool_call_is_sent_unchanged() {
     let depth = 130;
     let nested = format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
     let lines: Vec<Vec<u8>> = vec![

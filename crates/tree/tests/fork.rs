@@ -1,6 +1,6 @@
-//! What a fork takes along.
+//! What a fork copies.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use osier_tree::entry::read_entry;
 use osier_tree::{Kind, SessionTree};
@@ -18,7 +18,7 @@ fn fork(lines: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn a_finished_batch_of_sub_agents_is_finished_in_the_fork_too() {
+fn fork_copies_the_update_of_a_finished_sub_agent_batch() {
     let lines = fork(&[
         r#"{"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":"x"}}"#,
         r#"{"type":"subagent_batch","id":"00000002","parentId":"00000001","timestamp":"2026-01-01T00:00:01.000Z","content":{"status":"running"}}"#,

@@ -1,5 +1,5 @@
-//! Garbage collection: what nobody sees goes, and what anybody sees stays as it is.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Garbage collection removes hidden entries and changes nothing that is visible.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use osier_tree::projection::usage::{Meter, UsageReport, usage_entries};
 use osier_tree::{Head, Kind, Seq};
 use proptest::prelude::*;
 
-/// The session after a collection.
+/// The session after garbage collection.
 fn collected(script: &Script) -> Script {
     let mut count = 0;
     let mint = || {
@@ -17,7 +17,7 @@ fn collected(script: &Script) -> Script {
         format!("gc{count:06}")
     };
     let plan = script.tree.plan_gc();
-    Script::of_lines(script.tree.gc(&plan, &script.lines, 0, mint).expect("all lines are there"))
+    Script::of_lines(script.tree.gc(&plan, &script.lines, 0, mint).expect("all lines are available"))
 }
 
 #[track_caller]
@@ -29,7 +29,7 @@ fn check_gc(script: &str, expected: osier_testkit::Expect) {
 }
 
 #[test]
-fn a_deleted_branch_goes_and_the_rest_stays() {
+fn deleted_branch_is_removed_and_the_rest_is_kept() {
     check_gc(
         "say a; reply b; say c; move b; say d; reply e; delete c",
         expect![[r#"
@@ -42,7 +42,7 @@ fn a_deleted_branch_goes_and_the_rest_stays() {
 }
 
 #[test]
-fn the_log_stands_where_it_stood() {
+fn leaf_does_not_change() {
     check_gc(
         "say a; reply b; say c; reply d; move b; delete c; say e; move a",
         expect![[r#"
@@ -54,7 +54,7 @@ fn the_log_stands_where_it_stood() {
 }
 
 #[test]
-fn somebody_who_went_on_in_a_deleted_branch_keeps_it() {
+fn deleted_branch_with_the_leaf_is_kept() {
     let script = Script::run("say a; reply b; say c; reply d; move b; say e; delete c; below d; say f");
     let new = collected(&script);
     assert_eq!(context_text(&new), context_text(&script));
@@ -62,8 +62,8 @@ fn somebody_who_went_on_in_a_deleted_branch_keeps_it() {
 }
 
 #[test]
-fn what_an_entry_outside_points_at_stays_and_stays_hidden() {
-    // The compaction keeps from a deleted entry: without it the summary would stand for something else.
+fn entry_that_another_one_points_at_is_kept_and_stays_hidden() {
+    // The first entry that the compaction keeps is deleted. Without that entry, the summary would replace other entries.
     let script = Script::run("say a; reply b; say c; reply d; move b; say e; compact keep a \"s\"; delete c");
     let mut lines = script.lines.clone();
     let compaction = script.seq("s").index();
@@ -78,7 +78,7 @@ fn what_an_entry_outside_points_at_stays_and_stays_hidden() {
 }
 
 #[test]
-fn a_restored_branch_stays_restored_even_if_the_restoring_mark_lay_in_a_deleted_one() {
+fn restored_branch_stays_restored_if_the_restoring_mark_is_in_a_deleted_branch() {
     check(
         "say a; reply b; say c; move b; delete c; say d; restore c; move b; delete d; reopen",
         expect![[r#"
@@ -98,7 +98,7 @@ fn a_restored_branch_stays_restored_even_if_the_restoring_mark_lay_in_a_deleted_
 }
 
 #[test]
-fn money_spent_stays_spent() {
+fn cost_of_removed_entries_is_kept() {
     let script = Script::run(
         "say a; reply b; say c; reply d; reply d2; move b; say e; reply f; delete c; move e; say g; reply h; delete g",
     );
@@ -110,12 +110,12 @@ fn money_spent_stays_spent() {
     assert_eq!(
         new.tree.heads().iter().filter(|(_, head)| head.kind == Kind::Usage).count(),
         2,
-        "one a branch"
+        "one per branch"
     );
 }
 
 #[test]
-fn a_line_that_is_missing_is_no_reason_to_lose_it() {
+fn missing_line_stops_the_collection() {
     let script = Script::run("say a; reply b; say c; move b; say d; delete c");
     let plan = script.tree.plan_gc();
     let mut lines = script.lines.clone();
@@ -131,7 +131,7 @@ fn usage(script: &Script) -> UsageReport {
     meter.report(&script.tree, script.tree.leaf())
 }
 
-/// A random session, shown as its lines.
+/// A random session, formatted as its lines.
 struct Session(Script);
 
 impl std::fmt::Debug for Session {
@@ -140,7 +140,7 @@ impl std::fmt::Debug for Session {
     }
 }
 
-/// A random log with some more branches deleted, and some restored.
+/// A random log with more branches deleted and restored.
 fn with_deletions(log: RandomLog, picks: &[(usize, bool)]) -> Session {
     let mut script = Script::of_lines(log.entries);
     for (pick, restore) in picks {
@@ -156,7 +156,7 @@ fn with_deletions(log: RandomLog, picks: &[(usize, bool)]) -> Session {
             script.append(&draft, "");
         }
     }
-    // Ids of a script count up; those of a random log do too, from one less.
+    // Random logs number their ids from 0 and scripts from 1, so the appended ids are unique.
     Session(Script::of_lines(script.lines))
 }
 
@@ -165,21 +165,22 @@ fn sessions(damaged: bool) -> impl Strategy<Value = Session> {
     (random_logs(damaged, 1..70), picks).prop_map(|(log, picks)| with_deletions(log, &picks))
 }
 
-/// The labels that anybody sees; a mark is not seen, whatever a random log writes on it.
+/// The visible labels. Labels on marks are not visible.
 fn labels(script: &Script) -> BTreeMap<String, String> {
     let labels = script.tree.marks().labels();
-    let is_seen = |seq: Seq| !script.tree.is_hidden(seq) && !script.tree.head(seq).kind.is_mark();
-    let seen = |id: &str| script.tree.find(id).is_some_and(is_seen);
-    let labels = labels.into_iter().filter(|(id, _)| seen(id));
+    let is_visible_entry = |seq: Seq| !script.tree.is_hidden(seq) && !script.tree.head(seq).kind.is_mark();
+    let is_visible = |id: &str| script.tree.find(id).is_some_and(is_visible_entry);
+    let labels = labels.into_iter().filter(|(id, _)| is_visible(id));
     labels.map(|(id, label)| (id.to_owned(), label.text.clone())).collect()
 }
 
-/// All entries of the conversation that anybody sees, and below which other one each hangs.
-fn seen(script: &Script) -> BTreeMap<String, Option<String>> {
+/// All visible entries of the conversation, each with its parent.
+fn visible(script: &Script) -> BTreeMap<String, Option<String>> {
     let tree = &script.tree;
-    let told = tree.heads().iter().filter(|(seq, head)| head.kind.reaches_context() && !tree.is_hidden(*seq));
+    let visible =
+        tree.heads().iter().filter(|(seq, head)| head.kind.reaches_context() && !tree.is_hidden(*seq));
     let id = |seq: Seq| tree.id(seq).to_string();
-    told.map(|(seq, head)| (id(seq), tree.heads().anchor(head.parent).map(id))).collect()
+    visible.map(|(seq, head)| (id(seq), tree.heads().anchor(head.parent).map(id))).collect()
 }
 
 fn place(script: &Script) -> Option<String> {
@@ -196,14 +197,14 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nobody_sees_a_difference(Session(script) in sessions(false)) {
+    fn nothing_visible_changes(Session(script) in sessions(false)) {
         let new = collected(&script);
         prop_assert_eq!(place(&new), place(&script));
         prop_assert_eq!(context_text(&new), context_text(&script));
         prop_assert_eq!(labels(&new), labels(&script));
         prop_assert_eq!(new.tree.marks().name(), script.tree.marks().name());
         prop_assert_eq!(new.tree.marks().settings(), script.tree.marks().settings());
-        prop_assert_eq!(seen(&new), seen(&script));
+        prop_assert_eq!(visible(&new), visible(&script));
         let (before, after) = (usage(&script), usage(&new));
         prop_assert_eq!(after.session.requests, before.session.requests);
         prop_assert_eq!(after.session.total_tokens, before.session.total_tokens);
@@ -212,22 +213,22 @@ proptest! {
     }
 
     #[test]
-    fn what_goes_is_hidden_and_needed_by_nobody(Session(script) in sessions(false)) {
+    fn removed_entries_are_hidden_and_not_referenced(Session(script) in sessions(false)) {
         let plan = script.tree.plan_gc();
         let kept: BTreeSet<Seq> = plan.kept().collect();
         for (seq, head) in script.tree.heads().iter() {
-            let gone = |target: Seq| !kept.contains(&target) || script.tree.is_hidden(target) && head.kind == Kind::Label;
-            let gone_mark = head.kind.is_mark() && head.target.is_some_and(gone);
-            prop_assert!(kept.contains(&seq) || script.tree.is_hidden(seq) || gone_mark);
+            let is_removed = |target: Seq| !kept.contains(&target) || script.tree.is_hidden(target) && head.kind == Kind::Label;
+            let marks_removed = head.kind.is_mark() && head.target.is_some_and(is_removed);
+            prop_assert!(kept.contains(&seq) || script.tree.is_hidden(seq) || marks_removed);
             if kept.contains(&seq) && !head.kind.is_mark() {
                 prop_assert!(head.target.is_none_or(|target| kept.contains(&target)));
             }
         }
-        // What stays although it is hidden has a reason: the leaf, or somebody who points at something below it.
+        // A hidden entry is kept only for the leaf, or because a kept entry points at something below it.
         let new = collected(&script);
         let path: Vec<Seq> = new.tree.path(new.tree.leaf()).into_iter().chain(new.tree.heads().last_seq()).collect();
-        let begins = |seq: Seq| new.tree.marks().is_deleted(new.tree.id(seq).as_str());
-        let points = |(seq, head): &(Seq, &Head)| !head.kind.is_mark() || begins(*seq);
+        let starts_deletion = |seq: Seq| new.tree.marks().is_deleted(new.tree.id(seq).as_str());
+        let points = |(seq, head): &(Seq, &Head)| !head.kind.is_mark() || starts_deletion(*seq);
         let mut open: Vec<Seq> = new.tree.heads().iter().filter(points).filter_map(|(_, head)| head.target).collect();
         let mut pointed = BTreeSet::new();
         while let Some(seq) = open.pop() {
@@ -244,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn what_stays_keeps_its_order_and_all_but_its_parent(Session(script) in sessions(false)) {
+    fn kept_lines_keep_their_order_and_change_only_their_parent(Session(script) in sessions(false)) {
         let plan = script.tree.plan_gc();
         let new = collected(&script);
         let is_new = |line: &&Vec<u8>| read_entry(line).unwrap().id.starts_with("gc0");
@@ -256,7 +257,7 @@ proptest! {
                 prop_assert_eq!(old, new_line);
             } else {
                 prop_assert_eq!(without_parent(old), without_parent(new_line));
-                prop_assert_eq!(old.len().abs_diff(new_line.len()) % 6, 0, "only the parent is written anew");
+                prop_assert_eq!(old.len().abs_diff(new_line.len()) % 6, 0, "only the parent is replaced");
             }
         }
         prop_assert_eq!(kept.next(), None);
@@ -264,14 +265,14 @@ proptest! {
     }
 
     #[test]
-    fn a_second_collection_finds_nothing(Session(script) in sessions(false)) {
+    fn second_collection_removes_nothing(Session(script) in sessions(false)) {
         let once = collected(&script);
         prop_assert_eq!(once.tree.plan_gc().removed(), 0);
         prop_assert_eq!(collected(&once).lines, once.lines);
     }
 
     #[test]
-    fn a_damaged_log_breaks_nothing(Session(script) in sessions(true)) {
+    fn damaged_log_does_not_panic(Session(script) in sessions(true)) {
         let new = collected(&script);
         let twice = collected(&new);
         prop_assert!(twice.lines.len() <= new.lines.len() + 1);

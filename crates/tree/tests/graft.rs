@@ -1,5 +1,5 @@
-//! The conclusion of another branch, brought here.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+//! Grafts: the conclusion of another branch on the current path.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use expect_test::{Expect, expect};
 use osier_testkit::{Script, context_text, draw, fold, random_logs};
@@ -11,21 +11,21 @@ use serde_json::{Map, Value, json};
 #[track_caller]
 fn check(script: &str, tip: &str, expected: Expect) {
     let script = Script::run(script);
-    let told = match graft(&script.tree, script.tree.leaf(), script.id(tip), &script.lines) {
+    let text = match graft(&script.tree, script.tree.leaf(), script.id(tip), &script.lines) {
         Ok(graft) => graft.text(None),
-        Err(why) => format!("refused, {}: {why}", why.code().name()),
+        Err(error) => format!("refused, {}: {error}", error.code().name()),
     };
-    expected.assert_eq(&told);
+    expected.assert_eq(&text);
 }
 
 #[test]
-fn the_last_reply_is_the_conclusion_and_links_tell_where_it_comes_from() {
+fn last_reply_is_the_conclusion_with_links_to_its_entries() {
     check(
         "say Which store?; reply Two ways.; say Try files.; reply I look. calls read notes.md, edit a.rs; result t; result ok
          say And with locks?; reply Files work, with a lock.; label files; move Two ways.; say Try a database.",
         "Files work, with a lock.",
         expect![[r#"
-            Grafted from [entry 00000008]: entries [entry 00000003] to [entry 00000008], parted from here at [entry 00000002].
+            Grafted from [entry 00000008]: entries [entry 00000003] to [entry 00000008], branched off at [entry 00000002].
 
             Asked there:
             - Try files. [entry 00000003]
@@ -46,12 +46,12 @@ fn the_last_reply_is_the_conclusion_and_links_tell_where_it_comes_from() {
 }
 
 #[test]
-fn without_a_reply_the_latest_summary_is_the_conclusion() {
+fn latest_summary_is_the_conclusion_if_there_is_no_reply() {
     check(
         r#"say a; reply b; say c; reply calls write x; result ok; compact keep c "It was about x."; bash make; move b"#,
         "make",
         expect![[r#"
-            Grafted from [entry 00000007]: entries [entry 00000003] to [entry 00000007], parted from here at [entry 00000002].
+            Grafted from [entry 00000007]: entries [entry 00000003] to [entry 00000007], branched off at [entry 00000002].
 
             Asked there:
             - c [entry 00000003]
@@ -68,23 +68,23 @@ fn without_a_reply_the_latest_summary_is_the_conclusion() {
         "say a; reply b; say c; move b",
         "c",
         expect![[r#"
-            Grafted from [entry 00000003]: entries [entry 00000003] to [entry 00000003], parted from here at [entry 00000002].
+            Grafted from [entry 00000003]: entries [entry 00000003] to [entry 00000003], branched off at [entry 00000002].
 
             Asked there:
             - c [entry 00000003]
 
-            Nothing was concluded there."#]],
+            The branch has no conclusion."#]],
     );
 }
 
 #[test]
-fn a_reply_that_broke_off_counts_only_if_there_is_no_other() {
+fn incomplete_reply_counts_only_if_there_is_no_other() {
     let broken = r#"entry {"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"half"}],"stopReason":"aborted"}}"#;
     check(
         &format!("say a; reply b; {broken}; bash x; move a"),
         "x",
         expect![[r#"
-            Grafted from [entry 00000004]: entries [entry 00000002] to [entry 00000004], parted from here at [entry 00000001].
+            Grafted from [entry 00000004]: entries [entry 00000002] to [entry 00000004], branched off at [entry 00000001].
 
             Concluded there [entry 00000002]:
 
@@ -94,22 +94,22 @@ fn a_reply_that_broke_off_counts_only_if_there_is_no_other() {
         &format!("say a; {broken}; bash x; move a"),
         "x",
         expect![[r#"
-            Grafted from [entry 00000003]: entries [entry 00000002] to [entry 00000003], parted from here at [entry 00000001].
+            Grafted from [entry 00000003]: entries [entry 00000002] to [entry 00000003], branched off at [entry 00000001].
 
-            Concluded there [entry 00000002], which broke off:
+            Concluded there [entry 00000002], incomplete:
 
             half"#]],
     );
 }
 
 #[test]
-fn what_was_taken_out_of_the_context_is_not_brought_along() {
+fn entries_outside_the_context_are_not_grafted() {
     check(
         r#"say a; reply b; say secret; reply c; reply d; omit secret; omit d; edit c C
            entry {"type":"message","inContext":false,"message":{"role":"user","content":"aside"}}; bash x; move a"#,
         "x",
         expect![[r#"
-            Grafted from [entry 0000000a]: entries [entry 00000002] to [entry 0000000a], parted from here at [entry 00000001].
+            Grafted from [entry 0000000a]: entries [entry 00000002] to [entry 0000000a], branched off at [entry 00000001].
 
             Concluded there [entry 00000004]:
 
@@ -137,7 +137,7 @@ fn only_another_branch_can_be_grafted() {
         "say a; reply b; move a",
         "b",
         expect![[r#"
-            Grafted from [entry 00000002]: entries [entry 00000002] to [entry 00000002], parted from here at [entry 00000001].
+            Grafted from [entry 00000002]: entries [entry 00000002] to [entry 00000002], branched off at [entry 00000001].
 
             Concluded there [entry 00000002]:
 
@@ -147,17 +147,17 @@ fn only_another_branch_can_be_grafted() {
         "say a; root; say b",
         "a",
         expect![[r#"
-            Grafted from [entry 00000001]: entries [entry 00000001] to [entry 00000001], with nothing in common.
+            Grafted from [entry 00000001]: entries [entry 00000001] to [entry 00000001], with no common ancestor.
 
             Asked there:
             - a [entry 00000001]
 
-            Nothing was concluded there."#]],
+            The branch has no conclusion."#]],
     );
 }
 
 #[test]
-fn a_graft_is_one_summary_here_and_names_the_branch() {
+fn graft_is_one_summary_that_names_the_branch() {
     let mut script = Script::run("say a; reply b calls edit x; result r; reply found it; move a; reply c");
     let at = script.tree.leaf();
     let graft = graft(&script.tree, at, script.id("found it"), &script.lines).unwrap();
@@ -178,12 +178,12 @@ fn a_graft_is_one_summary_here_and_names_the_branch() {
         --
         user: a
         assistant: c
-        branchSummary: Grafted from [entry 00000004]: entries [entry 00000002] to [entry 00000004], parted from here at [entry 00000001]. A model's words. <modified-files> x </modified-files>
+        branchSummary: Grafted from [entry 00000004]: entries [entry 00000002] to [entry 00000004], branched off at [entry 00000001]. A model's words. <modified-files> x </modified-files>
     "#]].assert_eq(&format!("{}--\n{}", draw(&script), context_text(&script)));
 }
 
 #[test]
-fn long_conclusions_are_cut() {
+fn long_conclusions_are_truncated() {
     let script = Script::run(&format!("say a; reply b; say c; reply {}; move b", "x".repeat(9_000)));
     let graft = graft(&script.tree, script.tree.leaf(), "00000004", &script.lines).unwrap();
     assert_eq!(graft.text(None).matches('x').count(), 5_999);
@@ -191,7 +191,7 @@ fn long_conclusions_are_cut() {
 
 proptest! {
     #[test]
-    fn no_log_breaks_a_graft_and_nothing_of_the_path_is_in_it(log in random_logs(false, 1..60)) {
+    fn graft_of_any_log_contains_nothing_of_the_current_path(log in random_logs(false, 1..60)) {
         let tree = fold(&log.entries);
         let leaf = tree.leaf();
         let mut lines = log.entries.clone();
@@ -208,7 +208,7 @@ proptest! {
 }
 
 #[test]
-fn the_conclusion_is_read_back_out_of_the_summary() {
+fn conclusion_is_parsed_from_the_summary() {
     let script = Script::run(
         "say a; reply b calls edit x; result r; say which?; reply Take the list.; move a; reply c",
     );

@@ -109,7 +109,7 @@ async fn right_after_another_there_is_nothing_to_do() {
             assistant: "second, with as many words in … │                 │ assistant: second, with as many words in i…
             [compaction: 1k tokens]  ← active
 
-            compact: already compacted: nothing was said since
+            compact: nothing to compact: no new messages since the last compaction
         "#]],
     )
     .await;
@@ -129,7 +129,7 @@ async fn a_short_conversation_is_left_alone() {
             assistant: "first"  ← active │                 │ user: one
                                          │                 │ assistant: first
 
-            compact: nothing to compact: all of it is recent, or not answered yet
+            compact: nothing to compact: every message is recent or not answered yet
         "#]],
     )
     .await;

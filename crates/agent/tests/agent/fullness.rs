@@ -284,7 +284,7 @@ async fn an_overflow_with_nothing_to_cut_is_a_failure() {
                                          │ assistant: the conversation is too long fo…  ← active │ user: two
                                          │                                                       │ assistant:
 
-            say two: the conversation could not be compacted: nothing to compact: all of it is recent, or not answered yet; Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
+            say two: the conversation could not be compacted: nothing to compact: every message is recent or not answered yet; Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
         "#]],
     )
     .await;

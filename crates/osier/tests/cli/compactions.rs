@@ -98,7 +98,7 @@ fn a_summary_stands_for_the_older_part() {
             all green
             2 messages
             $ compact s.jsonl
-            ! osier: already compacted: nothing was said since
+            ! osier: nothing to compact: no new messages since the last compaction
             exit 1
         "#]],
     );

@@ -153,7 +153,7 @@ fn a_graft_tells_the_conclusion_of_another_branch_here() {
             ── assistant
             the tree is fast
             ── branchSummary
-            Grafted from [entry 00000006]: entries [entry 00000003] to [entry 00000006], parted from here at [entry 00000002].
+            Grafted from [entry 00000006]: entries [entry 00000003] to [entry 00000006], branched off at [entry 00000002].
 
             Asked there:
             - with a map [entry 00000003]

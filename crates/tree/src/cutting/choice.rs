@@ -1,21 +1,21 @@
-//! The rules of a cut, over the newest pieces of a path. Index 0 is the newest, so a cut further back has a greater index.
+//! The rules for a cut, over the newest entries of a path. Index 0 is the newest entry, so an older cut has a greater index.
 
 use crate::asking::Piece;
 use crate::entry::{Kind, Role, Why};
 use crate::fold::SessionTree;
 use crate::heads::{Head, Seq};
 
-/// What is known so far: all pieces that can be cut, and what the newest of them weigh.
+/// The state of the search: all entries that can be cut, and the token counts of the newest ones that were read so far.
 pub(super) struct Choice<'a> {
     pub(super) pieces: &'a [Piece],
     pub(super) weights: &'a [Option<u64>],
     pub(super) keep_recent: u64,
 }
 
-/// What the search ended in.
+/// The result of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Cut at this piece, inside the turn that begins at another one, if inside a turn.
+    /// Cut at index `at`. If that splits a turn, the turn begins at index `turn`.
     Cut {
         at: usize,
         turn: Option<usize>,
@@ -24,7 +24,7 @@ pub(super) enum Found {
 }
 
 impl Choice<'_> {
-    /// The cut, or `None` if more must be seen first.
+    /// The cut, or `None` if more lines must be read first.
     pub(super) fn find(&self) -> Option<Found> {
         let Some(at) = self.recent()? else { return Some(Found::Nothing) };
         let at = at.max(self.question()?.unwrap_or(0));
@@ -37,14 +37,15 @@ impl Choice<'_> {
         Some(Found::Cut { at, turn: self.split_turn(at)? })
     }
 
-    /// The first of these pieces that fits. `Some(None)`: there is none; `None`: more must be seen.
+    /// The first index in the range that fits. `Some(None)`: there is none; `None`: more lines must be read first.
     fn search(&self, among: std::ops::Range<usize>, fits: impl Fn(usize) -> bool) -> Option<Option<usize>> {
         let seen = self.weights.len();
         let found = (among.start..among.end.min(seen)).find(|at| fits(*at));
         if found.is_none() && seen < among.end { None } else { Some(found) }
     }
 
-    /// The oldest piece to cut at that keeps no more than what reaches `keep_recent`; if there is none, the newest of all.
+    /// The oldest cut point within the newest entries that together reach `keep_recent`; if there is none, the newest cut
+    /// point before them.
     fn recent(&self) -> Option<Option<usize>> {
         let mut sum = 0u64;
         let reached = self.weights.iter().position(|weight| {
@@ -61,26 +62,26 @@ impl Choice<'_> {
         }
     }
 
-    /// The user's last message, if nobody answered it yet, with those said in one go before it. A reply that failed or was
-    /// stopped is no answer.
+    /// The user's last message if it is not answered yet, or the first of several consecutive ones. A reply that failed or
+    /// was aborted does not count as an answer.
     fn question(&self) -> Option<Option<usize>> {
-        let speaks = |at: usize, role: Role| self.is_seen(at) && self.head(at).role == role;
+        let has_role = |at: usize, role: Role| self.is_seen(at) && self.head(at).role == role;
         let answers = |at: usize| {
-            speaks(at, Role::Assistant) && !matches!(self.head(at).why, Why::Error | Why::Aborted)
+            has_role(at, Role::Assistant) && !matches!(self.head(at).why, Why::Error | Why::Aborted)
         };
-        let Some(last) = self.search(0..self.pieces.len(), |at| answers(at) || speaks(at, Role::User))?
+        let Some(last) = self.search(0..self.pieces.len(), |at| answers(at) || has_role(at, Role::User))?
         else {
             return Some(None);
         };
         if answers(last) {
             return Some(None);
         }
-        let acts = |at: usize| speaks(at, Role::Assistant) || speaks(at, Role::ToolResult);
+        let acts = |at: usize| has_role(at, Role::Assistant) || has_role(at, Role::ToolResult);
         let before = self.search(last..self.pieces.len(), acts)?.unwrap_or(self.pieces.len());
-        Some((last..before).rev().find(|at| speaks(*at, Role::User)))
+        Some((last..before).rev().find(|at| has_role(*at, Role::User)))
     }
 
-    /// The start of the turn that a cut at this piece would split.
+    /// The start of the turn that a cut at this index would split.
     fn split_turn(&self, at: usize) -> Option<Option<usize>> {
         if self.starts_turn(at)? {
             return Some(None);
@@ -96,8 +97,8 @@ impl Choice<'_> {
         Some(None)
     }
 
-    /// Whether a turn begins here. What an extension adds to the user's message is part of its turn, and so is a note that
-    /// the model left for itself.
+    /// Whether a turn begins here. Messages that an extension adds after the user's message belong to the same turn, and so
+    /// do backtrack notes.
     fn starts_turn(&self, at: usize) -> Option<bool> {
         let head = self.head(at);
         Some(match (head.kind, head.role) {
@@ -119,12 +120,12 @@ impl Choice<'_> {
 
     fn is_cut_point(&self, at: usize) -> bool {
         let head = self.head(at);
-        let speaks = matches!(head.kind, Kind::CustomMessage | Kind::Backtrack | Kind::BranchSummary)
+        let is_candidate = matches!(head.kind, Kind::CustomMessage | Kind::Backtrack | Kind::BranchSummary)
             || matches!(head.role, Role::User | Role::Assistant | Role::BashExecution | Role::Custom);
-        speaks && self.is_seen(at) && !self.parts_call_from_result(at)
+        is_candidate && self.is_seen(at) && !self.parts_call_from_result(at)
     }
 
-    /// Whether a result comes later than this piece, and its call came earlier.
+    /// Whether this index is between a tool call and its result.
     fn parts_call_from_result(&self, at: usize) -> bool {
         let acts = |at: &usize| matches!(self.head(*at).role, Role::Assistant | Role::ToolResult);
         if self.head(at).role == Role::Assistant {
@@ -140,33 +141,33 @@ impl Choice<'_> {
         &self.pieces[at].head
     }
 
-    /// The model sees something of it.
+    /// Whether the entry sends anything to the model.
     fn is_seen(&self, at: usize) -> bool {
         self.weights.get(at).is_some_and(Option::is_some)
     }
 
-    /// The pieces that are known to say something.
+    /// The entries read so far that are part of the conversation.
     pub(super) fn known(&self) -> impl Iterator<Item = &Piece> {
         (0..self.weights.len()).filter(|at| self.is_told(*at)).map(|at| &self.pieces[at])
     }
 
-    /// A summariser is told of it.
+    /// Whether the entry is part of the text that is summarized.
     fn is_told(&self, at: usize) -> bool {
         self.is_seen(at) && is_told(self.head(at))
     }
 
-    /// The entry that the cut at this piece keeps first: entries right before it that say nothing are kept with it.
+    /// The first entry that a cut at this index keeps. Entries right before it that send nothing to the model are kept too.
     pub(super) fn first_kept(&self, tree: &SessionTree, at: usize) -> Seq {
         let mut kept = self.pieces[at].item.seq;
         let mut older =
             self.pieces[at + 1..].iter().zip(self.weights.get(at + 1..).unwrap_or_default()).peekable();
         while let Some(parent) = tree.head(kept).parent {
             let head = tree.head(parent);
-            let stays = match older.next_if(|(piece, _)| piece.item.seq == parent) {
+            let is_kept = match older.next_if(|(piece, _)| piece.item.seq == parent) {
                 Some((_, weight)) => weight.is_none(),
                 None => head.kind != Kind::Compaction && head.role != Role::System,
             };
-            if !stays {
+            if !is_kept {
                 break;
             }
             kept = parent;
@@ -175,7 +176,7 @@ impl Choice<'_> {
     }
 }
 
-/// Somebody says something in it. System prompts and roles that nobody knows are no conversation.
+/// Whether an entry is part of the conversation. System prompts and messages with an unknown role are not.
 pub(crate) fn is_told(head: &Head) -> bool {
     head.kind != Kind::Message || !matches!(head.role, Role::System | Role::Unknown | Role::None)
 }

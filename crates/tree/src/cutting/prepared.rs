@@ -1,4 +1,4 @@
-//! What a summariser is given for a cut: the conversation as text, in parts if it is long, and the files it touched.
+//! The input of the summarizer for a cut: the conversation as text, split into parts if it is long, and the files it touched.
 
 use crate::asking::{Asks, Batches, Piece, answer};
 use crate::entry::Kind;
@@ -12,22 +12,22 @@ use crate::serialize::Telling;
 
 use super::Cut;
 
-/// See the module.
+/// The text of a cut; see the module documentation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CutText {
-    /// The history, oldest first. Each part is summarised together with the summary of those before it.
+    /// The history, oldest first. Each part is summarized together with the summary of the parts before it.
     pub history: Vec<String>,
-    /// The beginning of a split turn, likewise.
+    /// The beginning of a split turn, in parts like the history.
     pub prefix: Vec<String>,
-    /// The summary of the compaction before.
+    /// The summary of the previous compaction.
     pub previous: Option<String>,
     pub files: Files,
 }
 
-/// Collects the text of a cut; see [`Cut::preparing`].
+/// Collects the text of a cut; see `Cut::text_collector`.
 #[derive(Debug)]
 pub struct Preparing {
-    /// The compaction before, the history, the prefix.
+    /// The previous compaction, then the history, then the prefix.
     pieces: Vec<Piece>,
     /// How many of them come before the prefix.
     before_prefix: usize,
@@ -40,7 +40,7 @@ pub struct Preparing {
 }
 
 impl Cut {
-    /// Collects what a summariser is told. `budget` is what it can be told at once, in tokens.
+    /// Collects the input of the summarizer. `budget` is the largest size of one part, in tokens.
     pub fn preparing(&self, tree: &SessionTree, budget: u64) -> Preparing {
         let previous = self.previous.map(crate::walk::Item::bare);
         let items = previous.iter().chain(&self.history).chain(&self.prefix);
@@ -58,7 +58,7 @@ impl Cut {
         }
     }
 
-    /// The same with all lines at hand.
+    /// Collects the input of the summarizer when all lines are available.
     pub fn prepare(&self, tree: &SessionTree, budget: u64, lines: &dyn Lines) -> CutText {
         let mut preparing = self.preparing(tree, budget);
         answer(&mut preparing, lines);

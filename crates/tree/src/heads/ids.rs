@@ -1,4 +1,4 @@
-//! Which entry has which id. Copies share their tables; only a small one is ever copied.
+//! The index from ids to entries. Copies share their tables; only small tables are ever duplicated.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, LazyLock};
@@ -7,17 +7,17 @@ use hashbrown::HashTable;
 
 use super::{IdKey, Seq};
 
-/// A shared table longer than this is left as it is, and a new one begun.
+/// A shared table larger than this is not duplicated; a new table is started instead.
 const SMALL: usize = 512;
 
 #[derive(Clone, Default)]
 pub(super) struct Ids {
-    /// Oldest first, each at least twice as long as the next.
+    /// Oldest first, each at least twice as large as the next.
     settled: Arc<Vec<Arc<HashTable<Seq>>>>,
     recent: Arc<HashTable<Seq>>,
 }
 
-/// A hash that nobody can aim at, because it differs from process to process: ids come from files, and files from anybody.
+/// A hash with a random seed per process. Ids come from untrusted files, which must not be able to force collisions.
 fn hash(key: IdKey) -> u64 {
     static SEED: LazyLock<(u64, u64)> = LazyLock::new(|| {
         let random = RandomState::new();
@@ -29,12 +29,12 @@ fn hash(key: IdKey) -> u64 {
 }
 
 impl Ids {
-    pub(super) fn find(&self, key: IdKey, mut is_it: impl FnMut(Seq) -> bool) -> Option<Seq> {
+    pub(super) fn find(&self, key: IdKey, mut matches: impl FnMut(Seq) -> bool) -> Option<Seq> {
         let tables = std::iter::once(&self.recent).chain(self.settled.iter().rev());
-        tables.into_iter().find_map(|table| table.find(hash(key), |seq| is_it(*seq)).copied())
+        tables.into_iter().find_map(|table| table.find(hash(key), |seq| matches(*seq)).copied())
     }
 
-    /// `earlier` is the entry that had this id so far.
+    /// `earlier` is the entry that had this id before.
     pub(super) fn insert(
         &mut self,
         key: IdKey,

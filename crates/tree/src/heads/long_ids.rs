@@ -1,4 +1,4 @@
-//! Ids that do not fit into a head. Copies share them in chunks, as they share the heads.
+//! Ids that do not fit into a head. Copies share them in chunks, as with heads.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct LongIds {
 }
 
 impl LongIds {
-    /// `seq` comes behind all that are here.
+    /// `seq` must be greater than all earlier ones.
     pub(super) fn push(&mut self, seq: Seq, id: &str) {
         let last = Arc::make_mut(&mut self.last);
         last.push((seq, id.into()));

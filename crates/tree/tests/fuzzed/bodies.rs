@@ -1,4 +1,4 @@
-//! What must hold for any bytes. `fuzz/` calls these with what a fuzzer thinks of, the tests beside with random bytes.
+//! Properties that hold for any bytes. The targets in `fuzz/` check them with fuzzer input, the tests here with random bytes.
 
 use osier_tree::entry::{Entry, Read, read, read_entry};
 use osier_tree::migrate::migrate;
@@ -14,24 +14,27 @@ fn entries(data: &[u8]) -> Vec<Entry<'_>> {
     lines(data).into_iter().filter_map(|line| read_entry(line).ok()).collect()
 }
 
-/// A line is an entry only if it is a JSON object, whoever reads it.
+/// A line is an entry only if another JSON parser also accepts it as an object.
 pub(crate) fn line(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
-        // Broken text is read with marks in place of what is broken, and must not stop anybody.
+        // Invalid UTF-8 is read with replacement characters, and must not panic.
         drop(read(data));
         return;
     };
-    // JavaScript reads numbers of any size and strings with half a character; so do we.
-    let theirs = serde_json::from_str::<&serde_json::value::RawValue>(text).map(|raw| raw.get().trim_start());
+    // `RawValue` accepts numbers of any size and lone surrogates, as JavaScript and Osier do.
+    let reference =
+        serde_json::from_str::<&serde_json::value::RawValue>(text).map(|raw| raw.get().trim_start());
     match read(data) {
-        Read::Entry(_) | Read::Header(_) => assert!(theirs.is_ok_and(|raw| raw.starts_with('{')), "{text:?}"),
+        Read::Entry(_) | Read::Header(_) => {
+            assert!(reference.is_ok_and(|raw| raw.starts_with('{')), "{text:?}")
+        }
         Read::Blank => assert!(text.trim().is_empty(), "{text:?}"),
-        Read::Odd(osier_tree::Odd::NotJson) => assert!(theirs.is_err() || text.contains('\n'), "{text:?}"),
-        Read::Odd(_) => assert!(theirs.is_ok(), "{text:?}"),
+        Read::Odd(osier_tree::Odd::NotJson) => assert!(reference.is_err() || text.contains('\n'), "{text:?}"),
+        Read::Odd(_) => assert!(reference.is_ok(), "{text:?}"),
     }
 }
 
-/// Any log folds, alike however it is read, into a tree that can be walked.
+/// Any log folds into a valid tree, and into the same tree line by line, in one batch, or restored from heads.
 pub(crate) fn fold(data: &[u8]) {
     let entries = entries(data);
     let mut tree = SessionTree::default();
@@ -41,9 +44,9 @@ pub(crate) fn fold(data: &[u8]) {
     let mut at_once = SessionTree::default();
     at_once.extend(entries.iter().map(|entry| (entry.clone(), 0, entry.line.len() as u32)));
     let heads = |tree: &SessionTree| -> Vec<Head> { tree.heads().iter().map(|(_, head)| *head).collect() };
-    assert_eq!(heads(&tree), heads(&at_once), "line by line or at once");
+    assert_eq!(heads(&tree), heads(&at_once), "line by line and in one batch");
     let restored = SessionTree::restore(heads(&tree), |seq| entries.get(seq.index()).cloned());
-    assert_eq!(heads(&tree), heads(&restored), "from its heads");
+    assert_eq!(heads(&tree), heads(&restored), "restored from its heads");
     assert_eq!(tree.leaf(), restored.leaf());
     for (seq, head) in tree.heads().iter() {
         let path = tree.path(Some(seq));
@@ -68,12 +71,12 @@ fn collect(tree: &SessionTree, entries: &[Entry<'_>]) {
         format!("minted{count}")
     };
     let plan = tree.plan_gc();
-    let kept = tree.gc(&plan, &lines, 0, mint).expect("all lines are there");
-    assert!(kept.iter().all(|line| read_entry(line).is_ok()), "a line that stays is an entry");
+    let kept = tree.gc(&plan, &lines, 0, mint).expect("all lines are available");
+    assert!(kept.iter().all(|line| read_entry(line).is_ok()), "a kept line is an entry");
     assert!(kept.len() >= lines.len() - plan.removed());
 }
 
-/// Any old log becomes one of this version, in which every object is an entry below the one before.
+/// Any old log migrates to the current version, in which every object is an entry below the one before.
 pub(crate) fn migration(data: &[u8]) {
     let lines = lines(data);
     for version in [1, 2] {
@@ -82,7 +85,7 @@ pub(crate) fn migration(data: &[u8]) {
         assert_eq!(new.len(), lines.len());
         let mut previous = None;
         for (old, new) in lines.iter().zip(&new) {
-            assert!(!new.contains(&b'\n'), "one line stays one line");
+            assert!(!new.contains(&b'\n'), "the new line has no line feed");
             match (read(old), read(new)) {
                 (Read::Blank | Read::Odd(osier_tree::Odd::NotJson | osier_tree::Odd::NotAnObject), _) => {
                     assert_eq!(old, new);
@@ -91,11 +94,15 @@ pub(crate) fn migration(data: &[u8]) {
                     assert_eq!(entry.parent.as_deref(), previous.as_deref());
                     previous = Some(entry.id.into_owned());
                 }
-                (_, Read::Odd(_)) if version == 1 => panic!("an object has an id now"),
+                (_, Read::Odd(_)) if version == 1 => panic!("a migrated object has no id"),
                 _ => {}
             }
         }
         let borrowed: Vec<&[u8]> = new.iter().map(Vec::as_slice).collect();
-        assert_eq!(migrate(&Header { version: 3, ..header }, &borrowed), new, "and stays so");
+        assert_eq!(
+            migrate(&Header { version: 3, ..header }, &borrowed),
+            new,
+            "migrating again changes nothing"
+        );
     }
 }

@@ -1,11 +1,11 @@
-//! What a fuzzer tries for hours, tried for a moment: see `fuzz/README.md`.
+//! Short runs of the fuzz targets with random input; see `fuzz/README.md`.
 
 mod bodies;
 
 use osier_testkit::random_logs;
 use proptest::prelude::*;
 
-/// Pieces of which lines are made, so that random bytes come near to something.
+/// Fragments of lines, so that random input is close to valid lines.
 const PIECES: [&str; 28] = [
     "\n",
     "\n",
@@ -45,7 +45,7 @@ fn pieces() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat())
 }
 
-/// Logs of which some bytes were changed.
+/// Random logs with some bytes changed.
 fn mutated() -> impl Strategy<Value = Vec<u8>> {
     let changes = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
     (random_logs(true, 1..30), changes).prop_map(|(log, changes)| {
@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_line_is_read_as_json_is(data in pieces()) {
+    fn any_line_parses_like_json(data in pieces()) {
         bodies::line(&data);
     }
 

@@ -295,7 +295,7 @@ fn thinking_is_markdown_and_says_how_much_more_there_is() {
 fn a_graft_shows_its_conclusion() {
     check(
         r#"say a; reply c
-entry {"type":"branch_summary","fromId":"0000000a","summary":"Grafted from [entry 0000000a]: entries [entry 00000003] to [entry 0000000a], parted from here at [entry 00000002].\n\nAsked there:\n- with a map [entry 00000003]\n\nConcluded there [entry 0000000a]:\n\nThe **map** is slow.\n\n<modified-files>\nmap.rs\n</modified-files>"}"#,
+entry {"type":"branch_summary","fromId":"0000000a","summary":"Grafted from [entry 0000000a]: entries [entry 00000003] to [entry 0000000a], branched off at [entry 00000002].\n\nAsked there:\n- with a map [entry 00000003]\n\nConcluded there [entry 0000000a]:\n\nThe **map** is slow.\n\n<modified-files>\nmap.rs\n</modified-files>"}"#,
         60,
         expect![[r#"
 

@@ -1,5 +1,5 @@
-//! Continuing from any entry, rule by rule. `lands` tells what choosing an entry means, in one line.
-#![allow(clippy::unwrap_used, reason = "a test says what is wrong by failing")]
+//! Continuing from any entry, rule by rule. `lands` describes the effect of selecting an entry in one line.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use expect_test::{Expect, expect};
 use osier_testkit::{Script, fold, previews, random_logs};
@@ -8,11 +8,11 @@ use osier_tree::entry::read_entry;
 use osier_tree::{Choice, Chosen, Place, PlanError, Seq, SessionTree};
 use proptest::prelude::*;
 
-fn told(script: &Script, choice: &Choice<'_>) -> String {
+fn describe(script: &Script, choice: &Choice<'_>) -> String {
     let place =
         |place: Place| place.map_or("root".to_owned(), |seq: Seq| previews(script)[seq.index()].clone());
     match script.tree.land(script.tree.leaf(), choice) {
-        Err(why) => format!("refused, {}: {why}", why.code().name()),
+        Err(error) => format!("refused, {}: {error}", error.code().name()),
         Ok(landing) => {
             let how = if landing.moves { "to" } else { "stays at" };
             let text = landing.editor(&script.lines).map(|editor| format!(", editor {:?}", editor.text));
@@ -21,11 +21,11 @@ fn told(script: &Script, choice: &Choice<'_>) -> String {
     }
 }
 
-/// Chooses the entry of that text (or id) at the end of a script.
+/// Runs a script, then selects the entry with that text or id.
 fn lands(script: &str, chosen: &str) -> String {
     let script = Script::run(script);
     let id = if script.tree.find(chosen).is_some() { chosen } else { script.id(chosen) };
-    told(&script, &Choice::entry(id))
+    describe(&script, &Choice::entry(id))
 }
 
 #[track_caller]
@@ -34,7 +34,7 @@ fn check(script: &str, chosen: &str, expected: Expect) {
 }
 
 #[test]
-fn k1_any_entry_can_be_selected_and_continued_from() {
+fn any_entry_can_be_selected_and_continued_from() {
     let script = Script::run(
         r#"system prompt; model p/m; thinking low; say a; reply b calls read x; result r; reply c; bash ls; note t n
            hidden t h; custom s; label l; name title; config k=v; spend 3; edit a A; omit c
@@ -42,16 +42,16 @@ fn k1_any_entry_can_be_selected_and_continued_from() {
            entry {"type":"subagent_result","content":{"results":[]}}; entry {"type":"brand new"}; say z; move a"#,
     );
     for (seq, _) in script.tree.heads().iter() {
-        let told = told(&script, &Choice::entry(script.tree.id(seq).as_str()));
-        assert!(!told.starts_with("refused"), "{}: {told}", previews(&script)[seq.index()]);
+        let outcome = describe(&script, &Choice::entry(script.tree.id(seq).as_str()));
+        assert!(!outcome.starts_with("refused"), "{}: {outcome}", previews(&script)[seq.index()]);
     }
 }
 
 #[test]
-fn k2_nothing_selected_or_the_leaf_goes_on_at_the_leaf() {
+fn no_selection_or_the_leaf_continues_at_the_leaf() {
     let script = Script::run("say a; reply b; label x; name n");
-    assert_eq!(told(&script, &Choice::default()), "stays at [title: n]");
-    assert_eq!(told(&script, &Choice::entry(script.id("b"))), "stays at [title: n]", "the same place");
+    assert_eq!(describe(&script, &Choice::default()), "stays at [title: n]");
+    assert_eq!(describe(&script, &Choice::entry(script.id("b"))), "stays at [title: n]", "the same place");
     check(
         "note t said by an extension",
         "said by an extension",
@@ -62,7 +62,7 @@ fn k2_nothing_selected_or_the_leaf_goes_on_at_the_leaf() {
 }
 
 #[test]
-fn k3_a_users_message_is_said_again_below_its_parent() {
+fn user_message_moves_to_its_parent_and_fills_the_editor() {
     check("say a; reply b; say c; reply d", "c", expect![[r#"to assistant: "b", editor "c""#]]);
     check("say a; reply b", "a", expect![[r#"to root, editor "a""#]]);
     check("say a; reply b; say c", "c", expect![[r#"to assistant: "b", editor "c""#]]);
@@ -77,7 +77,7 @@ fn k3_a_users_message_is_said_again_below_its_parent() {
 }
 
 #[test]
-fn k3_the_editor_gets_what_the_model_got_what_was_typed_and_the_images() {
+fn editor_gets_sent_text_typed_text_and_images() {
     let script = Script::run(
         r#"entry {"type":"message","message":{"role":"user","content":[{"type":"text","text":"Review "},{"type":"image","data":"AA==","mimeType":"image/png"},{"type":"text","text":"all of it."}],"uiContent":"/review"}}
            reply b"#,
@@ -92,7 +92,7 @@ fn k3_the_editor_gets_what_the_model_got_what_was_typed_and_the_images() {
 }
 
 #[test]
-fn k4_summaries_compactions_and_all_else_become_the_leaf() {
+fn summaries_compactions_and_other_entries_become_the_leaf() {
     let script = r#"say a; reply b; say c; summarize left at b; say d; compact keep d "sum"; bash ls; backtrack 0 again"#;
     check(script, "left", expect!["to [branch summary]: left"]);
     check(script, "sum", expect!["to [compaction: 12k tokens]"]);
@@ -107,7 +107,7 @@ fn k4_summaries_compactions_and_all_else_become_the_leaf() {
 }
 
 #[test]
-fn k5_calls_go_with_their_results_or_are_refused() {
+fn tool_call_moves_to_its_last_result_or_is_refused() {
     let script = "say a; reply b calls read x, read y; result one; label l; result two; reply c";
     for chosen in ["b", "one", "two"] {
         assert_eq!(lands(script, chosen), "to [read: y]");
@@ -134,7 +134,7 @@ fn k5_calls_go_with_their_results_or_are_refused() {
 }
 
 #[test]
-fn k5_of_several_last_results_the_one_on_the_path_counts_else_the_newest() {
+fn result_on_the_path_is_preferred_over_the_newest() {
     let script =
         "say a; reply b calls read x; result one; reply c; move b; result two; reply d; move b; result three";
     check(&format!("{script}; move c"), "b", expect!["to [read: x]"]);
@@ -145,11 +145,11 @@ fn k5_of_several_last_results_the_one_on_the_path_counts_else_the_newest() {
     let played = Script::run(&format!("{script}; move a"));
     assert_eq!(lands_on(&played), Some(played.seq("three")));
     let played = Script::run(&format!("{script}; move a; delete three"));
-    assert_eq!(lands_on(&played), Some(played.seq("two")), "nobody lands in a deleted branch");
+    assert_eq!(lands_on(&played), Some(played.seq("two")), "a deleted branch is never selected");
 }
 
 #[test]
-fn k6_marks_and_extension_state_stand_for_what_they_hang_below() {
+fn marks_and_extension_state_resolve_to_the_entry_above() {
     let script = "say a; reply b; label l; name n; custom s; say c";
     for chosen in ["label l", "name n", "s"] {
         assert_eq!(lands(script, chosen), r#"to assistant: "b""#);
@@ -163,7 +163,7 @@ fn k6_marks_and_extension_state_stand_for_what_they_hang_below() {
 }
 
 #[test]
-fn k7_a_move_is_pending_until_the_leaf_arrives_or_goes_elsewhere() {
+fn move_is_pending_until_the_leaf_arrives_or_moves_elsewhere() {
     let mut script = Script::run("say a; reply b; say c; reply d");
     let at = script.tree.leaf();
     let landing = script.tree.land(at, &Choice::entry(script.id("b"))).unwrap();
@@ -172,7 +172,11 @@ fn k7_a_move_is_pending_until_the_leaf_arrives_or_goes_elsewhere() {
         .assert_eq(&serde_json::to_string(&pending).unwrap());
     assert_eq!(pending.hear(&script.tree, at), Heard::NothingYet);
     script.play("label x on a");
-    assert_eq!(pending.hear(&script.tree, script.tree.leaf()), Heard::NothingYet, "a mark moves nobody");
+    assert_eq!(
+        pending.hear(&script.tree, script.tree.leaf()),
+        Heard::NothingYet,
+        "a mark does not move the leaf"
+    );
     assert_eq!(pending.hear(&script.tree, Some(script.seq("a"))), Heard::Elsewhere);
     script.play("move b; label y");
     assert_eq!(pending.hear(&script.tree, script.tree.leaf()), Heard::Arrived);
@@ -183,7 +187,7 @@ fn k7_a_move_is_pending_until_the_leaf_arrives_or_goes_elsewhere() {
 }
 
 #[test]
-fn k8_only_leaf_path_and_tree_decide() {
+fn heads_alone_decide_the_target() {
     let script = Script::run(
         "say a; reply b calls read x; result r; label l; reply c; say d; summarize s at b; note t n; bash ls; move c",
     );
@@ -197,15 +201,15 @@ fn k8_only_leaf_path_and_tree_decide() {
 }
 
 #[test]
-fn k9_another_leaf_than_the_client_saw_is_refused() {
+fn changed_leaf_is_refused() {
     let script = Script::run("say a; reply b; say c; reply d; label l");
     let seen = |expected| Choice { expected: Some(expected), ..Choice::default() };
-    assert_eq!(told(&script, &seen(Some(script.id("d")))), "stays at [label: l]", "the same place");
+    assert_eq!(describe(&script, &seen(Some(script.id("d")))), "stays at [label: l]", "the same place");
     expect!["refused, leaf_changed: the session stands at 00000005 by now; look at it, then try again"]
-        .assert_eq(&told(&script, &seen(Some(script.id("b")))));
+        .assert_eq(&describe(&script, &seen(Some(script.id("b")))));
     for expected in [None, Some("nowhere0")] {
-        let why = script.tree.land(script.tree.leaf(), &seen(expected)).unwrap_err();
-        assert_eq!(why.code().name(), "leaf_changed");
+        let error = script.tree.land(script.tree.leaf(), &seen(expected)).unwrap_err();
+        assert_eq!(error.code().name(), "leaf_changed");
     }
     let chosen = Choice { chosen: Chosen::Entry(script.id("b")), ..seen(Some(script.id("c"))) };
     assert_eq!(script.tree.land(script.tree.leaf(), &chosen).unwrap_err().code().name(), "leaf_changed");
@@ -214,29 +218,29 @@ fn k9_another_leaf_than_the_client_saw_is_refused() {
 }
 
 #[test]
-fn k10_nobody_selects_while_a_turn_runs() {
+fn selection_is_refused_while_a_turn_runs() {
     let script = Script::run("say a; reply b");
     let busy = |chosen| Choice { chosen, busy: true, ..Choice::default() };
     expect!["refused, session_busy: a turn is running in this session; wait for its end, or stop it"]
-        .assert_eq(&told(&script, &busy(Chosen::Entry(script.id("a")))));
+        .assert_eq(&describe(&script, &busy(Chosen::Entry(script.id("a")))));
     assert_eq!(script.tree.land(script.tree.leaf(), &busy(Chosen::Root)), Err(PlanError::SessionBusy));
     assert!(
         script.tree.land(script.tree.leaf(), &busy(Chosen::Nothing)).is_ok(),
-        "saying more is no selecting"
+        "continuing without a selection is allowed"
     );
 }
 
 #[test]
-fn the_root_is_before_the_first_entry_and_nobody_lands_where_nothing_is_shown() {
+fn root_is_before_the_first_entry_and_hidden_or_missing_entries_are_refused() {
     let script = Script::run("say a; reply b; say c; move a; delete c");
     let root = Choice { chosen: Chosen::Root, ..Choice::default() };
-    assert_eq!(told(&script, &root), "to root");
-    assert!(told(&script, &Choice::entry(script.id("c"))).starts_with("refused, entry_hidden"));
-    assert!(told(&script, &Choice::entry("nowhere0")).starts_with("refused, entry_not_found"));
-    assert_eq!(told(&Script::default(), &root), "stays at root");
+    assert_eq!(describe(&script, &root), "to root");
+    assert!(describe(&script, &Choice::entry(script.id("c"))).starts_with("refused, entry_hidden"));
+    assert!(describe(&script, &Choice::entry("nowhere0")).starts_with("refused, entry_not_found"));
+    assert_eq!(describe(&Script::default(), &root), "stays at root");
 }
 
-/// Appends a line, and gives the tree it makes.
+/// A copy of the tree with the draft appended.
 fn with(tree: &SessionTree, draft: &osier_tree::Draft, place: Place) -> SessionTree {
     let mut tree = tree.clone();
     let parent = place.map(|seq| tree.id(seq).to_string());
@@ -247,7 +251,7 @@ fn with(tree: &SessionTree, draft: &osier_tree::Draft, place: Place) -> SessionT
 
 proptest! {
     #[test]
-    fn wherever_one_lands_the_move_there_is_accepted(log in random_logs(true, 1..60)) {
+    fn move_to_every_target_is_accepted(log in random_logs(true, 1..60)) {
         let tree = fold(&log.entries);
         let at = tree.leaf();
         for (seq, _) in tree.heads().iter() {
@@ -268,7 +272,7 @@ proptest! {
     }
 
     #[test]
-    fn there_and_back_again_is_the_same_context(log in random_logs(false, 2..60)) {
+    fn moving_away_and_back_restores_the_context(log in random_logs(false, 2..60)) {
         let mut script = Script::of_lines(&log.entries);
         let context = |script: &Script| {
             let mut seen: Vec<Vec<u8>> = Vec::new();
