@@ -132,16 +132,16 @@ fn usage(script: &Script) -> UsageReport {
 }
 
 /// A random session, formatted as its lines.
-struct Session(Script);
+struct RandomSession(Script);
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for RandomSession {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.lines.iter().try_for_each(|line| write!(f, "\n{}", String::from_utf8_lossy(line)))
     }
 }
 
 /// A random log with more branches deleted and restored.
-fn with_deletions(log: RandomLog, picks: &[(usize, bool)]) -> Session {
+fn with_deletions(log: RandomLog, picks: &[(usize, bool)]) -> RandomSession {
     let mut script = Script::of_lines(log.entries);
     for (pick, restore) in picks {
         if script.tree.is_empty() {
@@ -157,10 +157,10 @@ fn with_deletions(log: RandomLog, picks: &[(usize, bool)]) -> Session {
         }
     }
     // Random logs number their ids from 0 and scripts from 1, so the appended ids are unique.
-    Session(Script::of_lines(script.lines))
+    RandomSession(Script::of_lines(script.lines))
 }
 
-fn sessions(damaged: bool) -> impl Strategy<Value = Session> {
+fn sessions(damaged: bool) -> impl Strategy<Value = RandomSession> {
     let picks = proptest::collection::vec((0usize..200, proptest::bool::weighted(0.2)), 1..6);
     (random_logs(damaged, 1..70), picks).prop_map(|(log, picks)| with_deletions(log, &picks))
 }
@@ -197,7 +197,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_visible_changes(Session(script) in sessions(false)) {
+    fn nothing_visible_changes(RandomSession(script) in sessions(false)) {
         let new = collected(&script);
         prop_assert_eq!(place(&new), place(&script));
         prop_assert_eq!(context_text(&new), context_text(&script));
@@ -213,7 +213,7 @@ proptest! {
     }
 
     #[test]
-    fn removed_entries_are_hidden_and_not_referenced(Session(script) in sessions(false)) {
+    fn removed_entries_are_hidden_and_not_referenced(RandomSession(script) in sessions(false)) {
         let plan = script.tree.plan_gc();
         let kept: BTreeSet<Seq> = plan.kept().collect();
         for (seq, head) in script.tree.heads().iter() {
@@ -245,7 +245,7 @@ proptest! {
     }
 
     #[test]
-    fn kept_lines_keep_their_order_and_change_only_their_parent(Session(script) in sessions(false)) {
+    fn kept_lines_keep_their_order_and_change_only_their_parent(RandomSession(script) in sessions(false)) {
         let plan = script.tree.plan_gc();
         let new = collected(&script);
         let is_new = |line: &&Vec<u8>| read_entry(line).unwrap().id.starts_with("gc0");
@@ -265,14 +265,14 @@ proptest! {
     }
 
     #[test]
-    fn second_collection_removes_nothing(Session(script) in sessions(false)) {
+    fn second_collection_removes_nothing(RandomSession(script) in sessions(false)) {
         let once = collected(&script);
         prop_assert_eq!(once.tree.plan_gc().removed(), 0);
         prop_assert_eq!(collected(&once).lines, once.lines);
     }
 
     #[test]
-    fn damaged_log_does_not_panic(Session(script) in sessions(true)) {
+    fn damaged_log_does_not_panic(RandomSession(script) in sessions(true)) {
         let new = collected(&script);
         let twice = collected(&new);
         prop_assert!(twice.lines.len() <= new.lines.len() + 1);

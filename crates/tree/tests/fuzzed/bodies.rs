@@ -26,7 +26,7 @@ pub(crate) fn line(data: &[u8]) {
         serde_json::from_str::<&serde_json::value::RawValue>(text).map(|raw| raw.get().trim_start());
     match read(data) {
         Read::Entry(_) | Read::Header(_) => {
-            assert!(reference.is_ok_and(|raw| raw.starts_with('{')), "{text:?}")
+            assert!(reference.is_ok_and(|raw| raw.starts_with('{')), "{text:?}");
         }
         Read::Blank => assert!(text.trim().is_empty(), "{text:?}"),
         Read::Odd(osier_tree::Odd::NotJson) => assert!(reference.is_err() || text.contains('\n'), "{text:?}"),
