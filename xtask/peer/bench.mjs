@@ -1,5 +1,5 @@
-// One measured job of the real pi, in a process of its own: prints {cpuMs, result}, the least CPU (user and
-// system) that one operation took inside the process, without starting Node and loading pi.
+// Measures one job of the real pi in its own process. Prints {cpuMs, result}: the least CPU time (user and
+// system) of one operation inside the process, without starting Node and loading pi.
 //   node bench.mjs --module BUNDLE context|path|outline --file FILE [--iterations N]
 //   node bench.mjs --module BUNDLE append --file FILE --count N --bytes LINE_LENGTH
 //   node bench.mjs --module BUNDLE list|continue --cwd DIR --dir SESSIONS [--iterations N]
@@ -33,10 +33,10 @@ async function least(job) {
 	return { cpuMs: best, result };
 }
 
-// Only the appends are timed, not the opening before them.
+// Times only the appends, not the opening.
 function append(count, bytes) {
 	const sm = SessionManager.open(file);
-	const text = "x".repeat(Math.max(1, bytes - 186)); // what surrounds the text in a line of pi
+	const text = "x".repeat(Math.max(1, bytes - 186)); // the rest of pi's line around the text
 	const before = cpuMs();
 	for (let i = 0; i < count; i++) sm.appendMessage({ role: "user", content: [{ type: "text", text }], timestamp: Date.now() });
 	return { cpuMs: cpuMs() - before, result: count };
@@ -44,7 +44,7 @@ function append(count, bytes) {
 
 const job = rest[0];
 if (job !== "append" && !JOBS[job]) {
-	console.error(`bench.mjs: no job ${job}`);
+	console.error(`bench.mjs: unknown job ${job}`);
 	process.exit(2);
 }
 console.log(JSON.stringify(job === "append" ? append(Number(options.count), Number(options.bytes)) : await least(JOBS[job])));

@@ -1,5 +1,5 @@
-// Damage by hand: what other programs, crashes and editors leave in a session file. Never makes a cycle,
-// because pi does not come back from one.
+// Deliberate damage, like that of other programs, crashes and editors. Never makes a cycle,
+// because pi loops forever on one.
 import { freshId, text } from "./random.mjs";
 
 const parse = (line) => {
@@ -24,7 +24,7 @@ function change(lines, r, edit) {
 
 const headerPlace = (lines) => lines.findIndex((line) => parse(line)?.type === "session");
 
-// Only junk may stand before the header: after anything else pi refuses the file.
+// Only junk may come before the header; pi rejects the file otherwise.
 function insert(lines, r, line, from = headerPlace(lines) + 1) {
 	lines.splice(from + r.below(lines.length - from + 1), 0, line);
 }
@@ -37,7 +37,7 @@ function strangeEntry(lines, r, more) {
 	if (r.chance(0.5)) belowTheLast(lines, r, more);
 }
 
-// At the very end, so that it is the leaf and its path is looked at.
+// At the very end, so that it is the leaf and its path is compared.
 function belowTheLast(lines, r, more) {
 	const parentId = entriesOf(lines).at(-1)?.id ?? null;
 	lines.push(JSON.stringify({ ...more, id: freshId(r), parentId, timestamp: stamp() }));
@@ -69,7 +69,7 @@ function emptyContent(lines, r) {
 }
 
 function tear(lines, r) {
-	const line = lines[r.pick(placesOf(lines)) ?? 0].trimEnd(); // less than the whole object is never JSON
+	const line = lines[r.pick(placesOf(lines)) ?? 0].trimEnd(); // a proper prefix of an object is never valid JSON
 	insert(lines, r, line.slice(0, 1 + r.below(Math.min(line.length - 1, 400))), 0);
 }
 
@@ -112,7 +112,7 @@ const LINE_DAMAGE = {
 	},
 };
 
-// Every line counts, not only the last of an id: pi's tree hangs a node below the parent of each of its lines.
+// Every line counts, not only the last one of an id: pi's tree puts a node below the parent of each of its lines.
 function hasCycle(lines) {
 	const parents = new Map();
 	for (const { id, parentId } of entriesOf(lines)) {
@@ -133,7 +133,7 @@ function hasCycle(lines) {
 	return [...parents.keys()].some(visit);
 }
 
-/** Damages a file's text in one to five ways; returns the new bytes and the names of what was done. */
+/** Damages a file's text in one to five ways; returns the new bytes and the names of the damage. */
 export function damaged(source, r) {
 	let lines = source.split("\n").slice(0, -1);
 	const done = [];
@@ -151,7 +151,7 @@ export function damaged(source, r) {
 	return { bytes: tail === "noFinalLf" ? whole.subarray(0, -1) : tornTail(whole, r), done: [...done, tail] };
 }
 
-// Cut by bytes, so that the cut may lie inside a character.
+// Cut by bytes, so that the cut may split a character.
 function tornTail(whole, r) {
 	const start = whole.lastIndexOf(10, whole.length - 2) + 1;
 	const length = whole.length - 1 - start;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the real pi available for comparison: `install.sh DIR` leaves a Node and one fixed release of
-# pi's package in DIR and prints where both are. A second run finds them and downloads nothing.
+# Installs the real pi for comparison: `install.sh DIR` puts Node and one fixed release of
+# pi's package into DIR and prints their paths. A second run downloads nothing.
 set -euo pipefail
 
 pi_package='@earendil-works/pi-coding-agent'

@@ -1,4 +1,4 @@
-// Loads the real pi and says what it sees in a session file. Changes neither pi nor the file.
+// Loads the real pi and reports what it sees in a session file. Changes neither pi nor the file.
 import { createHash, randomBytes } from "node:crypto";
 import crypto from "node:crypto";
 import { copyFileSync, rmSync } from "node:fs";
@@ -18,8 +18,8 @@ export function readArguments(argv) {
 }
 
 /**
- * Makes ids and times follow from `seed`, so that a failing session can be written again.
- * Must run before pi is loaded. Times repeat and now and then step back, as clocks do.
+ * Derives ids and times from `seed`, so that a failing session can be reproduced.
+ * Must run before pi is loaded. Times repeat and sometimes go back, like real clocks.
  */
 export function tameWorld(seed) {
 	let count = 0;
@@ -50,11 +50,11 @@ export function tameWorld(seed) {
 }
 
 export async function loadPi(module) {
-	if (!module) throw new Error("--module PATH of pi's bundle is needed");
+	if (!module) throw new Error("--module PATH is required: the path of pi's bundle");
 	return import(pathToFileURL(resolve(module)).href);
 }
 
-/** Everything that is compared, computed by pi from a copy (opening may add a line feed). */
+/** pi's view of a session, from a copy of the file (opening may add a line feed). */
 export function seenByPi(pi, file, elsewhere = []) {
 	const copy = `${file}.${randomBytes(4).toString("hex")}.copy`;
 	copyFileSync(file, copy);
@@ -76,7 +76,7 @@ export function describe(pi, sm, elsewhere = []) {
 		labels,
 		name: sm.getSessionName() ?? null,
 		context: sm.buildSessionContext(),
-		// Asked for an id that damage took away pi answers for its last entry; Osier says that there is none.
+		// For an id that damage removed, pi uses its last entry; Osier reports an unknown entry.
 		at: elsewhere.filter((id) => sm.getEntry(id) !== undefined).map((id) => ({
 			id,
 			path: sm.getBranch(id).map((entry) => entry.id),
@@ -86,8 +86,8 @@ export function describe(pi, sm, elsewhere = []) {
 }
 
 /**
- * The tree as rows in drawing order. Of an id that stands on several lines pi hangs the last node below the
- * parent of each line; here it stays only where its last line put it.
+ * The tree as rows in display order. If an id is on several lines, pi puts its last node below the
+ * parent of each line; here it stays only where its last line puts it.
  */
 function treeRows(roots, entries) {
 	const known = new Set(entries.map((entry) => entry.id));
@@ -99,7 +99,7 @@ function treeRows(roots, entries) {
 		const mine = new Map();
 		for (const node of nodes) {
 			if (home.get(node.entry.id) !== parent) continue;
-			mine.delete(node.entry.id); // the last of several equal ones counts
+			mine.delete(node.entry.id); // the last of several equal ids counts
 			mine.set(node.entry.id, node);
 		}
 		for (const node of [...mine.values()].reverse()) stack.push({ node, depth });

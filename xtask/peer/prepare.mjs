@@ -1,6 +1,6 @@
-// What pi would summarise: scopes of branches, cuts of compactions, weights and texts of messages. Where Osier does
-// otherwise on purpose (docs/differences.md), pi is asked about what is left when that is put aside, or the answer
-// says what must hold instead.
+// What pi would summarize: branch scopes, compaction cuts, token counts and texts of messages. Where Osier
+// differs on purpose (docs/differences.md), pi gets the input without the difference, or the answer
+// states what must hold instead.
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dice } from "./random.mjs";
@@ -8,7 +8,7 @@ import { dice } from "./random.mjs";
 const KEEPS = [50, 100, 200, 400, 800, 1500, 3000, 5000];
 const NOTHING = { "Already compacted": "AlreadyCompacted", "Nothing to compact (session too small)": "TooSmall" };
 
-/** Takes `{dir, seed, files}`; gives `{files: [[case with answer]], limits: [case with answer]}`. */
+/** Takes `{dir, seed, files}`; returns `{files: [[case with answer]], limits: [case with answer]}`. */
 export async function prepare(pi, { dir, seed, files }) {
 	const compactor = await makeCompactor(pi, dir);
 	const answers = [];
@@ -16,7 +16,7 @@ export async function prepare(pi, { dir, seed, files }) {
 	return { files: answers, limits: limits(pi, dice(seed)) };
 }
 
-// pi must not see what a user kept from the model: Osier weighs it as nothing. Every other byte stays.
+// pi must not see what the user excluded from the context: Osier counts it as zero tokens. Every other byte stays.
 async function withCopy(file, dir, work) {
 	const copy = join(dir, "copy.jsonl");
 	copyFileSync(file, copy);
@@ -40,7 +40,7 @@ function withoutAside(line) {
 	}
 }
 
-/** An agent that never comes to ask a model: an extension sees what it would summarise, and stops it. */
+/** An agent that never calls a model: an extension records what it would summarize, and stops it. */
 async function makeCompactor(pi, dir) {
 	const agentDir = join(dir, "agent");
 	mkdirSync(agentDir, { recursive: true });
@@ -104,7 +104,7 @@ function tried(work) {
 const TOLD = ["user", "assistant", "toolResult", "custom"];
 const WEIGHED = [...TOLD, "bashExecution", "branchSummary", "compactionSummary", "system"];
 
-/** Weight and text of each message; null where each program has words or rules of its own. */
+/** Token count and text of each message; null where each program has its own rules. */
 function messages(pi, sm, at) {
 	const context = pi.buildSessionContext(sm.getEntries(), at).messages;
 	const seen = context.map((message) => ({
@@ -127,7 +127,7 @@ function leave(pi, sm, from, to, budget) {
 	};
 }
 
-/** Of what is left, what the model saw: the last compaction, what it kept, and what came after it. */
+/** The part of the left branch that the model saw: the last compaction, what it kept, and what came after it. */
 function inContext(entries, path) {
 	const said = (entry) => entry.type !== "compaction";
 	const at = entries.findLastIndex((entry) => entry.type === "compaction");
@@ -135,7 +135,7 @@ function inContext(entries, path) {
 	const kept = path.findIndex((entry) => entry.id === entries[at].firstKeptEntryId);
 	const start = path.length - entries.length;
 	const isKept = (i) => kept >= 0 && start + i >= kept;
-	// One that hides only what both paths have tells nothing of what is left.
+	// A compaction that hides only the common part says nothing about the branch that is left.
 	const hides = entries.slice(0, at).some((_, i) => !isKept(i));
 	const compaction = hides ? [entries[at]] : [];
 	return [...compaction, ...entries.filter((entry, i) => said(entry) && (i > at || isKept(i)))];
@@ -152,7 +152,7 @@ function fileLists({ read, written, edited }) {
 	return { readFiles: [...read].filter((path) => !modified.has(path)).sort(), modifiedFiles: [...modified].sort() };
 }
 
-/** What pi prepared, and what Osier must say to it: `answer`, or where it may cut if its own rules come in. */
+/** pi's preparation, and what Osier must return: `answer`, or the allowed cuts where Osier has its own rules. */
 function judged(branch, prepared) {
 	const compaction = branch.findLastIndex((entry) => entry.type === "compaction");
 	if (compaction >= 0 && !branch.slice(compaction + 1).some(visibility(branch))) return { answer: { nothing: "AlreadyCompacted" } };
@@ -166,12 +166,12 @@ function judged(branch, prepared) {
 	const bound = question(path, visible);
 	if (cut > bound || cut < first) return { among: path.slice(0, bound + 1).map((entry) => entry.id) };
 	if (partsCall(path, visible, cut)) return { among: path.filter((_, i) => i < first || i > cut).map((entry) => entry.id) };
-	// pi's first kept entry may say nothing and lie above the compaction before or a system prompt; Osier's never does.
+	// pi's first kept entry may be empty and above the previous compaction or a system prompt; Osier's never is.
 	const isBarrier = (entry) => entry.type === "compaction" || roleOf(entry) === "system";
 	const firstKept = path[path.slice(first, cut).findLastIndex(isBarrier) + 1 + first].id;
 	const told = [...prepared.messagesToSummarize, ...prepared.turnPrefixMessages].filter(isTold);
 	for (const entry of path.slice(0, first)) if (entry.type === "branch_summary") addDetails(prepared.fileOps, entry);
-	if (told.length === 0) return { answer: { nothing: "TooSmall" } }; // roles that nobody knows are no conversation
+	if (told.length === 0) return { answer: { nothing: "TooSmall" } }; // unknown roles are not part of the conversation
 	return {
 		answer: {
 			firstKept, told, previous: prepared.previousSummary ?? null, files: fileLists(prepared.fileOps),
@@ -180,7 +180,7 @@ function judged(branch, prepared) {
 	};
 }
 
-/** pi judges by the entry it keeps first, even if that says nothing, and takes every custom message for the start of a turn. */
+/** pi decides by the first kept entry, even an empty one, and treats every custom message as the start of a turn. */
 function split(cut, { isSplitTurn, turnPrefixMessages }) {
 	const isCustom = (entry) => entry.type === "custom_message" || roleOf(entry) === "custom";
 	if (isCustom(cut) || turnPrefixMessages[0]?.role === "custom") return {};
@@ -189,17 +189,17 @@ function split(cut, { isSplitTurn, turnPrefixMessages }) {
 	return { isSplit: isSplitTurn, prefix: turnPrefixMessages.filter(isTold).length };
 }
 
-/** pi counts several system messages as the one they make, and Osier each of them. */
+/** pi counts several system messages as one merged message, Osier counts each of them. */
 const prompts = (path) => path.filter((entry) => roleOf(entry) === "system" || entry.systemMessage).length;
 
-/** Whether the model sees an entry as somebody's words: not taken away by an edit. */
+/** Whether the model sees an entry as a message that no edit removed. */
 function visibility(path) {
 	const edits = new Map(path.filter((entry) => entry.type === "context_edit").map((entry) => [entry.targetId, entry.replacement]));
 	const says = (entry) => entry.type === "custom_message" || (entry.type === "branch_summary" ? entry.summary : entry.type === "message" && isTold(entry.message));
 	return (entry) => says(entry) && edits.get(entry.id) !== null;
 }
 
-/** Where the user's last question begins, if nobody answered it. */
+/** The start of the user's last prompt, if it has no answer. */
 function question(path, visible) {
 	const is = (i, role) => visible(path[i]) && roleOf(path[i]) === role;
 	const answers = (i) => is(i, "assistant") && !["error", "aborted"].includes(path[i].message.stopReason);
@@ -211,7 +211,7 @@ function question(path, visible) {
 	return first;
 }
 
-/** Whether a result follows before anybody else acts, and calls came before. */
+/** Whether a tool result comes next, after calls. */
 function partsCall(path, visible, cut) {
 	if (roleOf(path[cut]) === "assistant") return false;
 	const acts = (entry) => ["assistant", "toolResult"].includes(roleOf(entry));
@@ -225,7 +225,7 @@ function limits(pi, r) {
 	for (let i = 0; i < 200; i++) {
 		const window = r.pick([64_000, 128_000, 200_000, 1_000_000]);
 		const reserve = r.pick([1000, 16_384, 30_000]);
-		const tokens = window - reserve + r.pick([-5000, -1, 1, 5000]); // at the very limit Osier compacts and pi does not yet
+		const tokens = window - reserve + r.pick([-5000, -1, 1, 5000]); // exactly at the limit, Osier compacts and pi does not
 		out.push({ tokens, window, reserve, answer: pi.shouldCompact(tokens, window, { enabled: true, reserveTokens: reserve, keepRecentTokens: 1 }) });
 	}
 	return out;

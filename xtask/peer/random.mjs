@@ -1,6 +1,6 @@
-// Random conversations on pi's SessionManager: all kinds of entries, all ways to move. Knows no damage.
+// Random conversations on pi's SessionManager: all kinds of entries and moves, without damage.
 
-/** A small seeded generator with the few shapes of chance that are needed. */
+/** A small seeded random generator. */
 export function dice(seed) {
 	let state = seed >>> 0;
 	const unit = () => {
@@ -34,12 +34,12 @@ const PIECES = [
 export function text(r, pieces = 1 + r.below(6)) {
 	const parts = [];
 	for (let i = 0; i < pieces; i++) parts.push(r.pick(PIECES));
-	// A string cut inside a surrogate pair is what truncation in JavaScript leaves behind.
+	// JavaScript truncation can cut a string inside a surrogate pair.
 	if (r.chance(0.02)) parts.push("cut \ud83d");
 	return parts.join(" ");
 }
 
-// Looks like an entry from the inside, so that a careless reader takes the wrong id.
+// Contains what looks like an entry, so that a careless parser takes the wrong id.
 const lookalike = (r) => ({ type: "session", id: "inner", parentId: "inner", timestamp: "never", message: { role: "system" }, note: text(r) });
 
 const usage = (r) => {
@@ -158,12 +158,12 @@ const ACTS = [
 	[3, (sm, r) => sm.appendThinkingLevelChange(r.pick(["off", "low", "high", "max"]))],
 ];
 
-/** Does `count` random things to the session. */
+/** Makes `count` random changes to the session. */
 export function live(sm, r, count) {
 	for (let i = 0; i < count; i++) r.weighted(ACTS)(sm, r);
 }
 
-/** pi writes no file before somebody has spoken. */
+/** pi writes no file before the first message. */
 export function speakOnce(sm, r) {
 	const spoken = sm.getEntries().some((e) => e.type === "message" && ["user", "assistant"].includes(e.message.role));
 	if (!spoken) turn(sm, r);

@@ -1,8 +1,8 @@
-// What pi makes of sessions that Osier wrote. Takes a list of jobs as JSON on stdin, answers a list on stdout.
+// How pi reads sessions that Osier wrote. Takes a JSON list of jobs on stdin, prints a list of answers on stdout.
 //   node read.mjs --module BUNDLE see     [{file}]                  what pi sees
-//   node read.mjs --module BUNDLE continue [{file, seed, count}]    pi does `count` random things, then what it sees
+//   node read.mjs --module BUNDLE continue [{file, seed, count}]    pi makes `count` random changes; then what it sees
 //   node read.mjs --module BUNDLE fork    [{file, entry, dir}]      the lines of pi's fork at `entry`, or null
-//   node read.mjs --module BUNDLE prepare {dir, seed, files}        what pi would summarise (one job, one answer)
+//   node read.mjs --module BUNDLE prepare {dir, seed, files}        what pi would summarize (one job, one answer)
 //   node read.mjs --module BUNDLE hammer  [{file, count}]           appends without a lock, an id per line on stdout
 import { existsSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,7 +19,7 @@ const see = ({ file }) => seenByPi(pi, file);
 function goOn({ file, seed, count }) {
 	const sm = pi.SessionManager.open(file);
 	live(sm, dice(seed), count);
-	// pi forgets a bare move, so what counts is what it sees after opening the file again.
+	// pi does not store a bare move, so compare what it sees after opening the file again.
 	return seenByPi(pi, file);
 }
 
@@ -44,10 +44,10 @@ if (rest[0] === "hammer") {
 	for (const job of jobs) await hammer(job);
 } else if (rest[0] === "prepare") {
 	const answer = JSON.stringify(await prepare(pi, jobs));
-	process.stdout.write(answer, () => process.exit(0)); // an agent's timers would keep the process
+	process.stdout.write(answer, () => process.exit(0)); // an agent's timers would keep the process alive
 } else if (WORK[rest[0]]) {
 	process.stdout.write(JSON.stringify(jobs.map(WORK[rest[0]])));
 } else {
-	console.error("read.mjs: say see, continue, fork, prepare or hammer");
+	console.error("read.mjs: expected see, continue, fork, prepare or hammer");
 	process.exit(2);
 }

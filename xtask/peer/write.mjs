@@ -1,4 +1,4 @@
-// Lets the real pi write random sessions, damages a part of them, and stores beside each what pi sees in it.
+// Lets the real pi write random sessions, damages some of them, and stores what pi sees next to each.
 //   node write.mjs --module BUNDLE --out DIR --sessions N --seed S
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

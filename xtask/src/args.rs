@@ -1,10 +1,10 @@
-//! Command line arguments by hand: flags and options with a value. Nothing positional, nothing abbreviated.
+//! A minimal command-line parser: flags and options with a value. No positional arguments, no abbreviations.
 
 use std::fmt;
 
 use anyhow::Result;
 
-/// The command line was wrong, so the usage is shown.
+/// The command line was wrong; the usage is printed.
 #[derive(Debug)]
 pub(crate) struct UsageError(pub(crate) String);
 
@@ -16,7 +16,7 @@ impl fmt::Display for UsageError {
 
 impl std::error::Error for UsageError {}
 
-/// Arguments not taken yet.
+/// Arguments that have not been consumed yet.
 pub(crate) struct Args {
     left: Vec<String>,
 }
@@ -50,7 +50,7 @@ impl Args {
         }
     }
 
-    /// Refuses what no chore has asked for.
+    /// Rejects arguments that the task did not consume.
     pub(crate) fn finish(self) -> Result<()> {
         match self.left.first() {
             None => Ok(()),
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_and_values_are_taken_in_any_order() {
+    fn flags_and_values_are_accepted_in_any_order() {
         let mut given = args("--seed 7 --quick");
         assert!(given.flag("--quick"));
         assert_eq!(given.number("--seed", 1).unwrap(), 7);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_is_refused() {
+    fn unknown_arguments_are_rejected() {
         assert_eq!(args("--fast").finish().unwrap_err().to_string(), "unknown argument --fast");
         assert_eq!(args("--seed").value("--seed").unwrap_err().to_string(), "--seed needs a value");
     }

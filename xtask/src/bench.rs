@@ -1,5 +1,5 @@
-//! Measures one osier process per case, cold and warm, beside pi on the same files. Prints a table with the targets;
-//! a miss is printed, never asserted, because machines differ.
+//! Measures one osier process per case, cold and warm, and optionally pi on the same files. Prints a table
+//! with the targets. A miss is printed but never fails the run, because machines differ.
 
 mod cases;
 mod filling;
@@ -22,7 +22,7 @@ use crate::place;
 
 use generate::Shape;
 
-/// Everything a case needs.
+/// The context of all cases.
 struct Bench {
     osier: Osier,
     peer: Option<Peer>,
@@ -33,13 +33,13 @@ struct Bench {
 
 /// The generated sessions.
 struct Files {
-    /// As `bench_pi.mjs` makes it: turns of eight, a branch every 50 entries.
+    /// Turns of eight entries, a branch every 50 entries.
     plain: PathBuf,
-    /// With a compaction every 2,000 entries and equal kept parts, smallest first.
+    /// With a compaction every 2,000 entries and equally large kept parts, smallest file first.
     compacted: Vec<PathBuf>,
-    /// Session of 200 entries, copied before anything is appended.
+    /// A session of 200 entries; copied before each append test.
     small: PathBuf,
-    /// The directory whose sessions are listed, where they lie, and how many there are.
+    /// The working directory whose sessions are listed, their folder, and their number.
     project: PathBuf,
     listed: PathBuf,
     count: usize,
@@ -60,13 +60,13 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
 
     let dir = dir.map_or_else(|| Ok(place::target()?.join("bench")), |dir| anyhow::Ok(PathBuf::from(dir)))?;
     std::fs::create_dir_all(&dir)?;
-    let dir = dir.canonicalize().with_context(|| format!("no folder {}", dir.display()))?;
+    let dir = dir.canonicalize().with_context(|| format!("cannot open folder {}", dir.display()))?;
     let osier = Osier::new(given.as_deref(), dir.join("home"))?;
     let peer = if with_peer { Some(Peer::install()?) } else { None };
     println!("== generating sessions in {}", dir.display());
     let files = Files::generate(&osier, &dir, quick)?;
     let bench = Bench { osier, peer, files, dir, rounds: if quick { 3 } else { 5 } };
-    println!("== measuring, least of {} rounds", bench.rounds);
+    println!("== measuring, best of {} rounds", bench.rounds);
     let rows = match () {
         () if only_screen => screen::rows(&bench),
         () if only_sandbox => sandbox::rows(&bench),

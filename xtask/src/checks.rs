@@ -1,4 +1,4 @@
-//! The whole test suite in one command, in the order in which failures are cheapest to find.
+//! All checks in one command, cheapest first.
 
 use anyhow::{Context, Result};
 

@@ -1,5 +1,5 @@
-//! Compares the real binary with the real pi, both ways. Reports every difference and keeps the files that show it;
-//! explains nothing away.
+//! Compares the osier binary with the real pi, in both directions. Reports every difference and keeps the
+//! files that show it; known differences are not filtered out here.
 
 mod forking;
 mod log;
@@ -19,7 +19,7 @@ use crate::osier::Osier;
 use crate::peer::Peer;
 use crate::{json, place};
 
-/// After so many the rest is counted but not printed.
+/// Further differences are counted but not printed.
 const PRINTED: usize = 12;
 
 type Part = fn(&World, &mut Report) -> Result<()>;
@@ -32,7 +32,7 @@ const PARTS: [(&str, Part); 5] = [
     ("racing", racing::run),
 ];
 
-/// What all parts of the comparison share.
+/// The context that all parts of the comparison share.
 struct World {
     osier: Osier,
     peer: Peer,
@@ -42,7 +42,7 @@ struct World {
 }
 
 pub(crate) fn run(args: Args) -> Result<()> {
-    // Trees are compared as nested values, and the depth of a value is depth of the stack.
+    // Trees are compared as nested values, whose depth uses stack space.
     let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(move || compare(args))?;
     thread.join().map_err(|_| anyhow::anyhow!("the comparison panicked"))?
 }
@@ -84,7 +84,7 @@ fn compare(mut args: Args) -> Result<()> {
     Ok(())
 }
 
-/// An empty folder with a path free of links, since pi and Osier write paths into files.
+/// An empty folder with a canonical path, because pi and Osier write paths into files.
 fn fresh_dir(keep: Option<&str>) -> Result<PathBuf> {
     let dir = match keep {
         Some(dir) => PathBuf::from(dir),
@@ -97,7 +97,7 @@ fn fresh_dir(keep: Option<&str>) -> Result<PathBuf> {
     if std::fs::read_dir(&dir)?.next().is_some() {
         bail!("{} is not empty; choose another folder", dir.display());
     }
-    dir.canonicalize().with_context(|| format!("no folder {}", dir.display()))
+    dir.canonicalize().with_context(|| format!("cannot open folder {}", dir.display()))
 }
 
 #[derive(Default)]
@@ -107,7 +107,7 @@ struct Report {
 }
 
 impl Report {
-    /// Compares what pi and Osier say of one thing in one file.
+    /// Compares the output of pi and Osier for one file.
     fn same(&mut self, file: &Path, what: &str, pi: &Value, osier: &Value) {
         self.comparisons += 1;
         if let Some(found) = json::difference(pi, osier) {
@@ -116,7 +116,7 @@ impl Report {
         }
     }
 
-    /// Counts a check of another sort.
+    /// Counts a check that is not a comparison.
     fn holds(&mut self, file: &Path, what: &str, result: Result<()>) {
         self.comparisons += 1;
         if let Err(error) = result {
@@ -129,7 +129,7 @@ impl Report {
         if self.differences <= PRINTED {
             eprintln!("DIFFERENCE in {}: {what}\n    {text}", file.display());
         } else if self.differences == PRINTED + 1 {
-            eprintln!("further differences are only counted");
+            eprintln!("further differences are counted but not printed");
         }
     }
 }

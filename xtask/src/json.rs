@@ -1,16 +1,17 @@
-//! JSON from two programs, read forgivingly and compared strictly. Numbers count by value, keys in any order.
+//! Lenient parsing and strict comparison of JSON from two programs. Numbers compare by value; key order does
+//! not matter.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Deserializer, Value};
 
-/// Parses one value of any depth. A surrogate without its partner, which JavaScript writes and Rust has no
-/// character for, becomes the replacement character.
+/// Parses one value of any depth. Lone surrogates, which JavaScript writes and Rust strings cannot hold,
+/// become replacement characters.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Value> {
     let repaired = repair_surrogates(bytes);
     let mut reader = Deserializer::from_slice(&repaired);
     reader.disable_recursion_limit();
     let mut values = reader.into_iter::<Value>();
-    let value = values.next().context("no JSON at all")??;
+    let value = values.next().context("no JSON value")??;
     ensure!(values.next().is_none(), "more than one JSON value");
     Ok(value)
 }
@@ -34,7 +35,7 @@ fn repair_surrogates(bytes: &[u8]) -> Vec<u8> {
 
 const LONE: usize = 0;
 
-/// How many bytes an escape takes; `LONE` for half a surrogate pair.
+/// The length of an escape in bytes; `LONE` for half of a surrogate pair.
 fn escape_length(rest: &[u8]) -> usize {
     match code_unit(rest) {
         None => 2,
@@ -52,7 +53,7 @@ fn code_unit(escape: &[u8]) -> Option<u32> {
     u32::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// The first place where two values differ, and what stands there on each side.
+/// The first difference between two values: its path, and the value on each side.
 pub(crate) struct Difference {
     pub(crate) place: String,
     pub(crate) left: String,
@@ -100,19 +101,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn half_a_surrogate_pair_is_replaced_and_a_whole_one_kept() {
+    fn lone_surrogate_is_replaced_and_a_pair_is_kept() {
         let value = parse(br#"["\ud83d x", "\ud83e\uddf5", "\\ud83d", "\udc00"]"#).unwrap();
         assert_eq!(value, json!(["\u{fffd} x", "🧵", "\\ud83d", "\u{fffd}"]));
     }
 
     #[test]
-    fn a_deep_tree_is_read() {
+    fn deeply_nested_value_is_parsed() {
         let deep = "[".repeat(400) + &"]".repeat(400);
         parse(deep.as_bytes()).unwrap();
     }
 
     #[test]
-    fn the_first_difference_is_named() {
+    fn first_difference_is_reported() {
         let found = difference(&json!({"a": [1, {"b": 2}]}), &json!({"a": [1.0, {"b": 3}]})).unwrap();
         assert_eq!((found.place.as_str(), found.left.as_str(), found.right.as_str()), (".a[1].b", "2", "3"));
         assert!(difference(&json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})).is_none());

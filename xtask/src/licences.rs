@@ -1,4 +1,5 @@
-//! Asks cargo-deny whether every dependency may be used. Checks no advisories: those need a network.
+//! Checks the licenses and sources of all dependencies with cargo-deny. Advisories are not checked, because
+//! they need a network.
 
 use std::process::Stdio;
 
@@ -12,9 +13,7 @@ pub(crate) fn run(args: Args) -> Result<()> {
     let found =
         place::cargo()?.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     if !found.success() {
-        bail!(
-            "cargo-deny is not installed; get it with `cargo install --locked cargo-deny` and run this again"
-        );
+        bail!("cargo-deny is not installed; install it with `cargo install --locked cargo-deny`");
     }
     place::run(place::cargo()?.args(["deny", "check", "licenses", "bans", "sources"]))
 }

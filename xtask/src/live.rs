@@ -1,7 +1,7 @@
-//! The agent against a server and a model that nobody here wrote: llama.cpp with a very small model, over three protocols.
+//! Runs the agent against a real server: llama.cpp with a very small model, over three APIs.
 //!
-//! What such a model says is worth nothing and is only shown. Checked is what holds for any model: that turns end, tools
-//! run, logs verify, the server finds its cache, and a full window is told as such.
+//! The text of such a model is meaningless and is only printed. The checks hold for any model: turns end,
+//! tools run, logs verify, the server's cache hits, and a context overflow is reported.
 
 mod going;
 mod server;
@@ -27,22 +27,22 @@ pub(crate) fn run(mut args: Args) -> Result<()> {
     let mut failed = Vec::new();
     for api in APIS {
         println!("== {api}");
-        let told = Story::new(&osier, dir.path(), api, server.port()).and_then(|story| story.tell());
-        failed.extend(told.err().map(|error| format!("{api}: {error:#}")));
+        let result = Story::new(&osier, dir.path(), api, server.port()).and_then(|story| story.tell());
+        failed.extend(result.err().map(|error| format!("{api}: {error:#}")));
     }
-    println!("== a move with a summary, and returns to a checkpoint");
-    let told = Story::new(&osier, dir.path(), APIS[0], server.port()).and_then(|story| story.go_places());
-    failed.extend(told.err().map(|error| format!("going places: {error:#}")));
+    println!("== a move with a summary, and a backtrack");
+    let result = Story::new(&osier, dir.path(), APIS[0], server.port()).and_then(|story| story.go_places());
+    failed.extend(result.err().map(|error| format!("moves: {error:#}")));
     drop(server);
     println!("== a compaction");
     let wordy = Server::start(&llm, &[("LLM_PENALTY", "1")])?;
-    let told = Story::new(&osier, dir.path(), APIS[0], wordy.port()).and_then(|story| story.compact());
-    failed.extend(told.err().map(|error| format!("compaction: {error:#}")));
+    let result = Story::new(&osier, dir.path(), APIS[0], wordy.port()).and_then(|story| story.compact());
+    failed.extend(result.err().map(|error| format!("compaction: {error:#}")));
     drop(wordy);
-    println!("== a window of 1,024 tokens");
+    println!("== a context window of 1,024 tokens");
     let small = Server::start(&llm, &[("LLM_CTX", "1024")])?;
-    let told = Story::new(&osier, dir.path(), APIS[0], small.port()).and_then(|story| story.overflow());
-    failed.extend(told.err().map(|error| format!("overflow: {error:#}")));
-    ensure!(failed.is_empty(), "with a real model:\n  {}", failed.join("\n  "));
+    let result = Story::new(&osier, dir.path(), APIS[0], small.port()).and_then(|story| story.overflow());
+    failed.extend(result.err().map(|error| format!("overflow: {error:#}")));
+    ensure!(failed.is_empty(), "failures with a real model:\n  {}", failed.join("\n  "));
     Ok(())
 }

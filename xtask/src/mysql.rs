@@ -1,10 +1,10 @@
-//! Measures the store in a database, on a private MariaDB that is started for it.
+//! Benchmarks the MySQL store on a private MariaDB server.
 
 use anyhow::Result;
 
 use crate::place;
 
-/// Runs the measurement, which belongs to the store's own crate: nothing else here needs a database.
+/// Runs the benchmark in the store's own crate, so that xtask needs no database driver.
 pub(crate) fn bench(quick: bool) -> Result<()> {
     let mut cargo = place::cargo()?;
     cargo.args(["run", "--release", "--quiet", "--package", "osier-store-mysql", "--example", "bench", "--"]);

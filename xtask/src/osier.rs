@@ -1,4 +1,4 @@
-//! The `osier` binary as its users see it: every call the chores make, in one place. Links none of its crates.
+//! The `osier` binary as users run it: every invocation that the tasks need. xtask links none of its crates.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ pub(crate) struct Osier {
     home: PathBuf,
 }
 
-/// Whether a command did what it was asked to.
+/// Whether a command succeeded or was refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Done {
     Yes,
     Refused,
 }
 
-/// Where `append` hangs an entry.
+/// The parent of an appended entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Below<'a> {
     Leaf,
@@ -30,10 +30,12 @@ pub(crate) enum Below<'a> {
 }
 
 impl Osier {
-    /// Builds the release binary, unless one is given. Its sessions and caches go to `home`.
+    /// Builds the release binary unless one is given. Sessions and caches go to `home`.
     pub(crate) fn new(given: Option<&str>, home: PathBuf) -> Result<Self> {
         let bin = match given {
-            Some(path) => std::fs::canonicalize(path).with_context(|| format!("no binary {path}"))?,
+            Some(path) => {
+                std::fs::canonicalize(path).with_context(|| format!("cannot find the binary {path}"))?
+            }
             None => build()?,
         };
         Ok(Self { bin, home })
@@ -51,7 +53,7 @@ impl Osier {
         command
     }
 
-    // What conformance reads.
+    // Reading, for conformance.
 
     /// `{leafId, messages, thinkingLevel, model}`
     pub(crate) fn context(&self, file: &Path, at: Option<&str>) -> Result<Value> {
@@ -76,9 +78,9 @@ impl Osier {
         succeed(&mut self.sessions("verify", file, &[])).map(drop)
     }
 
-    // What conformance writes.
+    // Writing, for conformance.
 
-    /// Appends a message; a file that does not exist is made. Gives the entry's id.
+    /// Appends a message and returns the entry's id. Creates the file if it does not exist.
     pub(crate) fn say(&self, file: &Path, role: &str, text: &str, below: Below<'_>) -> Result<String> {
         let mut command = self.sessions("append", file, &["--role", role]);
         match below {
@@ -102,12 +104,12 @@ impl Osier {
         succeed(&mut self.sessions("rename", file, &[name])).map(drop)
     }
 
-    /// Goes to an entry, or to `root`, as a person chooses it. One cannot go on from everywhere.
+    /// Moves to an entry or to `root`, as a user would. Some entries are refused.
     pub(crate) fn go(&self, file: &Path, entry: &str) -> Result<Done> {
         attempt(&mut self.sessions("move", file, &[entry]))
     }
 
-    /// Goes to exactly this entry.
+    /// Moves to exactly this entry.
     pub(crate) fn go_exactly(&self, file: &Path, entry: &str) -> Result<()> {
         succeed(&mut self.sessions("move", file, &[entry, "--exact"])).map(drop)
     }
@@ -124,13 +126,13 @@ impl Osier {
         attempt(&mut self.sessions("delete-branch", file, &[entry]))
     }
 
-    /// The file of a new session that holds the path to `entry`.
+    /// Forks the path to `entry`, and returns the file of the new session.
     pub(crate) fn fork(&self, file: &Path, entry: &str) -> Result<PathBuf> {
         let made = read(&mut self.sessions("fork", file, &[entry, "--exact", "--json"]))?;
-        made["file"].as_str().map(PathBuf::from).with_context(|| format!("fork named no file: {made}"))
+        made["file"].as_str().map(PathBuf::from).with_context(|| format!("fork printed no file name: {made}"))
     }
 
-    // What the benchmark runs.
+    // For the benchmark.
 
     pub(crate) fn bench_open(&self, file: &Path, what: &str) -> Command {
         let mut command = self.command();
@@ -161,13 +163,13 @@ impl Osier {
         command
     }
 
-    /// Where the sessions of a directory lie.
+    /// The folder with the sessions of a working directory.
     pub(crate) fn sessions_of(&self, cwd: &Path) -> Result<PathBuf> {
-        let said = succeed(self.command().arg("bench-dir").arg(cwd))?;
-        Ok(self.home.join("sessions").join(String::from_utf8(said)?.trim()))
+        let output = succeed(self.command().arg("bench-dir").arg(cwd))?;
+        Ok(self.home.join("sessions").join(String::from_utf8(output)?.trim()))
     }
 
-    /// All caches, so that the next call is a cold one.
+    /// Deletes all caches, so that the next run is cold.
     pub(crate) fn forget(&self) -> Result<()> {
         match std::fs::remove_dir_all(self.home.join("cache")) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
@@ -185,13 +187,13 @@ fn build() -> Result<PathBuf> {
     let mut cargo = place::cargo()?;
     cargo.args(["build", "--release", "-p", "osier", "--message-format=json-render-diagnostics"]);
     let output = cargo.stderr(Stdio::inherit()).output()?;
-    ensure!(output.status.success(), "osier does not build");
+    ensure!(output.status.success(), "cannot build osier");
     let messages = String::from_utf8(output.stdout)?;
     let executable = |line: &str| {
         let message: Value = serde_json::from_str(line).ok()?;
         message["executable"].as_str().filter(|_| message["target"]["name"] == "osier").map(PathBuf::from)
     };
-    messages.lines().find_map(executable).context("cargo built no binary called osier")
+    messages.lines().find_map(executable).context("cargo built no binary named osier")
 }
 
 fn read(command: &mut Command) -> Result<Value> {
@@ -203,7 +205,7 @@ fn entry_id(command: &mut Command) -> Result<String> {
     let id = String::from_utf8(succeed(command)?)?.trim().to_owned();
     ensure!(
         !id.is_empty() && !id.contains(char::is_whitespace),
-        "{} printed no id but {id:?}",
+        "{} printed {id:?} instead of an id",
         words(command)
     );
     Ok(id)
@@ -214,7 +216,7 @@ fn succeed(command: &mut Command) -> Result<Vec<u8>> {
     if output.status.success() { Ok(output.stdout) } else { Err(complaint(command, &output)) }
 }
 
-/// Exit code 1 is an answer; anything else but 0 is a failure.
+/// Exit code 1 means refused; any other nonzero code is a failure.
 fn attempt(command: &mut Command) -> Result<Done> {
     let output = start(command)?;
     match output.status.code() {
@@ -229,8 +231,8 @@ fn start(command: &mut Command) -> Result<Output> {
 }
 
 fn complaint(command: &Command, output: &Output) -> anyhow::Error {
-    let said = String::from_utf8_lossy(&output.stderr);
-    anyhow!("{} failed ({}): {}", words(command), output.status, said.trim())
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    anyhow!("{} failed ({}): {}", words(command), output.status, stderr.trim())
 }
 
 fn words(command: &Command) -> String {

@@ -1,4 +1,5 @@
-//! The real pi: installed by `peer/install.sh`, asked through the scripts beside it. Never linked, never copied.
+//! The real pi, installed by `peer/install.sh` and called through the scripts next to it. Never linked, never
+//! copied.
 
 use std::env;
 use std::io::Write;
@@ -17,7 +18,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Downloads pi on the first call only.
+    /// Installs pi. Downloads it only once.
     pub(crate) fn install() -> Result<Self> {
         let scripts = place::root()?.join("xtask/peer");
         let dir = match env::var_os("OSIER_PEER_DIR") {
@@ -30,24 +31,24 @@ impl Peer {
             .stderr(Stdio::inherit())
             .output()
             .context("cannot start bash")?;
-        ensure!(output.status.success(), "installing pi into {} failed", dir.display());
-        let said = String::from_utf8(output.stdout)?;
-        let value = |key: &str| said.lines().find_map(|line| line.strip_prefix(key)).map(PathBuf::from);
+        ensure!(output.status.success(), "cannot install pi into {}", dir.display());
+        let stdout = String::from_utf8(output.stdout)?;
+        let value = |key: &str| stdout.lines().find_map(|line| line.strip_prefix(key)).map(PathBuf::from);
         Ok(Self {
-            node: value("NODE=").context("install.sh named no NODE")?,
-            module: value("MODULE=").context("install.sh named no MODULE")?,
+            node: value("NODE=").context("install.sh printed no NODE")?,
+            module: value("MODULE=").context("install.sh printed no MODULE")?,
             scripts,
         })
     }
 
-    /// pi itself, as one starts it.
+    /// The pi command-line program.
     pub(crate) fn program(&self) -> Command {
         let mut command = Command::new(&self.node);
         command.arg(self.module.with_file_name("cli.js"));
         command
     }
 
-    /// A call of one of the scripts, pi's module already named.
+    /// A call of one of the scripts, with pi's module already set.
     pub(crate) fn script(&self, name: &str) -> Command {
         let mut command = Command::new(&self.node);
         command
@@ -58,7 +59,7 @@ impl Peer {
         command
     }
 
-    /// Lets pi write random sessions into `out`, each with a `.pi.json` beside it.
+    /// Lets pi write random sessions into `out`, each with a `.pi.json` file next to it.
     pub(crate) fn write_sessions(&self, out: &Path, sessions: u64, seed: u64) -> Result<()> {
         let mut command = self.script("write.mjs");
         command.arg("--out").arg(out).args([
@@ -67,25 +68,25 @@ impl Peer {
             "--seed",
             &seed.to_string(),
         ]);
-        place::run(&mut command).context("pi could not write its random sessions")
+        place::run(&mut command).context("pi failed to write random sessions")
     }
 
-    /// Gives `jobs` to a verb of `read.mjs`; the answers come in the same order.
+    /// Sends `jobs` to a `read.mjs` verb, and returns the answers in the same order.
     pub(crate) fn ask(&self, verb: &str, jobs: &Value) -> Result<Vec<Value>> {
         let stdout = self.pipe(verb, jobs)?;
         match json::parse(&stdout)? {
             Value::Array(answers) => Ok(answers),
-            other => anyhow::bail!("read.mjs {verb} answered {other}"),
+            other => anyhow::bail!("unexpected answer from read.mjs {verb}: {other}"),
         }
     }
 
-    /// Lets pi append `count` messages without any lock; gives the ids it was told.
+    /// Lets pi append `count` messages without a lock, and returns the ids it reported.
     pub(crate) fn hammer(&self, file: &Path, count: usize) -> Result<Vec<String>> {
         let stdout = self.pipe("hammer", &serde_json::json!([{ "file": file, "count": count }]))?;
         Ok(String::from_utf8(stdout)?.lines().map(str::to_owned).collect())
     }
 
-    /// Gives one job to a verb of `read.mjs`.
+    /// Sends one job to a `read.mjs` verb.
     pub(crate) fn tell(&self, verb: &str, job: &Value) -> Result<Value> {
         json::parse(&self.pipe(verb, job)?)
     }
@@ -96,13 +97,13 @@ impl Peer {
     }
 }
 
-/// What a command writes to stdout when it is given a value on stdin.
+/// Runs a command with a value on stdin, and returns its stdout.
 pub(crate) fn piped(command: &mut Command, given: &Value) -> Result<Vec<u8>> {
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(given.to_string().as_bytes())?;
     }
     let output = child.wait_with_output()?;
-    ensure!(output.status.success(), "it ended with {}", output.status);
+    ensure!(output.status.success(), "the process failed ({})", output.status);
     Ok(output.stdout)
 }

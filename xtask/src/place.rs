@@ -1,4 +1,4 @@
-//! Where the workspace is and how its cargo is called. Found at run time, so that a moved checkout works.
+//! Workspace paths and the cargo command, found at run time so that a moved checkout works.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// The folder of the workspace.
+/// The workspace root.
 pub(crate) fn root() -> Result<PathBuf> {
     if let Some(manifest) = env::var_os("CARGO_MANIFEST_DIR")
         && let Some(parent) = Path::new(&manifest).parent()
@@ -20,20 +20,20 @@ pub(crate) fn root() -> Result<PathBuf> {
     }
 }
 
-/// Where build results and the files of chores go.
+/// The folder for build results and task output.
 pub(crate) fn target() -> Result<PathBuf> {
     let root = root()?;
     Ok(env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir)))
 }
 
-/// A cargo that runs in the workspace.
+/// A cargo command that runs in the workspace root.
 pub(crate) fn cargo() -> Result<Command> {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root()?);
     Ok(command)
 }
 
-/// Runs a command with its output on the screen.
+/// Runs a command with inherited output.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {}", name(command)))?;
     ensure!(status.success(), "{} failed ({status})", name(command));

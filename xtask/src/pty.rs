@@ -1,4 +1,5 @@
-//! A program on a terminal of its own: keys go in, bytes come out, and an emulator tells what a person would see.
+//! Runs a program in a pseudoterminal: keys go in, bytes come out, and a terminal emulator renders the
+//! screen.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,18 +11,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// A program that shows nothing for so long hangs.
+/// A program without output for this long is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The end of a frame: the terminal may draw what came before it.
+/// The end of a frame (synchronized output).
 pub(crate) const FRAME: &[u8] = b"\x1b[?2026l";
 
-/// See the module.
+/// See the module documentation.
 pub(crate) struct Pty {
     master: File,
     child: Child,
     parser: vt100::Parser,
-    /// Everything that came.
+    /// All output so far.
     pub(crate) bytes: Vec<u8>,
     pub(crate) began: Instant,
 }
@@ -50,12 +51,12 @@ impl Pty {
         Ok(self.master.write_all(keys.as_bytes())?)
     }
 
-    /// What a person sees.
+    /// The text on the screen.
     pub(crate) fn text(&self) -> String {
         self.parser.screen().contents()
     }
 
-    /// Reads what comes within a time; whether anything came.
+    /// Reads output for at most this long. Returns whether there was any.
     pub(crate) fn read(&mut self, patience: Duration) -> Result<bool> {
         let patience =
             Timespec { tv_sec: patience.as_secs().try_into()?, tv_nsec: patience.subsec_nanos().into() };
@@ -74,12 +75,12 @@ impl Pty {
         }
     }
 
-    /// Reads until the screen shows this.
+    /// Reads until the screen shows this text.
     pub(crate) fn wait_for(&mut self, wanted: &str) -> Result<()> {
         self.wait_until(wanted, |pty| pty.text().contains(wanted))
     }
 
-    /// Reads until these bytes have come after a place in what came; gives the place behind them.
+    /// Reads until these bytes appear at or after `from`, and returns the position behind them.
     pub(crate) fn wait_bytes(&mut self, from: usize, wanted: &[u8]) -> Result<usize> {
         let find = |pty: &Self| {
             let found = pty.bytes[from..].windows(wanted.len()).position(|bytes| bytes == wanted);
@@ -89,10 +90,10 @@ impl Pty {
         Ok(find(self).unwrap_or(self.bytes.len()))
     }
 
-    fn wait_until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<()> {
-        while !is_so(self) {
+    fn wait_until(&mut self, what: &str, is_met: impl Fn(&Self) -> bool) -> Result<()> {
+        while !is_met(self) {
             if !self.read(PATIENCE)? {
-                bail!("{what:?} does not come:\n{}", self.text());
+                bail!("timed out waiting for {what:?}; the screen shows:\n{}", self.text());
             }
         }
         Ok(())
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_sees_a_terminal_and_is_seen() {
+    fn program_runs_in_a_terminal_and_its_screen_is_read() {
         let mut command = Command::new("sh");
         command.args(["-c", "stty size; read word; echo \"got $word\"; sleep 1000"]);
         let mut pty = Pty::start(command, 33, 11).unwrap();

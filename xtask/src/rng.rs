@@ -1,4 +1,4 @@
-//! A small seeded generator (SplitMix64), so that every random run can be repeated. Not for secrets.
+//! A small seeded generator (SplitMix64), so that every random run can be repeated. Not for cryptography.
 
 #[derive(Debug, Clone)]
 pub(crate) struct Rng(u64);
@@ -21,7 +21,7 @@ impl Rng {
         (self.next() % n.max(1) as u64) as usize
     }
 
-    /// True `percent` times in a hundred.
+    /// True with a probability of `percent` percent.
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }

@@ -1,5 +1,5 @@
-//! Screens for the pages, taken from the real program on a terminal. A page names the screen it wants in a comment,
-//! `<!-- screen: tree -->`, and the block of text behind it is replaced.
+//! Updates the terminal screens in the docs from the real program. A page marks a screen with a comment,
+//! `<!-- screen: tree -->`; the code block after it is replaced.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,34 +15,35 @@ use crate::pty::Pty;
 const PAGES: [&str; 3] = ["README.md", "README.zh.md", "docs/terminal.md"];
 const MARK: &str = "<!-- screen: ";
 
-/// How much of an id is shown, and what stands on the pages for that of the demo and for any other.
+/// The number of id digits on the screen, and the fixed ids that the pages show for the demo session and for
+/// any other.
 const DIGITS: usize = 8;
 const DEMO: &str = "4f89da11";
 const OTHER: &str = "7c41d9e2";
 const MOMENT: &str = "2026-01-31 09:26";
 
-/// After so long a screen is complete. Something on it may go on moving.
+/// Capture the screen after this time; animations may still be running.
 const COMPLETE: Duration = Duration::from_millis(800);
 
 pub(crate) fn run(mut args: Args) -> Result<()> {
     let given = args.value("--osier")?;
     args.finish()?;
     let folder = tempfile::tempdir()?;
-    let stage = Stage::build(given.as_deref(), folder.path())?;
+    let demo_home = Stage::build(given.as_deref(), folder.path())?;
     for page in PAGES {
         let file = place::root()?.join(page);
         let text = std::fs::read_to_string(&file)?;
-        std::fs::write(&file, redrawn(&text, &mut |name| stage.screen(name)).context(page)?)?;
+        std::fs::write(&file, redrawn(&text, &mut |name| demo_home.screen(name)).context(page)?)?;
     }
     Ok(())
 }
 
-/// A home and a project that look the same every time.
+/// A home folder and a project that look the same every time.
 struct Stage {
     osier: Osier,
     home: PathBuf,
     project: PathBuf,
-    /// The first digits of the demo's id.
+    /// The first digits of the demo session's id.
     demo: String,
 }
 
@@ -54,10 +55,10 @@ impl Stage {
         std::fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n")?;
         std::fs::write(project.join("notes.txt"), "buy milk\ncall the bank\n")?;
         let osier = Osier::new(given, home.join(".osier"))?;
-        let mut stage = Self { osier, home, project, demo: String::new() };
-        let made = stage.command().args(["demo", "--quiet"]).output()?;
-        stage.demo = String::from_utf8(made.stdout)?.trim().chars().take(DIGITS).collect();
-        Ok(stage)
+        let mut demo_home = Self { osier, home, project, demo: String::new() };
+        let made = demo_home.command().args(["demo", "--quiet"]).output()?;
+        demo_home.demo = String::from_utf8(made.stdout)?.trim().chars().take(DIGITS).collect();
+        Ok(demo_home)
     }
 
     fn command(&self) -> Command {
@@ -66,7 +67,7 @@ impl Stage {
         command
     }
 
-    /// What is on a terminal after somebody did this and that.
+    /// Starts the program, presses keys, and captures the screen.
     fn screen(&self, name: &str) -> Result<String> {
         let (args, rows, steps): (&[&str], u16, &[(&str, &str)]) = match name {
             "welcome" => (&[], 10, &[("", "say something")]),
@@ -79,7 +80,7 @@ impl Stage {
                 &[("", "#7"), ("/tree\r", "← active"), ("\x1b[A\x1b[A\x1b[A\r", "What of the branch")],
             ),
             "sessions" => (&["--resume"], 14, &[("", "A JSON flag")]),
-            other => bail!("there is no screen {other}"),
+            other => bail!("unknown screen {other}"),
         };
         let mut command = self.command();
         command.args(args);
@@ -96,7 +97,7 @@ impl Stage {
         Ok(self.named(&tidied(&pty.text())))
     }
 
-    /// The screen with ids that are the same every time. An id is eight digits in a column of their own.
+    /// Replaces ids with fixed ones. An id is a word of eight hexadecimal digits.
     fn named(&self, screen: &str) -> String {
         let is_id = |word: &&str| word.len() == DIGITS && word.chars().all(|ch| ch.is_ascii_hexdigit());
         let others: Vec<&str> = screen
@@ -109,7 +110,7 @@ impl Stage {
     }
 }
 
-/// Every `2026-01-31 09:26` as the same moment.
+/// Replaces every time stamp with the same one.
 fn on_one_day(screen: &str) -> String {
     let is_moment = |text: &str| {
         text.chars().zip(MOMENT.chars()).all(|(ch, like)| match like.is_ascii_digit() {
@@ -126,7 +127,7 @@ fn on_one_day(screen: &str) -> String {
     screen
 }
 
-/// Without blanks at the ends of lines, nor empty lines around them all.
+/// Removes trailing blanks, and empty lines at the top and bottom.
 fn tidied(text: &str) -> String {
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     let is_text = |line: &&str| !line.is_empty();
@@ -135,7 +136,7 @@ fn tidied(text: &str) -> String {
     lines[first..last.max(first)].iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The page with the blocks behind its marks drawn anew.
+/// The page with the marked blocks replaced.
 fn redrawn(page: &str, draw: &mut dyn FnMut(&str) -> Result<String>) -> Result<String> {
     let mut drawn = String::new();
     let mut lines = page.lines();
@@ -143,9 +144,11 @@ fn redrawn(page: &str, draw: &mut dyn FnMut(&str) -> Result<String>) -> Result<S
         drawn += &format!("{line}\n");
         let Some(name) = line.strip_prefix(MARK).and_then(|rest| rest.strip_suffix(" -->")) else { continue };
         let opening = lines.next().filter(|line| *line == "```text");
-        opening.with_context(|| format!("no block of text behind the mark of {name}"))?;
+        opening.with_context(|| format!("no ```text block after the mark of screen {name}"))?;
         drawn += &format!("```text\n{}```\n", draw(name)?);
-        lines.find(|line| *line == "```").with_context(|| format!("the block of {name} has no end"))?;
+        lines
+            .find(|line| *line == "```")
+            .with_context(|| format!("the block of screen {name} is not closed"))?;
     }
     Ok(drawn)
 }
@@ -155,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_block_behind_a_mark_is_replaced() {
+    fn only_blocks_after_a_mark_are_replaced() {
         let page = "# A\n<!-- screen: tree -->\n```text\nold\nlines\n```\nend\n```text\nkept\n```\n";
         let drawn = redrawn(page, &mut |name| Ok(format!("new {name}\n"))).unwrap();
         assert_eq!(drawn, "# A\n<!-- screen: tree -->\n```text\nnew tree\n```\nend\n```text\nkept\n```\n");
@@ -163,13 +166,13 @@ mod tests {
     }
 
     #[test]
-    fn it_is_always_the_same_day() {
+    fn time_stamps_are_replaced() {
         assert_eq!(on_one_day("─ 2025-12-24 18:00 a"), "─ 2026-01-31 09:26 a");
         assert_eq!(on_one_day("2025-12-24 at six"), "2025-12-24 at six");
     }
 
     #[test]
-    fn empty_lines_around_a_screen_are_left_out() {
+    fn empty_lines_around_a_screen_are_removed() {
         assert_eq!(tidied("\n\n  a  \n\nb\n\n"), "  a\n\nb\n");
     }
 }

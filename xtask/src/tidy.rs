@@ -1,4 +1,5 @@
-//! The rules of the workspace that no compiler knows. Reports, with file and line; never changes a file.
+//! Workspace rules that the compiler does not check. Reports findings with file and line; never changes a
+//! file.
 
 mod layers;
 mod purity;
@@ -13,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use crate::args::Args;
 use crate::place;
 
-/// One broken rule, where it is and what to do about it.
+/// A broken rule: where it is, and how to fix it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     file: String,
@@ -39,7 +40,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A file of the workspace, its path with forward slashes.
+/// A file of the workspace. The path uses forward slashes.
 pub(crate) struct Source {
     path: String,
     text: String,
@@ -48,11 +49,11 @@ pub(crate) struct Source {
 pub(crate) fn run(args: Args) -> Result<()> {
     args.finish()?;
     check()?;
-    println!("xtask: tidy");
+    println!("xtask: tidy found no problems");
     Ok(())
 }
 
-/// Prints every finding; fails if one of them is more than a warning.
+/// Prints every finding, and fails if any is more than a warning.
 pub(crate) fn check() -> Result<()> {
     let files = files()?;
     let mut findings = layers::check(&files);
@@ -63,17 +64,17 @@ pub(crate) fn check() -> Result<()> {
     }
     match findings.iter().filter(|finding| finding.fatal).count() {
         0 => Ok(()),
-        1 => bail!("one rule is broken; see above"),
+        1 => bail!("1 rule is broken; see above"),
         n => bail!("{n} rules are broken; see above"),
     }
 }
 
-/// Every text file that is tracked or about to be.
+/// Every text file that is tracked or untracked but not ignored.
 fn files() -> Result<Vec<Source>> {
     let root = place::root()?;
     let mut files = Vec::new();
     for path in listing(&root)? {
-        // A file deleted but not yet committed is still listed, and a binary file has no lines.
+        // Deleted but uncommitted files are still listed, and binary files are skipped.
         if let Ok(text) = std::fs::read_to_string(root.join(&path)) {
             files.push(Source { path, text });
         }
@@ -93,7 +94,7 @@ fn listing(root: &Path) -> Result<Vec<String>> {
     }
 }
 
-/// For a copy of the workspace without its history.
+/// For a copy of the workspace without git.
 fn walk(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut open = vec![root.to_owned()];

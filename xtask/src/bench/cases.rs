@@ -1,4 +1,5 @@
-//! What is measured and what is hoped for. A case that fails is a row that says so; the others still run.
+//! The benchmark cases and their targets. A case that fails becomes a row with the error; the others still
+//! run.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,13 +11,13 @@ use super::Bench;
 use super::measure::{Cost, cost};
 use super::table::Row;
 
-/// Peak memory in MB without and with index files.
+/// Peak memory targets in MB, without and with index files.
 const PEAK_COLD: f64 = 80.0;
 const PEAK_WARM: f64 = 32.0;
-/// How far case (d) may spread.
+/// The allowed spread of case (d).
 const SPREAD: f64 = 1.5;
 
-/// At least so many times less CPU than pi, without and with index files.
+/// The wanted CPU ratio against pi, without and with index files.
 #[derive(Clone, Copy, Default)]
 struct Target {
     cold: Option<f64>,
@@ -55,7 +56,7 @@ impl Bench {
     fn fill_open(&self, row: &mut Row, file: &Path, what: &str, target: Target) -> Result<()> {
         let command = || self.osier.bench_open(file, what);
         self.cold_and_warm(row, &command)?;
-        // A gigabyte is beyond what pi should be asked to hold.
+        // pi is not run on the 1 GB file.
         if file.metadata()?.len() < 500_000_000 {
             let path = file.to_string_lossy();
             self.ask_pi(row, &[what, "--file", &path, "--iterations", "2"])?;
@@ -67,7 +68,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Cases (b) and (d): the size of a log must not matter when the kept part is the same.
+    /// Cases (b) and (d): the size of a log must not matter if the kept part is the same.
     fn compacted(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (n, file) in self.files.compacted.iter().enumerate() {
@@ -78,7 +79,7 @@ impl Bench {
             rows.push(self.open(case, file, "context", target));
         }
         let warm: Vec<f64> = rows.iter().filter_map(|row| Some(row.warm.as_ref()?.cpu_ms)).collect();
-        let mut spread = Row::new("(d) most over least, warm", "all sizes");
+        let mut spread = Row::new("(d) largest/smallest, warm", "all sizes");
         let (most, least) =
             (warm.iter().copied().fold(0.0, f64::max), warm.iter().copied().fold(f64::INFINITY, f64::min));
         if warm.len() == self.files.compacted.len() && least > 0.0 {
@@ -88,7 +89,7 @@ impl Bench {
         rows
     }
 
-    /// The cost of one more entry: many appends less one, so that opening is not counted.
+    /// The cost of one append: many appends minus one, which excludes opening.
     fn append(&self, durability: &str) -> Row {
         let mut row = Row::new(&format!("append, {durability}"), "us per entry");
         let result = self.fill_append(&mut row, durability);
@@ -124,7 +125,7 @@ impl Bench {
             row.pi_ms = row.pi_ms.map(|ms| ms * 1000.0 / many as f64);
             judge(row, Target { cold: None, warm: Some(1.0) });
         }
-        row.remark(&format!("{bytes} bytes per line, {wall:.0} us by the wall clock"));
+        row.remark(&format!("{bytes} bytes per line, {wall:.0} us wall time"));
         Ok(())
     }
 
@@ -152,7 +153,7 @@ impl Bench {
         row.unless_failed(result)
     }
 
-    /// What merely starting costs, beside a program that does nothing.
+    /// The cost of starting, compared with `true`.
     fn starts(&self) -> Vec<Row> {
         let nothing = self.least(&|| Command::new("true"));
         let mut rows = Vec::new();
@@ -201,13 +202,13 @@ impl Bench {
         cost(command, &self.dir.join("stdout"))
     }
 
-    /// pi's number is what the operation takes inside its process; what the process takes is shown beside it.
+    /// Measures pi: the CPU time of the operation inside its process, and of the whole process.
     fn ask_pi(&self, row: &mut Row, args: &[&str]) -> Result<()> {
         let Some(peer) = &self.peer else { return Ok(()) };
         for _ in 0..self.rounds.min(3) {
             let process = self.cost(peer.script("bench.mjs").args(args))?;
-            let said: Value = serde_json::from_str(&process.stdout).context("bench.mjs printed no JSON")?;
-            let inside = said["cpuMs"].as_f64().context("bench.mjs gave no cpuMs")?;
+            let report: Value = serde_json::from_str(&process.stdout).context("bench.mjs printed no JSON")?;
+            let inside = report["cpuMs"].as_f64().context("bench.mjs gave no cpuMs")?;
             row.pi_ms = Some(row.pi_ms.map_or(inside, |ms| ms.min(inside)));
             row.pi_process = Some(least(row.pi_process.take(), process));
         }
@@ -227,7 +228,7 @@ pub(super) fn least(best: Option<Cost>, new: Cost) -> Cost {
     }
 }
 
-/// A ratio is worth nothing if the two did not read the same messages.
+/// A ratio is meaningless if the two did not read the same messages.
 fn same_count(row: &Row) -> Result<()> {
     let Some(process) = &row.pi_process else { return Ok(()) };
     let pi: Value = serde_json::from_str(&process.stdout)?;
@@ -247,7 +248,7 @@ fn judge(row: &mut Row, target: Target) {
         if let (Some(ratio), Some(wanted)) = (ratio, wanted) {
             row.verdict(ratio >= wanted, &format!("{name} {ratio:.1}x of {wanted}x"));
         } else if let Some(wanted) = wanted {
-            row.remark(&format!("{name} wants {wanted}x"));
+            row.remark(&format!("{name} target {wanted}x"));
         }
     }
     let peaks = [("cold", &row.cold, PEAK_COLD), ("warm", &row.warm, PEAK_WARM)];

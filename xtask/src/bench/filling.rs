@@ -1,11 +1,12 @@
-//! What fills a generated line: words, ids and times, all made from seeds and numbers.
+//! Content for generated lines: words, ids and times, all derived from seeds and numbers.
 
 use crate::rng::Rng;
 
-/// The first moment of 2026 in milliseconds.
+/// 2026-01-01T00:00Z in milliseconds.
 pub(super) const START: u64 = 1_767_225_600_000;
 
-/// A pool of words, already escaped for JSON, of which texts are slices: generating a gigabyte is copying one.
+/// A pool of words, already escaped for JSON. Texts are slices of it, so generating a gigabyte is only
+/// copying.
 #[derive(Clone, Copy)]
 pub(super) struct Words(&'static str);
 
@@ -23,7 +24,7 @@ impl Words {
 }
 
 fn pool() -> String {
-    // No word begins with n, so an n at the start of a slice may be half an escape and is skipped.
+    // No word starts with n, so an n at the start of a slice may be half of an escape and is skipped.
     const LIST: &[&str] = &[
         "the", "parser", "reads", "each", "line", "then", "checks", "whether", "state", "moved", "before",
         "writing", "back", "a", "value", "path", "error", "test", "module", "return", "index", "cache",
@@ -38,7 +39,7 @@ fn pool() -> String {
     pool
 }
 
-/// A different id for every number: multiplying by an odd number loses nothing.
+/// A unique id for every number: multiplying by an odd number is reversible.
 pub(super) fn entry_id(n: usize) -> u32 {
     let mixed = (n as u32).wrapping_add(0x5eed).wrapping_mul(0x9e37_79b1);
     mixed ^ (mixed >> 15)
@@ -57,10 +58,10 @@ pub(super) fn session_id(seed: u64) -> String {
     )
 }
 
-/// Milliseconds since 1970 as pi writes a time.
+/// Formats milliseconds since 1970 as pi writes them.
 pub(super) fn iso(ms: u64) -> String {
     let (days, rest) = (ms / 86_400_000, ms % 86_400_000);
-    // Counted in eras of 400 years that begin on the first of March, so that the leap day is the last of a year.
+    // Counted in 400-year eras that start on March 1, so that the leap day is the last day of a year.
     let day = days + 719_468;
     let (era, of_era) = (day / 146_097, day % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -83,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_pi_does() {
+    fn times_use_pis_format() {
         assert_eq!(iso(START), "2026-01-01T00:00:00.000Z");
         assert_eq!(iso(951_827_696_789), "2000-02-29T12:34:56.789Z");
     }
 
     #[test]
-    fn a_text_never_ends_inside_an_escape() {
+    fn text_never_ends_inside_an_escape() {
         let mut rng = Rng::new(1);
         for _ in 0..20_000 {
             let text = format!("\"{}\"", Words::new().text(&mut rng, 40));

@@ -1,5 +1,6 @@
-//! Writes the sessions that are measured: pi's lines, the same bytes for the same shape on every machine. Keeps only the
-//! end of the path in memory, since the peak of this process counts as the least peak of its children.
+//! Generates the benchmark sessions: lines in pi's format, with the same bytes for the same shape on every
+//! machine. Keeps only the end of the path in memory, because the peak of this process is a lower bound for
+//! the peaks of its children.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -13,7 +14,7 @@ use crate::rng::Rng;
 const BRANCH_EVERY: usize = 50;
 const COMPACT_EVERY: usize = 2_000;
 const KEPT: usize = 40;
-/// Entries from the last compaction to the end, and a bit more: the part that is the same for every size.
+/// Entries from the last compaction to the end, and some more. This part is the same for every size.
 const TAIL: usize = 1_000;
 const SAME_FROM: usize = 1_100;
 /// Far more than a branch goes back or a compaction keeps.
@@ -26,7 +27,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Makes the file unless it is there already.
+    /// Writes the file unless it exists.
     pub(super) fn write(&self, file: &Path, cwd: &Path) -> Result<()> {
         if file.exists() {
             return Ok(());
@@ -54,10 +55,10 @@ struct Writer {
     rng: Rng,
     words: Words,
     clock: u64,
-    /// Ids on the path, the last ones only, and how many stand before them.
+    /// The last ids on the path, and how many come before them.
     path: Vec<u32>,
     dropped: usize,
-    /// No branch goes back behind this place on the path.
+    /// No branch goes back beyond this position on the path.
     floor: usize,
     line: Vec<u8>,
 }
@@ -103,7 +104,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Eight to 32 entries back, to the end of a turn.
+    /// Goes 8 to 32 entries back, to the end of a turn.
     fn go_back(&mut self) -> bool {
         let length = self.dropped + self.path.len();
         let back = 8 + 8 * self.rng.below(4);
@@ -160,7 +161,7 @@ impl Writer {
         Ok(())
     }
 
-    /// A text of half to one and a half times the length.
+    /// A text of 0.5 to 1.5 times the mean length.
     fn text(&mut self, mean: usize) -> &'static str {
         let length = mean / 2 + self.rng.below(mean);
         self.words.text(&mut self.rng, length)
@@ -243,7 +244,7 @@ mod tests {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// The bodies on the path from the last compaction's kept entry on, without ids.
+    /// The bodies on the path from the first kept entry of the last compaction, without ids.
     fn context(lines: &[Value]) -> Vec<Value> {
         let by_id: HashMap<&str, &Value> =
             lines[1..].iter().map(|line| (line["id"].as_str().unwrap(), line)).collect();
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn every_parent_comes_before_its_child_and_ids_are_unique() {
+    fn parents_come_first_and_ids_are_unique() {
         let lines = lines(3_000, false);
         let mut seen = std::collections::HashSet::new();
         let mut branches = 0;
@@ -278,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_part_is_the_same_at_every_size() {
+    fn kept_part_is_the_same_at_every_size() {
         let strip = |bodies: Vec<Value>| -> Vec<String> {
             bodies.iter().map(|body| body[0]["text"].to_string()).collect()
         };
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_as_long_as_those_of_the_model() {
+    fn line_lengths_match_the_reference_session() {
         let lines = lines(8_000, false);
         let bytes: usize = lines[1..].iter().map(|line| line.to_string().len() + 1).sum();
         assert!((1_380..=1_580).contains(&(bytes / 8_000)), "{}", bytes / 8_000);

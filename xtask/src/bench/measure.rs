@@ -1,4 +1,5 @@
-//! The cost of one child process: CPU of user and system, peak memory, wall time. The only unsafe code of the chores.
+//! The cost of one child process: user and system CPU, peak memory, wall time. This is the only unsafe code
+//! of xtask.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -17,7 +18,8 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Of times the smaller, because noise only adds to them; of peaks the larger, because a peak is a promise.
+    /// The smaller times, because noise only adds to them, and the larger peak, because a peak must be
+    /// guaranteed.
     pub(super) fn least(self, other: Self) -> Self {
         Self {
             cpu_ms: self.cpu_ms.min(other.cpu_ms),
@@ -28,7 +30,7 @@ impl Cost {
     }
 }
 
-/// Runs a command to its end. Its output goes through the file `out`, so that nobody waits for a pipe.
+/// Runs a command to its end. Output goes to the file `out`, so that no pipe can block.
 pub(super) fn cost(command: &mut Command, out: &Path) -> Result<Cost> {
     let begin = Instant::now();
     command.stdout(File::create(out)?);
@@ -45,17 +47,14 @@ pub(super) fn cost(command: &mut Command, out: &Path) -> Result<Cost> {
     })
 }
 
-/// Linux counts kibibytes, macOS bytes.
+/// Linux reports kibibytes, macOS bytes.
 const PEAK_UNIT: f64 = if cfg!(target_os = "macos") { 1.0 } else { 1024.0 };
 
 fn milliseconds(time: libc::timeval) -> f64 {
     time.tv_sec as f64 * 1000.0 + time.tv_usec as f64 / 1000.0
 }
 
-#[allow(
-    unsafe_code,
-    reason = "std waits for a child but does not tell what it used; only wait4 tells it per child"
-)]
+#[allow(unsafe_code, reason = "std reports no resource usage of a child; only wait4 does")]
 fn wait(id: u32) -> Result<(ExitStatus, libc::rusage)> {
     let pid = libc::pid_t::try_from(id)?;
     let mut status = 0;
@@ -79,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_is_measured_and_its_output_kept() {
+    fn child_is_measured_and_its_output_kept() {
         let out = std::env::temp_dir().join(format!("xtask-measure-{}", std::process::id()));
         let cost = cost(Command::new("echo").arg("hello"), &out).unwrap();
         std::fs::remove_file(&out).unwrap();
@@ -88,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_child_is_an_error() {
+    fn failing_child_is_an_error() {
         let out = std::env::temp_dir().join(format!("xtask-measure-bad-{}", std::process::id()));
         assert!(cost(&mut Command::new("false"), &out).is_err());
         std::fs::remove_file(&out).unwrap();

@@ -1,4 +1,4 @@
-//! What the sandbox adds to a command: the same empty command with and without it, in turns.
+//! The overhead of the sandbox: the same empty command with and without it, alternating.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use super::Bench;
 use super::measure::Cost;
 use super::table::Row;
 
-/// Milliseconds that the sandbox may add, by the wall clock.
+/// The allowed overhead in milliseconds of wall time.
 const ADDED: f64 = 5.0;
 
 pub(super) fn rows(bench: &Bench) -> Vec<Row> {
@@ -36,7 +36,7 @@ impl Bench {
             command
         };
         if !confined().output()?.status.success() {
-            bail!("NOT RUN: this machine has no such sandbox");
+            bail!("NOT RUN: this sandbox is not available on this machine");
         }
         let plain = || -> Command {
             let mut command = Command::new("bash");

@@ -1,4 +1,4 @@
-//! The terminal interface, as somebody at a terminal would measure it: what is seen when, and what it costs to look.
+//! The terminal interface as a user sees it: latency on screen, CPU and memory.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -12,17 +12,17 @@ use super::Bench;
 use super::table::Row;
 use crate::pty::{FRAME, Pty};
 
-/// What is hoped for, in milliseconds and megabytes.
+/// The targets, in milliseconds and megabytes.
 const FIRST_FRAME: f64 = 10.0;
 const FIRST_KEY: f64 = 25.0;
 const TREE_KEY: f64 = 8.0;
 const MEMORY: f64 = 30.0;
 
-/// Pieces of an answer, and how many of them a second.
+/// The number of streamed pieces, and the rate per second.
 const PIECES: u32 = 1_000;
 const PER_SECOND: u32 = 500;
 
-/// How long nobody does anything.
+/// How long to measure an idle screen.
 const IDLE: Duration = Duration::from_secs(3);
 
 pub(super) fn rows(bench: &Bench) -> Vec<Row> {
@@ -30,7 +30,7 @@ pub(super) fn rows(bench: &Bench) -> Vec<Row> {
 }
 
 impl Bench {
-    /// From the start of the process to what a person sees, and to a key that is answered.
+    /// From process start to the first frame, and to the first handled key.
     fn launch(&self) -> Row {
         let mut row = Row::new("screen: launch", "first frame, first key");
         let result = self.fill_launch(&mut row);
@@ -70,7 +70,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A key in the tree of a large session, until it is drawn.
+    /// The time from a key press in the tree of a large session to the redraw.
     fn tree_keys(&self) -> Row {
         let mut row =
             Row::new("screen: key in the tree", &super::megabytes(&self.files.plain).unwrap_or_default());
@@ -84,7 +84,7 @@ impl Bench {
         let asked = Instant::now();
         pty.press("/tree\r")?;
         pty.wait_for("← active")?;
-        row.remark(&format!("the tree after {:.0} ms", milliseconds(asked)));
+        row.remark(&format!("tree shown after {:.0} ms", milliseconds(asked)));
         let mut times = Vec::new();
         for key in ["\x1b[A", "\x1b[5~", "\x1b[A", "\x1b[B", "\x1b[A", "\x1b[6~"].iter().cycle().take(60) {
             while pty.read(Duration::from_millis(30))? {}
@@ -96,14 +96,11 @@ impl Bench {
         }
         times.sort_by(f64::total_cmp);
         let (middle, worst) = (times[times.len() / 2], times[times.len() * 95 / 100]);
-        row.verdict(
-            worst <= TREE_KEY,
-            &format!("{middle:.1} ms, 95 of 100 within {worst:.1} of {TREE_KEY} ms"),
-        );
+        row.verdict(worst <= TREE_KEY, &format!("{middle:.1} ms, p95 {worst:.1} of {TREE_KEY} ms"));
         Ok(())
     }
 
-    /// An answer that comes fast: is the last piece seen when it comes?
+    /// The delay until the last piece of a fast stream is on screen.
     fn streaming(&self) -> Row {
         let mut row = Row::new("screen: streaming", &format!("{PER_SECOND} pieces a second"));
         let result = self.fill_streaming(&mut row);
@@ -120,7 +117,7 @@ impl Bench {
              [[providers.bench.models]]\nid = \"stream\"\n"
         );
         std::fs::write(home.join("config.toml"), config)?;
-        let said = std::thread::spawn(move || stream(&listener));
+        let sent = std::thread::spawn(move || stream(&listener));
         let mut command = self.osier.command();
         command.env("OSIER_HOME", &home).current_dir(&self.dir).args(["--no-session", "go"]);
         let mut pty = Pty::start(command, 100, 30)?;
@@ -129,17 +126,17 @@ impl Bench {
         let from = pty.bytes.len();
         pty.wait_for("last-piece")?;
         let seen = Instant::now();
-        let said = said.join().ok().context("the server failed")??;
+        let sent = sent.join().ok().context("the server failed")??;
         let frames = pty.bytes[from..].windows(FRAME.len()).filter(|bytes| *bytes == FRAME).count();
         row.remark(&format!(
-            "last piece seen {:.1} ms after it was sent; {frames} frames; {:.0} ms of CPU a second",
-            seen.saturating_duration_since(said).as_secs_f64() * 1000.0,
+            "last piece shown {:.1} ms after it was sent; {frames} frames; {:.0} ms of CPU a second",
+            seen.saturating_duration_since(sent).as_secs_f64() * 1000.0,
             (cpu(pty.id())? - before) / f64::from(PIECES / PER_SECOND),
         ));
         Ok(())
     }
 
-    /// A screen that nobody touches.
+    /// CPU and output of an idle screen.
     fn quiet(&self) -> Row {
         let mut row = Row::new("screen: idle", &format!("{} s", IDLE.as_secs()));
         let result = self.fill_quiet(&mut row);
@@ -159,7 +156,7 @@ impl Bench {
         Ok(())
     }
 
-    /// What a large session takes of the memory while it is looked at.
+    /// The memory of a large open session.
     fn held(&self) -> Row {
         let mut row = Row::new("screen: memory", &super::megabytes(&self.files.plain).unwrap_or_default());
         let result = self.fill_held(&mut row);
@@ -172,7 +169,7 @@ impl Bench {
         while pty.read(Duration::from_millis(500))? {}
         let (now, peak) = (status(pty.id(), "VmRSS")?, status(pty.id(), "VmHWM")?);
         row.verdict(now <= MEMORY, &format!("{now:.0} of {MEMORY} MB"));
-        row.remark(&format!("at most {peak:.0} MB"));
+        row.remark(&format!("peak {peak:.0} MB"));
         pty.press("/tree\r")?;
         pty.wait_for("← active")?;
         row.remark(&format!("{:.0} MB with its tree", status(pty.id(), "VmRSS")?));
@@ -194,7 +191,7 @@ fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1000.0
 }
 
-/// Answers one request, piece by piece. Gives the moment of the last one.
+/// Streams one reply, and returns the time of the last piece.
 fn stream(listener: &TcpListener) -> Result<Instant> {
     let (mut socket, _) = listener.accept()?;
     socket.set_nodelay(true)?;
@@ -222,17 +219,17 @@ fn stream(listener: &TcpListener) -> Result<Instant> {
     Ok(last)
 }
 
-/// Milliseconds of CPU that a process took so far.
+/// CPU time of a process in milliseconds.
 fn cpu(id: u32) -> Result<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).context("this needs /proc")?;
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).context("cannot read /proc")?;
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok());
     Ok((ticks(11).context("no utime")? + ticks(12).context("no stime")?) * 10.0)
 }
 
-/// A number of megabytes from the status of a process.
+/// A memory value from the status of a process, in megabytes.
 fn status(id: u32, name: &str) -> Result<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).context("this needs /proc")?;
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).context("cannot read /proc")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
     Ok(kilobytes.with_context(|| format!("no {name}"))? * 1024.0 / 1e6)

@@ -1,5 +1,5 @@
-//! While a model speaks: how soon a word that arrived is printed, what each piece of an answer costs in a short and in a long
-//! session, and how much memory an open session holds while nothing happens.
+//! Streaming replies: the delay until a received word is printed, the CPU cost per piece in a short and in a
+//! long session, and the memory of an idle session.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,11 +14,11 @@ use super::Bench;
 use super::table::Row;
 use super::wire::read_request;
 
-/// Pieces of an answer whose cost is measured.
+/// The number of pieces whose cost is measured.
 const PIECES: usize = 10_000;
-/// Words that are timed one by one.
+/// The number of words that are timed individually.
 const WORDS: usize = 30;
-/// Time for a process to have nothing to do any more.
+/// How long a process needs to become idle.
 const QUIET: Duration = Duration::from_millis(300);
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
@@ -46,7 +46,7 @@ impl Bench {
         row.unless_failed(result)
     }
 
-    /// From the moment before a word is written to the socket until it can be read from standard output.
+    /// From writing a word to the socket until it can be read from stdout.
     fn fill_words(&self, row: &mut Row, file: &Path) -> Result<()> {
         let (mut first, mut later) = (f64::INFINITY, Vec::new());
         for _ in 0..self.rounds {
@@ -87,24 +87,24 @@ impl Bench {
             let cpu = |pieces: usize| -> Result<f64> {
                 let (port, server) = Server::start()?;
                 let (_, command) = self.prompting(port, file)?;
-                let speaker = std::thread::spawn(move || -> Result<()> {
+                let sender = std::thread::spawn(move || -> Result<()> {
                     server.heard()?;
                     (0..pieces).try_for_each(|_| server.say(&piece("word ")))?;
                     server.say(END)
                 });
                 let cost = self.cost(command().arg("--no-tools"))?;
-                speaker.join().map_err(|_| anyhow::anyhow!("the server broke down"))??;
+                sender.join().map_err(|_| anyhow::anyhow!("the server panicked"))??;
                 Ok(cost.cpu_ms)
             };
             few = few.min(cpu(1)?);
             many = many.min(cpu(PIECES + 1)?);
         }
         let per_piece = (many - few) * 1000.0 / PIECES as f64;
-        row.remark(&format!("{per_piece:.1} µs of CPU for each piece; it should not grow with the session"));
+        row.remark(&format!("{per_piece:.1} µs of CPU for each piece; must not grow with the session"));
         Ok(())
     }
 
-    /// While the model is waited for.
+    /// Memory while waiting for the model.
     fn fill_idle(&self, row: &mut Row, file: &Path) -> Result<()> {
         let (port, server) = Server::start()?;
         let (_, command) = self.prompting(port, file)?;
@@ -116,11 +116,11 @@ impl Bench {
         server.say(END)?;
         drop(server);
         child.end()?;
-        // The heads of a long log are in memory; with a terminal it may take as much.
+        // The heads of a long log are in memory.
         let limit = if std::fs::metadata(file)?.len() > 100_000_000 { 30.0 } else { 25.0 };
         match memory {
             Some(mb) => row.verdict(mb < limit, &format!("{mb:.1} MB resident (< {limit} MB)")),
-            None => row.remark("this system does not tell"),
+            None => row.remark("not available on this system"),
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ fn piece(text: &str) -> String {
     format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
 }
 
-/// What a process holds in memory now, in megabytes.
+/// The resident memory of a process in megabytes.
 fn resident(pid: u32) -> Option<f64> {
     let status = std::fs::read_to_string(PathBuf::from("/proc").join(pid.to_string()).join("status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -138,7 +138,7 @@ fn resident(pid: u32) -> Option<f64> {
     Some(kilobytes * 1024.0 / 1e6)
 }
 
-/// Answers one request with what it is told to say, when it is told.
+/// Answers one request with text that the test provides step by step.
 struct Server {
     heard: Receiver<Result<TcpStream>>,
     socket: std::sync::OnceLock<TcpStream>,
@@ -160,20 +160,20 @@ impl Server {
         Ok((port, Server { heard, socket: std::sync::OnceLock::new() }))
     }
 
-    /// Waits for the request, and begins to answer.
+    /// Waits for the request, and starts the response.
     fn heard(&self) -> Result<()> {
-        let mut socket = self.heard.recv_timeout(Duration::from_secs(60)).context("no request came")??;
+        let mut socket = self.heard.recv_timeout(Duration::from_secs(60)).context("no request arrived")??;
         socket.write_all(HEAD.as_bytes())?;
-        self.socket.set(socket).map_err(|_| anyhow::anyhow!("one request, one answer"))
+        self.socket.set(socket).map_err(|_| anyhow::anyhow!("the server answers only one request"))
     }
 
     fn say(&self, text: &str) -> Result<()> {
-        let mut socket = self.socket.get().context("nobody asked yet")?;
+        let mut socket = self.socket.get().context("no request yet")?;
         Ok(socket.write_all(text.as_bytes())?)
     }
 }
 
-/// A process whose output is read while it comes.
+/// A process whose output is read as it arrives.
 struct Watched {
     child: Child,
     seen: String,
@@ -190,11 +190,11 @@ impl Watched {
     }
 
     fn until(&mut self, word: &str) -> Result<()> {
-        let out = self.child.stdout.as_mut().context("the output is piped")?;
+        let out = self.child.stdout.as_mut().context("stdout is not piped")?;
         let mut buffer = [0; 4096];
         while !self.seen.contains(word) {
             match out.read(&mut buffer)? {
-                0 => bail!("it ended before it printed {word}"),
+                0 => bail!("osier ended before it printed {word}"),
                 count => self.seen.push_str(&String::from_utf8_lossy(&buffer[..count])),
             }
         }

@@ -1,4 +1,4 @@
-//! The table that the benchmark prints. Aligns text; decides nothing.
+//! Prints the benchmark table.
 
 use anyhow::Result;
 
@@ -10,7 +10,7 @@ pub(super) struct Row {
     size: String,
     pub(super) cold: Option<Cost>,
     pub(super) warm: Option<Cost>,
-    /// pi's CPU for one operation, and what its whole process took.
+    /// pi's CPU time for one operation, and for its whole process.
     pub(super) pi_ms: Option<f64>,
     pub(super) pi_process: Option<Cost>,
     notes: Vec<String>,
@@ -36,7 +36,7 @@ impl Row {
         self
     }
 
-    /// What osier printed in the last warm run.
+    /// The output of the last warm run.
     pub(super) fn said(&self) -> String {
         self.warm.as_ref().map(|cost| cost.stdout.clone()).unwrap_or_default()
     }
@@ -102,11 +102,11 @@ pub(super) fn print(rows: &[Row], with_peer: bool) {
     line(&TITLES.map(str::to_owned));
     body.iter().for_each(line);
     println!(
-        "CPU is user plus system of one process; append counts microseconds per entry. MB are peak memory."
+        "CPU is user plus system time of one process; append rows show microseconds per entry. MB is peak memory."
     );
     if with_peer {
         println!(
-            "pi ms is the operation inside pi's process, and the ratios are against it; pi process is all of it."
+            "`pi ms` is the operation inside pi's process, and the ratios refer to it; `pi process` is the whole process."
         );
     }
     let misses =

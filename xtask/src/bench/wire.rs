@@ -1,5 +1,5 @@
-//! From a prompt to the request on the wire: `osier -p` on a long path, with a server beside it that notes when the request
-//! came and how large it was.
+//! From a prompt to the request on the wire: runs `osier -p` on a long path, with a server that records when
+//! the request arrives and how large it is.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
@@ -16,11 +16,11 @@ use super::filling::{START, Words, entry_id, iso, session_id};
 use super::table::Row;
 use crate::rng::Rng;
 
-/// What a chat server sends for one word.
+/// The response of a chat server with one word.
 const ANSWER: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"yes\"}}]}\n\n\
                       data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
 
-/// A request that came.
+/// A received request.
 pub(super) struct Came {
     first_byte: Instant,
     whole: Instant,
@@ -46,17 +46,17 @@ impl Bench {
         for _ in 0..self.rounds {
             let _ = std::fs::remove_dir_all(home.join("cache"));
             let cold = self.cost(&mut command())?;
-            requests.try_recv().context("no request came")?;
+            requests.try_recv().context("no request arrived")?;
             let begun = Instant::now();
             let warm = self.cost(&mut command())?;
-            let came = requests.try_recv().context("no request came")?;
+            let came = requests.try_recv().context("no request arrived")?;
             let after = |moment: Instant| (moment - begun).as_secs_f64() * 1000.0;
             best = (best.0.min(after(came.first_byte)), best.1.min(after(came.whole)), came.bytes);
             row.cold = Some(super::cases::least(row.cold.take(), cold));
             row.warm = Some(super::cases::least(row.warm.take(), warm));
         }
         row.remark(&format!(
-            "first byte after {:.1} ms, all {} KB after {:.1} ms by the wall clock",
+            "first byte after {:.1} ms, all {} KB after {:.1} ms wall time",
             best.0,
             best.2 / 1000,
             best.1
@@ -66,7 +66,8 @@ impl Bench {
 }
 
 impl Bench {
-    /// How to say something on a session to a server at this port; and the home folder that knows the server.
+    /// A command that sends a prompt on a session to a server at this port, and the home folder that
+    /// configures the server.
     pub(super) fn prompting(&self, port: u16, file: &Path) -> Result<(PathBuf, impl Fn() -> Command)> {
         let home = self.dir.join("wire-home");
         std::fs::create_dir_all(&home)?;
@@ -86,7 +87,7 @@ impl Bench {
     }
 }
 
-/// A session that is one path of so many messages.
+/// A session with a single path of this many messages.
 fn talk(dir: &Path, messages: usize) -> Result<PathBuf> {
     let file = dir.join(format!("talk-{messages}.jsonl"));
     let mut out = BufWriter::new(File::create(&file)?);
@@ -99,7 +100,7 @@ fn talk(dir: &Path, messages: usize) -> Result<PathBuf> {
         let parent =
             n.checked_sub(1).map_or_else(|| "null".to_owned(), |n| format!("\"{:08x}\"", entry_id(n)));
         let (role, text) = (["user", "assistant"][n % 2], words.text(&mut rng, 100));
-        // Every reply tells how long the conversation is, so nobody has to measure it again.
+        // Every reply reports the token count, so that Osier need not estimate it.
         let usage = if n % 2 == 1 {
             format!(
                 r#""stopReason":"stop","usage":{{"input":{},"output":150,"cacheRead":0,"cacheWrite":0,"totalTokens":{}}},"#,
@@ -133,7 +134,7 @@ fn serve() -> Result<(u16, Receiver<Came>)> {
 }
 
 fn answer(mut stream: TcpStream, came: &Sender<Came>) -> Result<()> {
-    // Told first: once the answer is out, the process may end and the request is asked for.
+    // Send this first: after the response, the process may end and the test reads the channel.
     came.send(read_request(&stream)?)?;
     write!(
         stream,

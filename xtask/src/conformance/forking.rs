@@ -1,5 +1,6 @@
-//! The same path extracted by both: pi's `createBranchedSession` and `osier sessions fork` give the same lines, up to
-//! the ids of recreated labels, the session's id and its time. The source stays as it was.
+//! Both programs fork the same path: pi's `createBranchedSession` and `osier sessions fork` write the same
+//! lines, except for the ids of recreated labels, the session id and its time. The source file does not
+//! change.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
     let jobs: Value =
         forks.iter().map(|(file, entry)| json!({ "file": file, "entry": entry, "dir": dir })).collect();
     for ((file, entry), lines) in forks.iter().zip(world.peer.ask("fork", &jobs)?) {
-        // pi keeps a fork without a conversation in memory, so there is nothing to compare.
+        // pi keeps a fork without a conversation in memory only, so there is nothing to compare.
         let Value::Array(lines) = lines else { continue };
         match fork(world, file, entry) {
             Ok(osier) => {
@@ -34,7 +35,7 @@ pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// One place in each of some undamaged sessions: the leaf, or any entry.
+/// One position in each of some undamaged sessions: the leaf or a random entry.
 fn choose(world: &World) -> Result<Vec<(PathBuf, String)>> {
     let mut rng = Rng::new(world.seed ^ 0xf0_4b);
     let mut chosen = Vec::new();
@@ -57,12 +58,13 @@ fn fork(world: &World, file: &Path, entry: &str) -> Result<Vec<Value>> {
     let before = std::fs::read(file)?;
     let made = world.osier.fork(file, entry)?;
     ensure!(before == std::fs::read(file)?, "forking changed its source");
-    let bytes = std::fs::read(&made).with_context(|| format!("fork named {}", made.display()))?;
+    let bytes =
+        std::fs::read(&made).with_context(|| format!("cannot read the forked file {}", made.display()))?;
     ensure!(bytes.ends_with(b"\n"), "the fork does not end with a line feed");
     bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(json::parse).collect()
 }
 
-/// The header without what must differ, and the entries with labels numbered.
+/// The header without fields that always differ, and the entries with numbered labels.
 fn comparable(lines: Vec<Value>) -> Value {
     let mut names: HashMap<String, String> = HashMap::new();
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! A session file as a list of lines, read without Osier's own code so that a mistake there cannot hide here.
+//! A session file as a list of lines, parsed without Osier's own code, so that a bug there cannot hide here.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::json;
 
-/// The entries of a file in order, the last of equal ids counting.
+/// The entries of a file in order. If ids repeat, the last one counts.
 pub(super) struct Log {
     entries: Vec<Value>,
     last: HashMap<String, usize>,
@@ -17,7 +17,7 @@ pub(super) struct Log {
 
 impl Log {
     pub(super) fn read(file: &Path) -> Result<Self> {
-        let bytes = std::fs::read(file).with_context(|| format!("no file {}", file.display()))?;
+        let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| json::parse(line).ok());
         let entries: Vec<Value> =
             lines.filter(|line| line["type"] != "session" && line["id"].is_string()).collect();
@@ -34,7 +34,7 @@ impl Log {
         self.entry(id).is_some_and(|entry| entry["customType"] == "osier.leaf")
     }
 
-    /// The entry itself, or the first above it that is no move.
+    /// The entry itself, or its nearest ancestor that is not a move.
     pub(super) fn skip_moves<'a>(&'a self, mut id: &'a str) -> Option<&'a str> {
         while self.is_move(id) {
             id = self.parent(id)?;
@@ -42,7 +42,7 @@ impl Log {
         Some(id)
     }
 
-    /// Whether the entry or one above it was deleted with its branch.
+    /// Whether the entry or an ancestor was deleted with its branch.
     pub(super) fn is_deleted(&self, id: &str) -> bool {
         let mut at = Some(id);
         let mut steps = 0;
@@ -56,7 +56,7 @@ impl Log {
         false
     }
 
-    /// The ids a person could choose: shown, and not just a move.
+    /// The ids a user could choose: not deleted, and not a move.
     pub(super) fn targets(&self) -> Vec<&str> {
         let ids = self.entries.iter().filter_map(|entry| entry["id"].as_str());
         ids.filter(|id| !self.is_move(id) && !self.is_deleted(id)).collect()

@@ -1,5 +1,6 @@
-//! What a summary would be made of: pi's exported functions and Osier's must choose the same entries, cut at the same
-//! places, name the same files and count the same tokens, where `docs/differences.md` does not say otherwise.
+//! The input of summaries: pi's exported functions and Osier's must choose the same entries, cut at the same
+//! positions, list the same files and count the same tokens, except where `docs/differences.md` says
+//! otherwise.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -33,7 +34,7 @@ pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
     }
     let limits: Value = list(&pi["limits"]).iter().map(|case| case["answer"].clone()).collect();
     report.same(&dir, "shouldCompact", &limits, &osier["limits"]);
-    println!("   {skipped} cases were left out, because pi failed at them");
+    println!("   {skipped} cases skipped because pi failed on them");
     Ok(())
 }
 
@@ -41,7 +42,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Whether there was anything to compare.
+/// Compares one case. Returns whether there was anything to compare.
 fn compare(report: &mut Report, file: &Path, case: &Value, osier: &Value) -> Result<bool> {
     let what = case["what"].as_str().context("a case without a name")?;
     let name = match what {
@@ -69,7 +70,7 @@ fn compare(report: &mut Report, file: &Path, case: &Value, osier: &Value) -> Res
     Ok(true)
 }
 
-/// Messages come as texts.
+/// Parses messages that arrive as text.
 fn unpacked(answer: &Value) -> Result<Value> {
     let mut answer = answer.clone();
     if let Some(told) = answer.get_mut("told") {
@@ -82,7 +83,7 @@ fn unpacked(answer: &Value) -> Result<Value> {
     Ok(answer)
 }
 
-/// What pi has no comparable answer to.
+/// Removes fields for which pi has no comparable answer.
 fn put_aside(pi: &mut Value, osier: &mut Value) {
     let (Some(pi), Some(osier)) = (pi.as_array_mut(), osier.as_array_mut()) else { return };
     for (pi, osier) in pi.iter().zip(osier) {
@@ -94,7 +95,8 @@ fn put_aside(pi: &mut Value, osier: &mut Value) {
     }
 }
 
-/// Only the fields that pi's answer has. Where nothing fits into the budget, pi tells nothing and Osier a beginning.
+/// Keeps only the fields that pi's answer has. If nothing fits into the budget, pi returns nothing and Osier
+/// the start of the conversation.
 fn in_question(pi: &Value, mut osier: Value) -> Value {
     let tells_beginning =
         pi.get("told").is_some_and(|told| list(told).is_empty()) && list(&osier["told"]).len() == 1;
@@ -111,7 +113,7 @@ fn in_question(pi: &Value, mut osier: Value) -> Value {
     osier
 }
 
-/// JavaScript sorts by UTF-16 units and Rust by characters.
+/// JavaScript sorts by UTF-16 code units, Rust by characters.
 fn sort(paths: &mut Value) {
     if let Some(paths) = paths.as_array_mut() {
         paths.sort_by_key(|path| path.as_str().map(|path| path.encode_utf16().collect::<Vec<_>>()));
@@ -122,6 +124,6 @@ fn example() -> Result<Command> {
     println!("== cargo build -p osier-tree --example prepare");
     let mut cargo = place::cargo()?;
     cargo.args(["build", "--quiet", "-p", "osier-tree", "--example", "prepare"]);
-    ensure!(cargo.stderr(Stdio::inherit()).status()?.success(), "the example does not build");
+    ensure!(cargo.stderr(Stdio::inherit()).status()?.success(), "cannot build the example `prepare`");
     Ok(Command::new(place::target()?.join("debug/examples/prepare")))
 }

@@ -1,5 +1,5 @@
-//! pi, which takes no lock, and two streams of osier processes append to one file at once. Every entry that
-//! anybody was told of must be there afterwards, and the file must verify.
+//! pi, which takes no lock, and two streams of osier processes append to one file at the same time. Every
+//! acknowledged entry must be in the file afterward, and the file must verify.
 
 use std::path::Path;
 use std::thread;
@@ -15,17 +15,17 @@ const BY_PI: usize = 300;
 const BY_OSIER: usize = 80;
 
 pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
-    println!("== pi and two osiers append to one file at once");
+    println!("== pi and two osier processes append to one file at the same time");
     let file = world.dir.join("race.jsonl");
-    let first = world.osier.say(&file, "user", "everybody in", Below::Leaf)?;
-    let told = thread::scope(|scope| {
+    let first = world.osier.say(&file, "user", "first", Below::Leaf)?;
+    let results = thread::scope(|scope| {
         let pi = scope.spawn(|| world.peer.hammer(&file, BY_PI));
         let one = scope.spawn(|| stream(&world.osier, &file, "one"));
         let two = scope.spawn(|| stream(&world.osier, &file, "two"));
         [pi, one, two].map(|writer| writer.join().unwrap_or_else(|_| Err(anyhow!("a writer panicked"))))
     });
     let mut acknowledged = vec![first];
-    for ids in told {
+    for ids in results {
         acknowledged.extend(ids?);
     }
     report.holds(&file, "race", all_there(&file, &acknowledged));

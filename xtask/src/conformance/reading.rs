@@ -1,4 +1,5 @@
-//! pi writes, Osier reads: hundreds of random sessions, half of them damaged by hand. Reading must change no byte.
+//! pi writes, Osier reads: hundreds of random sessions, half of them deliberately damaged. Reading must not
+//! change a byte.
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +11,14 @@ use super::{Report, World, seen};
 use crate::json;
 
 pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
-    println!("== osier reads what pi wrote");
+    println!("== osier reads pi's sessions");
     for file in sessions(&world.dir.join("from-pi"))? {
         compare(world, report, &file)?;
     }
     Ok(())
 }
 
-/// The session files of a folder, in order.
+/// The session files in a folder, sorted.
 pub(super) fn sessions(dir: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(dir)? {
@@ -30,10 +31,12 @@ pub(super) fn sessions(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What pi said about a file when it wrote it.
+/// What pi reported about a file when it wrote it.
 pub(super) fn seen_by_pi(file: &Path) -> Result<Value> {
-    let beside = file.with_extension("jsonl.pi.json");
-    json::parse(&std::fs::read(&beside).with_context(|| format!("no file {}", beside.display()))?)
+    let report_file = file.with_extension("jsonl.pi.json");
+    json::parse(
+        &std::fs::read(&report_file).with_context(|| format!("cannot read {}", report_file.display()))?,
+    )
 }
 
 fn compare(world: &World, report: &mut Report, file: &Path) -> Result<()> {
@@ -55,7 +58,7 @@ fn compare(world: &World, report: &mut Report, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What Osier prints as an entry is the line of the file, with every field nobody knows.
+/// Checks that entries printed by Osier equal the lines of the file, including unknown fields.
 fn lines_survive(world: &World, file: &Path) -> Result<()> {
     let log = Log::read(file)?;
     for entry in world.osier.path(file, None)?.as_array().into_iter().flatten() {

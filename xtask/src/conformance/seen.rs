@@ -1,4 +1,4 @@
-//! What Osier says about a session, in the shape in which the peer scripts write down what pi sees.
+//! Osier's view of a session, in the format that the peer scripts use for pi's view.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::log::Log;
 use crate::osier::Osier;
 
-/// Leaf, path, tree, labels, name and context, and path and context at some other places.
+/// Leaf, path, tree, labels, name and context, plus path and context at some other positions.
 pub(super) fn by_osier(osier: &Osier, file: &Path, elsewhere: &[&str]) -> Result<Value> {
     let (leaf, context) = context_at(osier, file, None)?;
     let card = osier.card(file)?;
@@ -30,7 +30,7 @@ pub(super) fn by_osier(osier: &Osier, file: &Path, elsewhere: &[&str]) -> Result
     }))
 }
 
-/// The leaf, and the rest of what `context` prints.
+/// The leaf, and the rest of the output of `context`.
 pub(super) fn context_at(osier: &Osier, file: &Path, at: Option<&str>) -> Result<(Value, Value)> {
     let mut context = osier.context(file, at)?;
     let leaf = context
@@ -45,7 +45,7 @@ fn ids(entries: &Value) -> Result<Value> {
     Ok(entries.iter().map(|entry| entry["id"].clone()).collect())
 }
 
-/// The nested tree as rows in drawing order.
+/// The nested tree as rows in display order.
 fn rows(tree: &Value) -> Result<Value> {
     let mut rows = Vec::new();
     let mut open: Vec<(&Value, usize)> = children(tree)?.map(|node| (node, 0)).collect();
@@ -67,12 +67,12 @@ fn children(nodes: &Value) -> Result<impl Iterator<Item = &Value>> {
 }
 
 fn labels(rows: &Value) -> Value {
-    let labelled = |row: &Value| Some((row["id"].as_str()?.to_owned(), row.get("label")?.clone()));
-    Value::Object(rows.as_array().into_iter().flatten().filter_map(labelled).collect::<Map<_, _>>())
+    let labeled = |row: &Value| Some((row["id"].as_str()?.to_owned(), row.get("label")?.clone()));
+    Value::Object(rows.as_array().into_iter().flatten().filter_map(labeled).collect::<Map<_, _>>())
 }
 
-/// Takes out what Osier writes for itself and pi does not know: moves, and everything below a deleted entry. The
-/// order of a tree with moves in it is Osier's own business, so only the path, the labels and the context stay.
+/// Removes what pi does not know: moves, and everything below a deleted entry. The order of a tree with moves
+/// is specific to Osier, so only the path, the labels and the context remain.
 pub(super) fn in_common(seen: &Value, log: &Log) -> Value {
     let path = seen["path"]
         .as_array()

@@ -1,5 +1,5 @@
-//! Osier writes, pi reads, pi goes on, Osier reads, and so on by turns. Moves and deleted branches are left out of the
-//! comparison, because pi has neither.
+//! Osier and pi take turns writing and reading the same sessions. Moves and deleted branches are excluded
+//! from the comparison, because pi has neither.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
     let dir = world.dir.join("from-osier");
     std::fs::create_dir_all(&dir)?;
     let count = SCRIPTS.min(world.sessions.max(1));
-    println!("== osier and pi write {count} sessions by turns, {ROUNDS} rounds");
+    println!("== osier and pi take turns writing {count} sessions, {ROUNDS} rounds");
     let mut scripts: Vec<Script<'_>> = (0..count).map(|n| Script::new(world, &dir, n)).collect();
     for round in 0..ROUNDS {
         for script in &mut scripts {
@@ -32,9 +32,9 @@ pub(super) fn run(world: &World, report: &mut Report) -> Result<()> {
 
         let seed =
             |n: usize| world.seed.wrapping_mul(1000).wrapping_add(round * 100 + n as u64) & 0xffff_ffff;
-        let go_on =
+        let job =
             |(n, script): (usize, &Script<'_>)| json!({ "file": script.file, "seed": seed(n), "count": 3 });
-        let jobs: Value = scripts.iter().enumerate().map(go_on).collect();
+        let jobs: Value = scripts.iter().enumerate().map(job).collect();
         compare(world, report, &scripts, "after pi's turn", &world.peer.ask("continue", &jobs)?);
     }
     Ok(())
@@ -56,7 +56,7 @@ fn compare(world: &World, report: &mut Report, scripts: &[Script<'_>], when: &st
     }
 }
 
-/// One session and the random commands given to it.
+/// One session, and the random commands that write it.
 struct Script<'a> {
     osier: &'a Osier,
     file: PathBuf,
@@ -132,7 +132,7 @@ impl<'a> Script<'a> {
         self.unless_refused(|osier, file| osier.go(file, target))
     }
 
-    /// After going somewhere the context is what it is there.
+    /// After an exact move, the context is that of the target.
     fn go_exactly(&mut self, target: &str) -> Result<()> {
         self.osier.go_exactly(&self.file, target)?;
         let (_, here) = seen::context_at(self.osier, &self.file, None)?;
@@ -156,7 +156,7 @@ impl<'a> Script<'a> {
         self.unless_refused(|osier, file| osier.delete_branch(file, target))
     }
 
-    /// A refused command has written nothing.
+    /// Checks that a refused command wrote nothing.
     fn unless_refused(&mut self, command: impl Fn(&Osier, &Path) -> Result<Done>) -> Result<()> {
         let before = std::fs::read(&self.file)?;
         if command(self.osier, &self.file)? == Done::Refused {
@@ -168,12 +168,12 @@ impl<'a> Script<'a> {
     fn fork(&mut self, target: &str) -> Result<()> {
         let before = std::fs::read(&self.file)?;
         let made = self.osier.fork(&self.file, target)?;
-        ensure!(made.is_file(), "fork named {}, which is no file", made.display());
+        ensure!(made.is_file(), "fork printed {}, which is not a file", made.display());
         ensure!(before == std::fs::read(&self.file)?, "fork changed its source");
         Ok(())
     }
 
-    /// pi refuses to edit what is not a message on the path, so neither is tried here.
+    /// pi only allows edits of messages on the path, so nothing else is tried.
     fn edit_context(&mut self) -> Result<()> {
         let path = self.osier.path(&self.file, None)?;
         let editable = |entry: &&Value| {

@@ -1,11 +1,11 @@
-//! Going places with the model: a move with a summary, returns to a checkpoint, a compaction.
+//! Moves, backtracks and a compaction with a real model.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::story::{Story, print};
 
-/// Forms are too much for so small a model.
+/// The standard summary format is too complex for such a small model.
 const SUMMARY: &str = "Say in one short sentence what was read.";
 
 impl Story<'_> {
@@ -27,13 +27,13 @@ impl Story<'_> {
             "--json",
         ])?;
         let moved: Value = serde_json::from_str(&moved)?;
-        ensure!(moved["summaryEntry"].is_string(), "there is no summary: {moved}");
-        ensure!(moved["summaryEntry"] == moved["leafId"], "the leaf is not on the summary: {moved}");
+        ensure!(moved["summaryEntry"].is_string(), "no summary: {moved}");
+        ensure!(moved["summaryEntry"] == moved["leafId"], "the leaf is not the summary: {moved}");
         self.show()?;
         let events = self.events(&["--tools", "backtrack", "Use backtrack with a.txt."])?;
-        let is_return = |event: &&Value| event["entry"]["type"] == "backtrack";
-        let returned = events.iter().find(is_return).context("it did not return to a checkpoint")?;
-        ensure!(returned["entry"]["note"].is_string(), "there is no note: {returned}");
+        let is_backtrack = |event: &&Value| event["entry"]["type"] == "backtrack";
+        let returned = events.iter().find(is_backtrack).context("the model did not backtrack")?;
+        ensure!(returned["entry"]["note"].is_string(), "no note: {returned}");
         self.show()
     }
 
@@ -43,7 +43,7 @@ impl Story<'_> {
         let id = self.latest()?;
         let made = self.sessions(&["compact", &id, "--model", "live/smollm2", "--json"])?;
         let made: Value = serde_json::from_str(&made)?;
-        ensure!(made["entry"].is_string(), "there is no compaction: {made}");
+        ensure!(made["entry"].is_string(), "no compaction: {made}");
         print(&self.sessions(&["compaction", &id])?);
         self.sessions(&["verify", &id]).map(drop)
     }

@@ -1,4 +1,4 @@
-//! The model's server, as a child that goes with this process.
+//! The model server, as a child process that ends with this one.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -15,7 +15,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Installs what is missing and waits until the server answers.
+    /// Installs what is missing, and waits until the server is ready.
     pub(super) fn start(dir: &Path, settings: &[(&str, &str)]) -> Result<Server> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let mut command = Command::new("bash");
@@ -27,9 +27,10 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .context("cannot start bash")?;
-        let told = child.stdout.take().context("a pipe was asked for")?;
+        let stdout = child.stdout.take().context("stdout is not piped")?;
         let server = Server { child, port };
-        let ready = BufReader::new(told).lines().map_while(Result::ok).any(|line| line.starts_with("ready"));
+        let ready =
+            BufReader::new(stdout).lines().map_while(Result::ok).any(|line| line.starts_with("ready"));
         ensure!(
             ready,
             "the server did not start; run xtask/live/serve.sh {} {port} to see why",

@@ -1,4 +1,4 @@
-//! What is done with the model: a tool, a second turn, and a prompt that does not fit.
+//! Runs with a real model: a tool call, a second turn, and a prompt that does not fit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const SYSTEM: &str = "You are a coding agent.";
 pub(super) struct Story<'a> {
     osier: &'a Osier,
     project: PathBuf,
-    /// The model, as `--model` takes it.
+    /// The model name for `--model`.
     model: String,
 }
 
@@ -47,19 +47,22 @@ impl<'a> Story<'a> {
         let usage = usage.context("the second reply has no usage")?;
         let tokens = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or_default();
         println!("   second turn: {} tokens in, {} of them cached", tokens("input"), tokens("cacheRead"));
-        ensure!(tokens("cacheRead") > 0, "the server did not find the beginning of the request in its cache");
+        ensure!(tokens("cacheRead") > 0, "the server's cache did not hit");
         self.show()
     }
 
-    /// More than fits is an answer that says so, and the session goes on.
+    /// A prompt that is too long fails with a clear error.
     pub(super) fn overflow(&self) -> Result<()> {
         fs::write(self.project.join("long.txt"), "willow and river and stone and path. ".repeat(300))?;
         let long = fs::read_to_string(self.project.join("long.txt"))?;
         let ran = self.command(&["-p", &long]).output()?;
-        let told = String::from_utf8_lossy(&ran.stderr).into_owned();
-        println!("   {}", told.trim().lines().last().unwrap_or_default());
-        ensure!(ran.status.code() == Some(1), "it should have failed: {told}");
-        ensure!(told.contains("window") || told.contains("context"), "that does not say why: {told}");
+        let stderr = String::from_utf8_lossy(&ran.stderr).into_owned();
+        println!("   {}", stderr.trim().lines().last().unwrap_or_default());
+        ensure!(ran.status.code() == Some(1), "expected a failure: {stderr}");
+        ensure!(
+            stderr.contains("window") || stderr.contains("context"),
+            "the error does not name the cause: {stderr}"
+        );
         Ok(())
     }
 
@@ -79,21 +82,21 @@ impl<'a> Story<'a> {
         text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
     }
 
-    /// A command on sessions. What it printed comes back.
+    /// Runs `osier sessions`, and returns its output.
     pub(super) fn sessions(&self, args: &[&str]) -> Result<String> {
         let ran = self.osier.command().current_dir(&self.project).arg("sessions").args(args).output()?;
-        let told = String::from_utf8_lossy(&ran.stderr);
-        ensure!(ran.status.success(), "osier sessions {}: {told}", args.join(" "));
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        ensure!(ran.status.success(), "osier sessions {}: {stderr}", args.join(" "));
         Ok(String::from_utf8(ran.stdout)?)
     }
 
-    /// The session used last.
+    /// The most recent session.
     pub(super) fn latest(&self) -> Result<String> {
         let list: Value = serde_json::from_str(&self.sessions(&["list", "--json"])?)?;
-        Ok(list[0]["id"].as_str().context("no session is listed")?.to_owned())
+        Ok(list[0]["id"].as_str().context("no session in the list")?.to_owned())
     }
 
-    /// The session, for whoever looks on; and it must verify.
+    /// Prints the session, and verifies it.
     pub(super) fn show(&self) -> Result<()> {
         let id = self.latest()?;
         print(&self.sessions(&["tree", &id])?);
@@ -101,7 +104,7 @@ impl<'a> Story<'a> {
     }
 }
 
-/// What others said, a little to the right.
+/// Prints a text with indentation.
 pub(super) fn print(text: &str) {
     text.lines().for_each(|line| println!("   {line}"));
 }

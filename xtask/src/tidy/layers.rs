@@ -1,10 +1,10 @@
-//! Which crate may use which: lower levels only, so that the order of the guide stays true. Reads manifests, not code.
+//! Checks crate dependencies: each crate may use only crates of lower levels. Reads manifests, not code.
 
 use toml::{Table, Value};
 
 use super::{Finding, Source};
 
-/// The order of the crates. A new crate gets its level here.
+/// The level of each crate. Add new crates here.
 const LEVELS: &[(&str, u8)] = &[
     ("tree", 0),
     ("store", 1),
@@ -68,7 +68,7 @@ fn package_name(file: &Source, name: &str, table: &Table) -> Option<Finding> {
         Finding::new(
             &file.path,
             line_of(&file.text, "name"),
-            format!("call the package `{wanted}`, after its folder"),
+            format!("name the package `{wanted}`, like its folder"),
         )
     })
 }
@@ -79,7 +79,7 @@ enum Section {
     Dev,
 }
 
-/// All packages a manifest names as dependencies, whatever they are renamed to and for whatever target.
+/// All packages that a manifest depends on, including renamed and target-specific ones.
 fn uses(table: &Table) -> Vec<(Section, String)> {
     let mut found = Vec::new();
     let per_target = table.get("target").and_then(Value::as_table).into_iter().flat_map(Table::values);
@@ -98,27 +98,27 @@ fn uses(table: &Table) -> Vec<(Section, String)> {
     found
 }
 
-/// What is wrong with `user` depending on `used`, if anything.
+/// The problem with `user` depending on `used`, if any.
 fn judge(user: &str, used: &str, section: Section) -> Option<String> {
     if user == "tree" && used == "tokio" {
-        return Some("the tree does no I/O and is not async: remove tokio".to_owned());
+        return Some("the tree crate does no I/O and is not async; remove tokio".to_owned());
     }
     let used = if used == "osier" { used } else { used.strip_prefix("osier-")? };
     if used == TESTKIT {
         let allowed = section == Section::Dev || matches!(user, "xtask" | TESTKIT);
-        return (!allowed).then(|| "only tests use testkit: move it to [dev-dependencies]".to_owned());
+        return (!allowed).then(|| "only tests may use testkit; move it to [dev-dependencies]".to_owned());
     }
-    // A crate's tests may name the crate itself, to turn one of its features on.
+    // A crate's tests may depend on the crate itself to enable a feature.
     let itself = user == used && section == Section::Dev;
     if itself || matches!(user, "xtask" | TESTKIT) {
         return None;
     }
     let (Some(above), Some(below)) = (level(user), level(used)) else {
         let unknown = if level(user).is_none() { user } else { used };
-        return Some(format!("crate `{unknown}` has no level: give it one in xtask/src/tidy/layers.rs"));
+        return Some(format!("crate `{unknown}` has no level; add it to xtask/src/tidy/layers.rs"));
     };
     (below >= above).then(|| {
-        format!("`{user}` (level {above}) must not use `{used}` (level {below}): only lower levels; move the code or ask for a trait")
+        format!("`{user}` (level {above}) must not use `{used}` (level {below}): move the code to a lower level or accept a trait")
     })
 }
 
@@ -126,7 +126,7 @@ fn level(name: &str) -> Option<u8> {
     LEVELS.iter().find(|(known, _)| *known == name).map(|(_, level)| *level)
 }
 
-/// The line that starts with a key, or that names it first.
+/// The line that starts with a key, or else the first line that contains it.
 fn line_of(text: &str, key: &str) -> usize {
     let starts = |line: &&str| {
         line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with([' ', '.', '=']))
@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn lower_levels_may_be_used() {
+    fn lower_levels_are_allowed() {
         assert!(findings("session", "[dependencies]\nosier-tree.workspace = true\nserde = \"1\"").is_empty());
         assert!(findings("store", "[dev-dependencies]\nosier-testkit.workspace = true").is_empty());
         assert!(findings("testkit", "[dependencies]\nosier-session.workspace = true").is_empty());
     }
 
     #[test]
-    fn the_same_or_a_higher_level_is_refused_with_its_line() {
+    fn same_or_higher_level_is_reported_with_its_line() {
         let found = findings("store", "[dependencies]\nosier-session.workspace = true");
         assert!(
             found[0]
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn only_tests_use_testkit() {
+    fn testkit_is_only_for_tests() {
         assert_eq!(findings("osier", "[dependencies]\nosier-testkit.workspace = true").len(), 1);
     }
 

@@ -1,9 +1,9 @@
-//! The tree is a pure function of its log: no files, no sockets, no clock, no runtime, no printing. Looks at
-//! words in code, not in comments, so it is a fence and not a proof.
+//! Checks that the tree crate is pure: no files, sockets, clock, async runtime or printing. It looks for
+//! words in code outside comments, so it catches mistakes but proves nothing.
 
 use super::{Finding, Source};
 
-/// Words that must not occur, and modules of `std` that must not be named, also in a braced `use`.
+/// Forbidden words, and forbidden modules of `std`, including in a braced `use`.
 const WORDS: &[&str] = &["SystemTime", "Instant", "tokio", "println", "eprintln", "print", "eprint"];
 const STD_MODULES: &[&str] = &["fs", "net"];
 
@@ -16,7 +16,7 @@ pub(super) fn check(file: &Source) -> Vec<Finding> {
         let code = line.split("//").next().unwrap_or_default();
         for name in forbidden(code) {
             let advice = format!(
-                "`{name}` in the tree: it does no I/O and reads no clock; let the caller bring the value"
+                "`{name}` in the tree crate, which does no I/O and reads no clock; let the caller pass the value"
             );
             findings.push(Finding::new(&file.path, at + 1, advice));
         }
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn the_world_stays_outside() {
+    fn io_clock_and_printing_are_reported() {
         for code in [
             "use std::fs;",
             "use std::{fmt, fs};",
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn likeness_is_no_offence() {
+    fn similar_words_are_allowed() {
         for code in
             ["let fs = 1;", "// println!(\"x\")", "fn instant() {}", "self.print(out)", "use std::{fmt, io};"]
         {
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn other_crates_may() {
+    fn other_crates_are_not_checked() {
         let file = Source { path: "crates/store/src/file.rs".to_owned(), text: "use std::fs;".to_owned() };
         assert!(check(&file).is_empty());
     }

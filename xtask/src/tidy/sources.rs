@@ -1,8 +1,8 @@
-//! Rules for single files: opening lines, length, names of modules, paths of somebody's machine.
+//! Rules for single files: module documentation, length, module names, machine-specific paths.
 
 use super::{Finding, Source};
 
-/// Names that end up collecting everything.
+/// Names that attract unrelated code.
 const VAGUE: &[&str] = &["core", "common", "utils", "helpers", "manager"];
 const LONG: usize = 600;
 
@@ -20,24 +20,20 @@ pub(super) fn check(file: &Source) -> Vec<Finding> {
 fn opening(file: &Source) -> Option<Finding> {
     let first = file.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     (!first.starts_with("//!")).then(|| {
-        Finding::new(
-            &file.path,
-            1,
-            "open with one to five `//!` lines: what it is for, what it refuses to do",
-        )
+        Finding::new(&file.path, 1, "start with one to five `//!` lines that say what the file is for")
     })
 }
 
 fn length(file: &Source) -> Option<Finding> {
     let lines = file.text.lines().count();
     (lines > LONG)
-        .then(|| Finding::warning(&file.path, LONG, format!("{lines} lines: split it by reason to change")))
+        .then(|| Finding::warning(&file.path, LONG, format!("{lines} lines; split it by responsibility")))
 }
 
 fn vague_path(file: &Source) -> Option<Finding> {
     let parts = file.path.trim_end_matches(".rs").split('/');
     let name = parts.into_iter().find(|part| VAGUE.contains(part))?;
-    Some(Finding::new(&file.path, 1, format!("`{name}` says nothing: name the module after what it holds")))
+    Some(Finding::new(&file.path, 1, format!("`{name}` is too vague; name the module after its content")))
 }
 
 fn vague_modules(file: &Source) -> Vec<Finding> {
@@ -56,13 +52,13 @@ fn vague_modules(file: &Source) -> Vec<Finding> {
         Some(Finding::new(
             &file.path,
             at + 1,
-            format!("`mod {name}` says nothing: name it after what it holds"),
+            format!("`mod {name}` is too vague; name it after its content"),
         ))
     };
     file.text.lines().enumerate().filter_map(named).collect()
 }
 
-/// The needles are put together here so that this file does not hold them.
+/// The patterns are assembled here, so that this file does not contain them.
 fn machine_paths(file: &Source) -> Vec<Finding> {
     let needles = ["work", "root"].map(|folder| format!("/{folder}/"));
     let mut findings = Vec::new();
@@ -71,14 +67,14 @@ fn machine_paths(file: &Source) -> Vec<Finding> {
             findings.push(Finding::new(
                 &file.path,
                 at + 1,
-                format!("`{needle}` is a path of one machine: use a relative path"),
+                format!("`{needle}` is a machine-specific path; use a relative path"),
             ));
         }
     }
     findings
 }
 
-/// Whether the path begins there, and is not the middle of a longer one.
+/// Whether the path starts there and is not the middle of a longer path.
 fn is_absolute_in(line: &str, needle: &str) -> bool {
     line.match_indices(needle).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -98,20 +94,20 @@ mod tests {
     }
 
     #[test]
-    fn a_source_file_opens_with_what_it_is_for() {
+    fn source_file_needs_module_documentation() {
         assert!(findings("crates/tree/src/fold.rs", "//! Folds.\n").is_empty());
-        assert!(findings("crates/tree/src/fold.rs", "use std::fmt;\n")[0].contains(":1: open with"));
+        assert!(findings("crates/tree/src/fold.rs", "use std::fmt;\n")[0].contains(":1: start with"));
         assert!(findings("README.md", "Osier\n").is_empty());
     }
 
     #[test]
-    fn a_long_file_is_a_warning() {
+    fn long_file_is_a_warning() {
         let text = "//! Long.\n".to_owned() + &"//\n".repeat(LONG);
-        assert_eq!(findings("a.rs", &text), ["a.rs:600: warning: 601 lines: split it by reason to change"]);
+        assert_eq!(findings("a.rs", &text), ["a.rs:600: warning: 601 lines; split it by responsibility"]);
     }
 
     #[test]
-    fn modules_are_named_after_what_they_hold() {
+    fn vague_module_names_are_reported() {
         assert_eq!(findings("crates/tree/src/utils.rs", "//! x\n").len(), 1);
         assert_eq!(findings("crates/tree/tests/common/mod.rs", "//! x\n").len(), 1);
         assert_eq!(findings("a.rs", "//! x\npub(crate) mod helpers {}\nmod common;\n").len(), 2);
@@ -119,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_of_one_machine_are_refused() {
+    fn machine_specific_paths_are_reported() {
         let path = ["", "work", "shared", "x"].join("/");
         assert_eq!(findings("notes.md", &format!("see `{path}`")).len(), 1);
         assert!(findings("notes.md", &format!("see /home/dev{path}")).is_empty());
