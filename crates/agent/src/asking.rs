@@ -1,5 +1,5 @@
-//! Questions to the user: may a tool run, may a long turn continue. A question waits until somebody answers it or its turn is
-//! stopped.
+//! Questions to the user: whether a tool may run, and whether a long turn may continue. A question stays open
+//! until a client answers it or its turn stops.
 
 use osier_model::CancellationToken;
 use osier_tools::approvals::{Allowance, Why};
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::live::Live;
 use crate::workplace::Workplace;
 
-/// What the user is asked.
+/// A question to the user.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant, reason = "few questions are open at a time")]
 pub enum Question {
@@ -22,16 +22,16 @@ pub enum Question {
     Continue { model_calls: u32 },
 }
 
-/// A call that needs a word from the user.
+/// Asks whether a tool call may run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolQuestion {
     pub call: ToolCall,
-    /// Exactly what would run or change.
+    /// What exactly the call runs or changes.
     pub what: Change,
     pub why: Why,
-    /// What stopped it, if it was tried already.
+    /// Why the first attempt failed, if the call already ran in the sandbox.
     pub because: Option<String>,
-    /// What may be allowed for the rest of the session, the narrowest first.
+    /// What the user can allow for the rest of the session, narrowest first.
     pub offers: Vec<Allowance>,
 }
 
@@ -55,16 +55,16 @@ impl Serialize for Question {
     }
 }
 
-/// The user's word.
+/// The user's answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     Once,
     Always(Allowance),
-    /// The model is told so, and why.
+    /// Refused, with the reason that the model gets.
     No(String),
 }
 
-/// A question that waits.
+/// A question that is waiting for an answer.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) question: Question,
@@ -72,7 +72,7 @@ pub(crate) struct Open {
 }
 
 impl Workplace {
-    /// Asks whoever is attached. `None` if the turn was stopped meanwhile.
+    /// Asks the attached clients. Returns `None` if the turn stops first.
     pub(crate) async fn ask(&self, question: Question, cancel: &CancellationToken) -> Option<Answer> {
         if !self.parts.attended {
             return Some(Answer::No(match question {
@@ -82,19 +82,19 @@ impl Workplace {
         }
         let (answer, answered) = oneshot::channel();
         let id = {
-            let mut now = self.now();
-            now.last_question += 1;
-            let id = now.last_question;
+            let mut agent_state = self.now();
+            agent_state.last_question += 1;
+            let id = agent_state.last_question;
             self.teller.tell(Live::Asked { id, question: Box::new(question.clone()) });
-            now.questions.insert(id, Open { question, answer });
+            agent_state.questions.insert(id, Open { question, answer });
             id
         };
         let answer = tokio::select! {
             answer = answered => answer.ok(),
             () = cancel.cancelled() => None,
         };
-        let mut now = self.now();
-        now.questions.remove(&id);
+        let mut agent_state = self.now();
+        agent_state.questions.remove(&id);
         let allowed = matches!(answer, Some(Answer::Once | Answer::Always(_)));
         self.teller.tell(Live::Answered { id, allowed });
         answer
@@ -107,23 +107,23 @@ impl Workplace {
 }
 
 impl Workplace {
-    /// Why a call is refused when nobody is there to ask, and what would have allowed it.
+    /// Why a call is refused in a run without a user to ask, and which flag would allow it.
     fn nobody(&self, why: Why) -> String {
         let sandbox = self.parts.context.sandbox.as_ref().map(|sandbox| sandbox.state());
         let flag = match (why, sandbox) {
             (Why::Writes, _) => {
-                "`--approval autoEdit` allows changes of files in the project, `--approval yolo` everything"
+                "`--approval autoEdit` allows file changes in the project, `--approval yolo` allows everything"
             }
             (Why::Runs, Some(Ok(_))) => {
-                "`--approval sandbox` allows commands in the sandbox, `--approval yolo` everything"
+                "`--approval sandbox` allows commands in the sandbox, `--approval yolo` allows everything"
             }
             (Why::Runs, Some(Err(reason))) => {
                 return format!(
-                    "nobody is here to approve it; the sandbox is not available: {reason}; `--approval yolo` allows it"
+                    "no user is present to approve it; the sandbox is not available: {reason}; `--approval yolo` allows it"
                 );
             }
             _ => "`--approval yolo` allows it",
         };
-        format!("nobody is here to approve it; {flag}")
+        format!("no user is present to approve it; {flag}")
     }
 }

@@ -1,5 +1,5 @@
-//! `@file` in a prompt: the file goes along with it. One meaning for every client: the words name files, the model gets their
-//! contents before the words, and people see the words.
+//! `@file` in a prompt attaches the file. This works the same for every client: the model gets the file
+//! contents before the text of the prompt, and the user sees only the text.
 
 use std::fs;
 
@@ -7,35 +7,35 @@ use osier_model::Image;
 use osier_tools::{Content, ToolCall, ToolContext, Toolbox, Tools};
 use serde_json::json;
 
-/// A longer text is better read by the model, piece by piece.
+/// The model reads longer files in pieces with its own tool.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Punctuation that may follow a name without being part of it.
+/// Punctuation that may follow a file name.
 const AFTER: [char; 11] = [',', '.', ';', ':', '!', '?', ')', ']', '}', '\'', '"'];
 
-/// A file as part of a prompt.
+/// A file attached to a prompt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attachment {
-    /// The text between two lines that name the file; for an image only the name.
+    /// The file contents inside a `<file>` tag; the tag is empty for an image.
     pub text: String,
     pub image: Option<Image>,
 }
 
-/// The files that a text names: words that begin with `@`. Only the user's own words may be given, never what was piped in
-/// or pasted: that could name any file.
+/// Returns the file names that a prompt mentions: the words that start with `@`. Pass only text that the user
+/// typed. Piped or pasted text could name any file.
 pub fn mentions(typed: &str) -> Vec<String> {
     let words = typed.split_whitespace().map(|word| word.trim_start_matches(['(', '[', '{', '\'', '"']));
     let names = words.filter_map(|word| word.strip_prefix('@')).filter(|name| !name.is_empty());
     names.map(str::to_owned).collect()
 }
 
-/// Reads a file that a prompt names. `None` if there is no such file: then it is only a word. The error says why a file
-/// cannot be attached.
+/// Reads a file that a prompt mentions. Returns `None` if no such file exists; the mention is then ordinary
+/// text. The error says why the file cannot be attached.
 pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, String> {
     let is_file = |name: &&str| ctx.path(name).is_some_and(|path| path.is_file());
     let Some(path) = [name, name.trim_end_matches(AFTER)].into_iter().find(is_file) else { return Ok(None) };
     let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
-    // The tool keeps to the paths that may be read, knows images, and says what is wrong with other files.
+    // The `read` tool enforces the readable paths, detects images, and reports unsupported files.
     let read = Tools::standard().run(call, ctx).await;
     if read.is_error {
         return Err(format!("@{path}: {}", read.plain_text()));
@@ -55,14 +55,14 @@ pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, S
 
 fn whole(name: &str, ctx: &ToolContext) -> Result<String, String> {
     let cannot = |error: std::io::Error| format!("cannot read @{name}: {error}");
-    let path = ctx.path(name).ok_or_else(|| format!("cannot read @{name}: `~` is not known here"))?;
+    let path = ctx.path(name).ok_or_else(|| format!("cannot read @{name}: the home folder is unknown"))?;
     let found = fs::metadata(&path).map_err(cannot)?;
     if !found.is_file() {
-        return Err(format!("cannot read @{name}: it is not a file"));
+        return Err(format!("cannot read @{name}: not a regular file"));
     }
     if found.len() > MAX_BYTES {
         return Err(format!(
-            "@{name} is longer than 1 MiB; name it in the prompt without the @, and the model reads it in pieces"
+            "@{name} is longer than 1 MiB; write its name without the @, and the model reads it in pieces"
         ));
     }
     Ok(String::from_utf8_lossy(&fs::read(&path).map_err(cannot)?).into_owned())
@@ -74,7 +74,7 @@ mod tests {
     use osier_tools::Env;
 
     #[test]
-    fn words_that_begin_with_an_at_sign_name_files() {
+    fn words_that_start_with_an_at_sign_are_mentions() {
         assert_eq!(
             mentions("see @a.txt, (@src/b.rs) and me@example.com @ \"@c\""),
             ["a.txt,", "src/b.rs)", "c\""]
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_is_read_whole_and_a_word_stays_a_word() {
+    async fn files_are_read_and_other_mentions_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).unwrap();
         write("a.txt", b"one\ntwo\n");
@@ -97,8 +97,8 @@ mod tests {
             assert_eq!(read(name, &ctx).await, Ok(None), "{name}");
         }
         for name in ["b.bin", "long.txt"] {
-            let why = read(name, &ctx).await.unwrap_err();
-            assert!(why.starts_with(&format!("@{name}")), "{why}");
+            let error = read(name, &ctx).await.unwrap_err();
+            assert!(error.starts_with(&format!("@{name}")), "{error}");
         }
     }
 }

@@ -1,5 +1,6 @@
-//! The `backtrack` tool: the model returns to a checkpoint and leaves itself a note. The call only schedules it; once the other
-//! results of the reply are stored, one entry below the checkpoint carries it out, and the model is asked again from there.
+//! The `backtrack` tool: the model returns to a checkpoint and leaves itself a note. The call only schedules
+//! the backtrack. When the other results of the reply are stored, one entry below the checkpoint performs it,
+//! and the model continues from there.
 
 use osier_session::Commit;
 use osier_tools::{Kind, ToolCall, ToolOutcome, ToolSpec};
@@ -13,7 +14,7 @@ use crate::turn::Turn;
 
 pub(crate) const NAME: &str = "backtrack";
 
-/// What the model asked for, checked and not done yet.
+/// A validated backtrack that has not been performed yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Scheduled {
     number: i64,
@@ -27,7 +28,7 @@ struct Arguments {
     note: String,
 }
 
-/// What models are told about the tool.
+/// The tool definition that models get.
 pub(crate) fn spec() -> ToolSpec {
     ToolSpec {
         name: NAME.to_owned(),
@@ -46,7 +47,7 @@ pub(crate) fn spec() -> ToolSpec {
 }
 
 impl Turn {
-    /// Answers a call. Needs no approval: it touches the conversation only.
+    /// Handles a `backtrack` call. It needs no approval because it changes only the conversation.
     pub(crate) async fn schedule_backtrack(&self, call: &ToolCall) -> Result<ToolOutcome, Error> {
         if !self.work.parts.backtracking {
             return Ok(ToolOutcome::failed(UNAVAILABLE));
@@ -71,7 +72,7 @@ impl Turn {
         }
     }
 
-    /// The checkpoint with this number, if one may return there.
+    /// Finds the checkpoint with this number and checks that returning to it is allowed.
     async fn checkpoint(&self, number: i64) -> Result<Result<Checkpoint, PlanError>, Error> {
         let (state, at) = self.work.here();
         let checkpoint = match state.tree.require_checkpoint(at, number) {
@@ -83,7 +84,7 @@ impl Turn {
         Ok(returning.allowed().map(|()| checkpoint))
     }
 
-    /// Carries out what was scheduled. If that is no longer possible, the model simply goes on.
+    /// Performs the scheduled backtrack. Does nothing if the backtrack is no longer possible.
     pub(crate) async fn backtrack(&mut self) -> Result<(), Error> {
         let Some(Scheduled { number, note }) = self.scheduled().take() else { return Ok(()) };
         let (state, at) = self.work.here();
@@ -99,7 +100,7 @@ impl Turn {
         });
         let choice = self.work.choice().await?;
         self.work.store(commit.expecting(&state.tree, at)).await?;
-        // The conversation returned, the user did not: what he chose and what the program offers since then stays.
+        // Only the conversation goes back. The user's model choice and the current system prompt stay.
         self.work.keep_choice(choice);
         self.work.settle_choice().await?;
         self.work.brief().await
@@ -116,7 +117,7 @@ mod tests {
     use serde_json::Value;
 
     #[test]
-    fn both_arguments_are_needed_and_no_others() {
+    fn both_arguments_are_required_and_no_others_allowed() {
         let read = |value: Value| serde_json::from_value::<Arguments>(value).is_ok();
         assert!(read(json!({ "checkpoint_id": 0, "note": "n" })));
         assert!(!read(json!({ "checkpoint_id": 0 })));

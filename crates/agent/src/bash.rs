@@ -1,4 +1,5 @@
-//! `!command` and `!!command`: the user runs something himself. Its output is shown while it comes, and stored when it ends.
+//! `!command` and `!!command`: shell commands that the user runs. Output streams to clients and is stored
+//! when the command ends.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use crate::live::Live;
 use crate::workplace::Workplace;
 
 impl Workplace {
-    /// Runs the command and tells which entry holds it.
+    /// Runs the command and returns the id of the entry that records it.
     pub(crate) async fn bash(
         &self,
         command: UserCommand,

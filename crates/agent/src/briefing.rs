@@ -1,5 +1,5 @@
-//! What the model is told before the conversation, in named sections. Looked at before each prompt; what changed since is
-//! stored as a patch, so a section that stays the same costs nothing and changes no old request.
+//! Where the system prompt comes from: named sections that are computed before each prompt. Only sections
+//! that changed are stored, as a patch, so an unchanged section costs nothing and old requests stay the same.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use osier_tree::time::{self, Millis};
 use crate::instructions::{self, Instructions};
 use crate::skills;
 
-/// What Osier tells every model, unless the user has a text of his own.
+/// The default preamble of the system prompt.
 pub const PREAMBLE: &str = "\
 You are Osier, a coding agent. You work in the user's project with the tools you are given: you read and search files, change \
 them, run commands, and say what you found and did.
@@ -22,33 +22,33 @@ them, run commands, and say what you found and did.
 - If a tool is refused, do not look for another way to the same end.
 - Answer briefly, in the user's language, in Markdown. Name files by their paths.";
 
-/// See the module.
+/// Provides the sections of the system prompt.
 pub trait Briefing: Send + Sync + Debug {
-    /// The sections as they should be now, in their order. May read files.
+    /// The current sections, in order. May read files.
     fn sections(&self, now: Millis) -> Vec<(String, String)>;
 }
 
-/// Sections that never change.
+/// Fixed sections.
 impl Briefing for Vec<(String, String)> {
     fn sections(&self, _now: Millis) -> Vec<(String, String)> {
         self.clone()
     }
 }
 
-/// The usual briefing, made of what the caller knows. What changes often comes last.
+/// The standard system prompt. Sections that change often come last, which keeps the prompt cache valid.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
-    /// The user's own text instead of [`PREAMBLE`].
+    /// Replaces [`PREAMBLE`].
     pub preamble: Option<String>,
-    /// The user's own text besides it.
+    /// Extra text after the preamble.
     pub append: Option<String>,
     pub cwd: PathBuf,
-    /// Operating system and machine, as `linux x86_64`.
+    /// Operating system and architecture, such as `linux x86_64`.
     pub platform: String,
-    /// Where the user's own instructions lie; without it no file of instructions is read.
+    /// The folder with the user's own instruction files. If `None`, no instruction files are read.
     pub user_folder: Option<PathBuf>,
     pub skill_folders: Vec<PathBuf>,
-    /// Seconds that the user's clock is ahead of UTC.
+    /// The user's time zone, in seconds ahead of UTC.
     pub utc_offset: i64,
 }
 
@@ -66,10 +66,10 @@ impl Briefing for Facts {
             ("environment", Some(self.environment())),
             ("date", date.get(..10).map(|day| format!("Today is {day}."))),
         ];
-        let said = |(name, text): (&str, Option<String>)| {
+        let nonempty = |(name, text): (&str, Option<String>)| {
             text.filter(|text| !text.trim().is_empty()).map(|text| (name.to_owned(), text))
         };
-        sections.into_iter().filter_map(said).collect()
+        sections.into_iter().filter_map(nonempty).collect()
     }
 }
 
@@ -106,9 +106,9 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn facts_become_sections_and_what_changes_often_comes_last() {
+    fn frequently_changing_sections_come_last() {
         let root = tempfile::tempdir().unwrap();
-        // Instructions name files as the system does.
+        // Instruction paths are canonical.
         let project = root.path().canonicalize().unwrap().join("project");
         std::fs::create_dir_all(project.join(".git")).unwrap();
         std::fs::write(project.join("AGENTS.md"), "Use tabs.\n").unwrap();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changed_is_another_section_than_before() {
+    fn next_day_changes_only_the_date_section() {
         let facts = Facts { cwd: "/nowhere/at/all".into(), ..Facts::default() };
         let (day, next) = (facts.sections(0), facts.sections(86_400_000));
         let changed: Vec<&str> =

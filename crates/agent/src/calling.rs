@@ -1,4 +1,5 @@
-//! Asking the model: the context of the path goes in, the reply is shown while it comes, and stored once it is whole.
+//! One model call: sends the context of the path, streams the reply into a draft, and stores the finished
+//! reply.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use crate::live::Live;
 use crate::turn::{Overflow, Turn};
 use crate::workplace::plan_message;
 
-/// The last piece of a draft that broke off and is asked for again in another one.
+/// The last piece of a draft that broke off. The retry streams into a new draft.
 const WITHDRAWN: &str = r#"{"type":"withdrawn"}"#;
 
 impl Turn {
@@ -21,11 +22,11 @@ impl Turn {
         let request = work.request().await?;
         let model = request.model.clone();
         let mut draft = work.cursor.begin_draft().await?;
-        let mut said = Draft::new(&model, work.clock());
+        let mut partial = Draft::new(&model, work.clock());
         let mut deltas = work.parts.model.stream(request, self.cancel.clone());
         loop {
             let delta = deltas.next().await;
-            match delta.unwrap_or_else(|| said.broken_off(self.cancel.is_cancelled())) {
+            match delta.unwrap_or_else(|| partial.broken_off(self.cancel.is_cancelled())) {
                 Delta::Done(message) => {
                     self.overflow = Overflow::None;
                     return self.reply(&draft, priced(*message, &model)).await;
@@ -44,24 +45,25 @@ impl Turn {
                         kind: why.kind(),
                         message: why.message(),
                     });
-                    if said.has_content() {
-                        said = Draft::new(&model, work.clock());
+                    if partial.has_content() {
+                        partial = Draft::new(&model, work.clock());
                         draft.push(WITHDRAWN);
                         drop(draft);
                         draft = work.cursor.begin_draft().await?;
                     }
                 }
                 delta => {
-                    said.apply(&delta);
+                    partial.apply(&delta);
                     draft.push(shown(&delta).to_string());
                 }
             }
         }
     }
 
-    /// Stores the reply under the id of its draft. Its calls are this turn's to run.
+    /// Stores the reply under the id of its draft. This turn may run the tool calls of the reply.
     async fn reply(&mut self, draft: &DraftHandle, message: AssistantMessage) -> Result<(), Error> {
-        let mut message = serde_json::to_value(Message::Assistant(message)).expect("a message is plain data");
+        let mut message =
+            serde_json::to_value(Message::Assistant(message)).expect("messages serialize to JSON");
         self.work.parts.context.keys.hide_in(&mut message);
         let message = message.to_string().into_bytes();
         let commit = Commit::new(move |tree, at| plan_message(tree, at, &message)).finishing(draft);
@@ -71,7 +73,7 @@ impl Turn {
     }
 }
 
-/// Models that do not count their own cost are paid by the list.
+/// Computes the cost from the price list if the provider did not report one.
 fn priced(mut message: AssistantMessage, model: &ModelInfo) -> AssistantMessage {
     if message.usage.cost.total == 0.0 {
         message.usage.cost = model.price.cost(&message.usage);
@@ -79,7 +81,7 @@ fn priced(mut message: AssistantMessage, model: &ModelInfo) -> AssistantMessage 
     message
 }
 
-/// A delta as clients see it.
+/// The JSON form of a delta for clients.
 fn shown(delta: &Delta) -> Value {
     match delta {
         Delta::TextStart { block } => json!({ "type": "text_start", "block": block }),

@@ -1,5 +1,5 @@
-//! Which model answers, and how hard it thinks. Both belong to the path: what its entries say is in force, unless the user
-//! chose otherwise since, and then one more entry says so.
+//! The model and thinking level in use. The entries of the path determine both. When the user chooses
+//! something else, a new entry records it.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::error::Error;
 use crate::live::Live;
 use crate::workplace::Workplace;
 
-/// What is in force.
+/// The model and thinking level in use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     pub model: Arc<ModelInfo>,
     pub thinking: ThinkingLevel,
-    /// The path names a model that is not known here; this one answers instead.
+    /// The model that the path names, if it is not configured. `model` replaces it.
     pub unknown: Option<String>,
 }
 
-/// What the entries of a path say, by name.
+/// The model and thinking level that the entries of a path name.
 #[derive(Debug, Default)]
 struct OnPath {
     model: Option<(String, String)>,
@@ -30,25 +30,24 @@ struct OnPath {
 }
 
 impl Workplace {
-    /// What is in force where the cursor stands.
+    /// The model and thinking level at the cursor.
     pub(crate) async fn choice(&self) -> Result<Choice, Error> {
         let (state, at) = self.here();
         self.choice_at(&state, at).await
     }
 
-    /// What is in force at a place.
+    /// The model and thinking level at a position.
     pub(crate) async fn choice_at(&self, state: &State, at: Place) -> Result<Choice, Error> {
         self.on_path(state, at).await.map(|on_path| self.chosen(&on_path))
     }
 
-    /// Brings the path to what is in force, and tells what that is.
+    /// Records the model and thinking level in use on the path, and returns them.
     pub(crate) async fn settle_choice(&self) -> Result<Choice, Error> {
         let (state, at) = self.here();
         let on_path = self.on_path(&state, at).await?;
         let choice = self.chosen(&on_path);
         if let Some(name) = &choice.unknown {
-            let text =
-                format!("{name} is not known here any more; {} answers instead", choice.model.full_name());
+            let text = format!("{name} is no longer configured; using {} instead", choice.model.full_name());
             self.teller.tell(Live::Notice { text });
         }
         let model = (choice.model.provider.clone(), choice.model.id.clone());
@@ -56,31 +55,32 @@ impl Workplace {
             self.commit(move |tree, at| tree.plan_model_change(at, &model.0, &model.1)).await?;
         }
         let level = choice.thinking.name();
-        // Readers take a path that says nothing for `off`; here it means the default, so another choice has to be said.
-        let silence = if self.parts.default_thinking == ThinkingLevel::Off { "off" } else { "" };
-        if on_path.thinking.as_deref().unwrap_or(silence) != level {
+        // Other readers take a path without a level as `off`. Here it means the default level, so a different
+        // level must be recorded.
+        let unset_level = if self.parts.default_thinking == ThinkingLevel::Off { "off" } else { "" };
+        if on_path.thinking.as_deref().unwrap_or(unset_level) != level {
             self.commit(move |tree, at| tree.plan_thinking_level(at, level)).await?;
         }
-        // What was chosen meanwhile is not on the path yet.
-        let mut now = self.now();
-        now.model.take_if(|model| **model == *choice.model);
-        now.thinking.take_if(|level| *level == choice.thinking);
+        // Keep a choice that the user made while this function was waiting.
+        let mut agent_state = self.now();
+        agent_state.model.take_if(|model| **model == *choice.model);
+        agent_state.thinking.take_if(|level| *level == choice.thinking);
         Ok(choice)
     }
 
-    /// Lets what is in force stay so at another place. A choice that the user made meanwhile goes before it.
+    /// Keeps the model and thinking level after a move, unless the user has made a newer choice.
     pub(crate) fn keep_choice(&self, choice: Choice) {
-        let mut now = self.now();
-        now.model.get_or_insert(choice.model);
-        now.thinking.get_or_insert(choice.thinking);
+        let mut agent_state = self.now();
+        agent_state.model.get_or_insert(choice.model);
+        agent_state.thinking.get_or_insert(choice.thinking);
     }
 
     fn chosen(&self, on_path: &OnPath) -> Choice {
-        let now = self.now();
+        let agent_state = self.now();
         let of_path = on_path.thinking.as_deref().and_then(ThinkingLevel::parse);
-        let thinking = now.thinking.or(of_path).unwrap_or(self.parts.default_thinking);
+        let thinking = agent_state.thinking.or(of_path).unwrap_or(self.parts.default_thinking);
         let default = &self.parts.default_model;
-        let (model, unknown) = match (&now.model, &on_path.model) {
+        let (model, unknown) = match (&agent_state.model, &on_path.model) {
             (Some(model), _) => (model.clone(), None),
             (None, None) => (default.clone(), None),
             (None, Some((provider, id))) => match self.known(provider, id) {
@@ -91,11 +91,11 @@ impl Workplace {
         Choice { model, thinking, unknown }
     }
 
-    /// A name may be read in several ways; only the very model of the path will do.
+    /// `find` also matches partial names; only the exact model of the path is acceptable.
     fn known(&self, provider: &str, id: &str) -> Option<Arc<ModelInfo>> {
-        let is_meant = |model: &Arc<ModelInfo>| model.provider == provider && model.id == id;
-        let found = || self.parts.lookup.find(&format!("{provider}/{id}")).ok().filter(is_meant);
-        Some(&self.parts.default_model).filter(|model| is_meant(model)).cloned().or_else(found)
+        let is_exact = |model: &Arc<ModelInfo>| model.provider == provider && model.id == id;
+        let found = || self.parts.lookup.find(&format!("{provider}/{id}")).ok().filter(is_exact);
+        Some(&self.parts.default_model).filter(|model| is_exact(model)).cloned().or_else(found)
     }
 
     async fn on_path(&self, state: &State, at: Place) -> Result<OnPath, Error> {

@@ -1,5 +1,5 @@
-//! What every view of a session is given: commands go in, events come out. Terminal, print mode, RPC, gateway and
-//! extensions use this and nothing else.
+//! The interface of every view of a session: commands go in, events come out. Terminal, print mode, RPC,
+//! gateway and extensions use only this trait.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -20,68 +20,70 @@ use crate::navigate::{Navigated, Navigation};
 use crate::queue::Queue;
 use crate::saying::Said;
 
-/// See the module.
+/// A connection to an agent.
 #[async_trait]
 pub trait Client: Send + Sync + Debug {
     async fn send(&self, command: Command) -> Result<Reply, Error>;
 
-    /// Joins: what came since `after`, what is open now, and all that happens from then on, without gap or duplicate.
+    /// Attaches to the session: returns the entries since `after`, the current state, and a stream of all
+    /// later events without gaps or duplicates.
     async fn attach(&self, after: Option<Version>) -> Result<Attached, Error>;
 }
 
-/// What a client can ask for.
+/// A command from a client.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// Says something. Answered as soon as it is stored, not when the turn ends.
+    /// Sends a prompt. Replies when the prompt is stored, not when the turn ends.
     Prompt {
         text: String,
         images: Vec<Image>,
-        /// The files that go along, as the user's own words name them; see [`crate::attachments::mentions`].
+        /// The attached files, by the names that the user typed; see [`crate::attachments::mentions`].
         files: Vec<String>,
         when: When,
     },
-    /// Goes on where the path asks for something: after a crash, a failure or a move. A reply that failed is asked for again
-    /// on a branch beside it.
+    /// Continues an unfinished path after a crash, a failure or a move. A failed reply stays on its own
+    /// branch, and the model is called again next to it.
     Resume,
-    /// Stops the turn and the user's command that run. Answered when they have ended, with the texts that still waited: they
-    /// are not said any more.
+    /// Stops the running turn and the running shell command. Replies when both have ended, with the queued
+    /// prompts, which are not sent.
     Cancel,
-    /// Takes back what waits to be said.
+    /// Empties the queue and returns the queued prompts.
     Unqueue,
     Answer {
         question: u64,
         answer: Answer,
     },
-    /// By a name as the user writes it.
+    /// A model name as the user writes it.
     SetModel(String),
     SetThinking(ThinkingLevel),
-    /// For this session, from now on.
+    /// Applies to this session from now on.
     SetApproval(Mode),
-    /// Goes to another place of the tree.
+    /// Moves to another position in the tree.
     Navigate(Navigation),
-    /// Walks back through moves, or forth again.
+    /// Undoes or redoes a move.
     Undo,
     Redo,
-    /// Lets a summary stand for the older part of the path. A turn that runs is stopped first.
+    /// Replaces the older part of the path with a summary in the context. Stops a running turn first.
     Compact {
         focus: Option<String>,
     },
-    /// Goes to before a compaction, the last one if none is named.
+    /// Moves to the position before a compaction; `None` means the last one on the path.
     UndoCompaction {
         entry: Option<String>,
     },
-    /// Brings the conclusion of the branch that ends in this entry here, in the words of a model if it is to be summarized.
+    /// Adds the conclusion of the branch that ends in `tip` to the current position. With `summarize`, a
+    /// model writes the conclusion.
     Graft {
         tip: String,
         summarize: bool,
         instructions: Option<String>,
     },
-    /// `!command` and `!!command`. Answered when it has ended.
+    /// `!command` and `!!command`. Replies when the command has ended.
     Bash(UserCommand),
 }
 
 impl Command {
-    /// Sends a text now, with the files that it names.
+    /// A prompt to send now, with the files that it mentions.
     pub fn prompt(text: impl Into<String>) -> Command {
         let text = text.into();
         let files = mentions(&text);
@@ -89,28 +91,28 @@ impl Command {
     }
 }
 
-/// When something is said that comes while a turn runs. Without a turn it is said now.
+/// When to send a prompt that arrives during a turn. Without a running turn, every prompt is sent at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum When {
-    /// Refused while a turn runs.
+    /// Refuse the prompt during a turn.
     #[default]
     Now,
-    /// Before the model is asked next.
+    /// Before the next model call.
     Steer,
-    /// When the turn would end.
+    /// When the turn would otherwise end.
     FollowUp,
 }
 
-/// What a client hears at once.
+/// The reply to a command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     Done,
-    /// A turn runs; this entry holds what was said.
+    /// The turn has started; `entry` holds the prompt.
     Started {
         entry: Arc<str>,
     },
     Queued,
-    /// What was taken back.
+    /// The prompts taken out of the queue.
     Returned(Vec<Said>),
     Navigated(Navigated),
     Compacted(Compacted),
@@ -118,27 +120,29 @@ pub enum Reply {
     Stored {
         entry: Arc<str>,
     },
-    /// The command has ended; this entry holds what it printed.
+    /// The shell command has ended; `entry` holds its output.
     Ran {
         entry: Arc<str>,
     },
 }
 
-/// A session as a client finds it. Entries up to `state.version` are in `state`; all later ones come as events.
+/// A session at the moment a client attaches. `state` has the entries up to `state.version`; later entries
+/// arrive as events.
 #[derive(Debug)]
 pub struct Attached {
     pub state: Arc<State>,
-    /// The place in the log from which on entries are new to the client.
+    /// Entries from this log position on are new to the client.
     pub since: usize,
-    /// What the client had is of another log: it starts from nothing.
+    /// The log was replaced; the client must discard what it has.
     pub reset: bool,
     pub drafts: Vec<OpenDraft>,
-    /// Whether a turn runs.
+    /// Whether a turn is running.
     pub running: bool,
-    /// Questions that wait for an answer.
+    /// Open questions, by id.
     pub asked: Vec<(u64, Question)>,
     pub queue: Queue,
-    /// What waited to be said when a former process died. It belongs into the editor, and is said by nobody else.
+    /// Prompts that were queued when an earlier process died. The client puts them back into the editor;
+    /// nothing sends them automatically.
     pub returned: Vec<Said>,
     pub events: Events,
 }

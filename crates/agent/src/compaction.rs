@@ -1,5 +1,5 @@
-//! Compaction: a summary takes the place of the older part of the path in the context. Nothing is lost: it is one more entry,
-//! and a move before it brings everything back.
+//! Compaction: in the context, a summary replaces the older part of the path. Nothing is lost: the compaction
+//! is one more entry, and moving before it restores the full context.
 
 use std::sync::Arc;
 
@@ -22,9 +22,9 @@ use crate::workplace::Workplace;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reason {
     Manual,
-    /// The context is nearly too long for the model.
+    /// The context is close to the model's limit.
     Threshold,
-    /// It was too long.
+    /// The context exceeded the model's limit.
     Overflow,
 }
 
@@ -38,7 +38,7 @@ impl Reason {
     }
 }
 
-/// When paths are compacted by themselves, and how much is kept. In tokens.
+/// When to compact automatically and how much to keep, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compacting {
     pub automatic: bool,
@@ -52,11 +52,11 @@ impl Default for Compacting {
     }
 }
 
-/// What came of it.
+/// The result of a compaction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compacted {
-    /// None if a gate refused.
+    /// `None` if a gate refused the compaction.
     pub entry: Option<Arc<str>>,
     pub tokens_before: u64,
     pub first_kept_entry_id: String,
@@ -68,8 +68,8 @@ impl Workplace {
         Limits { reserve, keep_recent, ..Limits::new(model.context_window, Some(model.max_output)) }
     }
 
-    /// Whether the context is to be compacted before the model is asked again. A path that was compacted a moment ago is as
-    /// small as it gets: doing it again would take a summary for every step.
+    /// Whether to compact before the next model call. A path that was compacted recently cannot get much
+    /// smaller, so compacting it again would only cost a summary per step.
     pub(crate) async fn is_full(&self) -> Result<bool, Error> {
         let (state, at) = self.here();
         let tree = &state.tree;
@@ -84,7 +84,7 @@ impl Workplace {
         Ok(limits.should_compact(weighing.tokens()))
     }
 
-    /// Compacts the path to `at`, which need not be where the cursor stands: what hangs below stays on a branch.
+    /// Compacts the path to `at`. If `at` is above the cursor, the entries below it stay on a branch.
     pub(crate) async fn compact(
         &self,
         state: &State,
@@ -156,20 +156,21 @@ impl Workplace {
         }
     }
 
-    /// Where the cursor stands, but for a reply that failed without a word: that one is left beside the way, so that the
-    /// question can be asked again below the compaction.
+    /// The position to compact: the cursor, or above the last reply if that reply failed without any content.
+    /// The failed reply then stays on its own branch, and the model is called again below the compaction.
     pub(crate) fn worth_keeping(&self) -> (Arc<State>, Place) {
         let (state, at) = self.here();
         let Some(reply) = last_reply(&state.tree, at) else { return (state, at) };
         let head = state.tree.head(reply);
         let failed = matches!(head.why, Why::Error | Why::Aborted);
         let is_empty = !head.has(flag::HAS_TEXT) && head.calls == 0;
-        let beside = failed && is_empty && state.tree.same_place(at, Some(reply));
-        let place = if beside { head.parent } else { at };
+        let skip = failed && is_empty && state.tree.same_place(at, Some(reply));
+        let place = if skip { head.parent } else { at };
         (state, place)
     }
 
-    /// The place before a compaction, the last one of the path if none is named: there what it hides is in the context again.
+    /// The position before a compaction (`None` means the last one on the path), where the context includes
+    /// everything that the compaction hides.
     pub(crate) fn before_compaction(&self, entry: Option<&str>) -> Result<Place, Error> {
         let (state, at) = self.here();
         let compaction = match entry {
@@ -184,7 +185,7 @@ impl Workplace {
     }
 }
 
-/// Whether less than this was said since the path was compacted. Lengths of lines tell it well enough.
+/// Whether fewer than `tokens` were added since the last compaction, estimated from line lengths.
 fn is_fresh(tree: &SessionTree, at: Place, tokens: u64) -> bool {
     let Some(compaction) = at.and_then(|seq| tree.head(seq).compaction) else { return false };
     let since = tree.heads().up(at).take_while(|seq| *seq != compaction);

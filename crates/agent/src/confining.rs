@@ -1,4 +1,4 @@
-//! Commands in the sandbox: which of them run there, and what becomes of one that the sandbox stopped.
+//! Running commands in the sandbox, and asking to run a blocked command outside of it.
 
 use osier_tools::approvals::{Allowance, Approvals, Why, denied};
 use osier_tools::sandbox::denied_to;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::turn::Turn;
 
 impl Turn {
-    /// Whether commands run in the sandbox in this mode. A sandbox that is not available confines nothing.
+    /// Whether commands run in the sandbox in this mode. An unavailable sandbox confines nothing.
     pub(crate) fn confines(&self, mode: Mode) -> bool {
         let sandbox = self.work.parts.context.sandbox.as_ref();
         sandbox.is_some_and(|sandbox| match mode {
@@ -20,8 +20,8 @@ impl Turn {
         })
     }
 
-    /// The question whether a command that the sandbox may have stopped runs outside of it. `None` if there is nothing to ask, or
-    /// nobody.
+    /// Asks whether a command that the sandbox may have blocked can run outside of it. `None` if the sandbox
+    /// did not block it or no user is present.
     pub(crate) fn leave_sandbox(
         &self,
         call: &ToolCall,
@@ -39,7 +39,7 @@ impl Turn {
         }))
     }
 
-    /// The user's decision: `None` to run the command outside, or the text that the model gets instead.
+    /// Returns `None` to run the command outside the sandbox, or the outcome that the model gets instead.
     pub(crate) async fn ask_to_leave(
         &self,
         question: Question,
@@ -58,7 +58,7 @@ impl Turn {
         }
     }
 
-    /// Stores what the user allowed from now on.
+    /// Stores what the user allowed for the rest of the session.
     pub(crate) async fn remember(&self, allowance: Allowance) -> Result<(), Error> {
         if !self.work.parts.own_approvals {
             self.work.now().allowed.allow(allowance);

@@ -1,5 +1,5 @@
-//! Errands: what changes the place or the context without asking the model to go on. One at a time, never beside a turn or a
-//! command of the user's, because each relies on standing where it began.
+//! Exclusive commands: moves, compactions and grafts. Only one runs at a time, never during a turn or a shell
+//! command, because each depends on the position it started from.
 
 use osier_model::CancellationToken;
 use osier_session::Outcome;
@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::gates::TreePreparation;
 use crate::workplace::Workplace;
 
-/// Which way to walk through the places of earlier moves.
+/// Undo or redo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Back,
     Forth,
 }
 
-/// Whether the command is an errand.
+/// Whether the command must run exclusively.
 pub(crate) fn is_errand(command: &Command) -> bool {
     let jumps = matches!(command, Command::Navigate(_) | Command::Undo | Command::Redo);
     let changes =
@@ -26,25 +26,25 @@ pub(crate) fn is_errand(command: &Command) -> bool {
     jumps || changes
 }
 
-/// Whether the command walks through earlier places.
+/// Whether the command is an undo or a redo.
 pub(crate) fn is_walk(command: &Command) -> bool {
     matches!(command, Command::Undo | Command::Redo)
 }
 
-/// Whether a turn that runs is stopped for it. Otherwise it has to wait.
+/// Whether the command stops a running turn. Other exclusive commands are refused during a turn.
 pub(crate) fn stops_turns(command: &Command) -> bool {
     match command {
-        Command::Navigate(wish) => wish.stop_turn,
+        Command::Navigate(navigation) => navigation.stop_turn,
         command => matches!(command, Command::Compact { .. }),
     }
 }
 
 impl Workplace {
-    /// Whether it can be done at all, as far as that can be told before a turn is stopped for it.
+    /// Rejects a command that cannot succeed, before a turn is stopped for it.
     pub(crate) fn check_errand(&self, command: &Command) -> Result<(), Error> {
-        let Command::Navigate(wish) = command else { return Ok(()) };
+        let Command::Navigate(navigation) = command else { return Ok(()) };
         let (state, at) = self.here();
-        wish.land(&state.tree, at).map(drop)
+        navigation.land(&state.tree, at).map(drop)
     }
 
     pub(crate) async fn errand(&self, command: Command, cancel: &CancellationToken) -> Result<Reply, Error> {
@@ -58,7 +58,7 @@ impl Workplace {
 
     async fn carry_out(&self, command: Command, cancel: &CancellationToken) -> Result<Reply, Error> {
         match command {
-            Command::Navigate(wish) => self.navigate(&wish, cancel).await.map(Reply::Navigated),
+            Command::Navigate(navigation) => self.navigate(&navigation, cancel).await.map(Reply::Navigated),
             Command::Undo => self.walk(Direction::Back, cancel).await,
             Command::Redo => self.walk(Direction::Forth, cancel).await,
             Command::Compact { focus } => {
@@ -94,7 +94,7 @@ impl Workplace {
         }
     }
 
-    /// A move without further wishes. `Done` if a gate refused it.
+    /// Asks the gate and moves. Replies `Done` if the gate refuses.
     async fn jump<F>(
         &self,
         to: Place,
@@ -123,7 +123,7 @@ impl Workplace {
         })
     }
 
-    /// The answer of a gate; none if the user stopped waiting for it.
+    /// Waits for a gate. Returns `None` if the user cancels.
     pub(crate) async fn asked<T>(
         &self,
         answer: impl Future<Output = T>,

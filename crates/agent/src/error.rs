@@ -1,5 +1,4 @@
-//! What can go wrong with an agent, as far as the caller can do something about it. A failure of a model or a tool is none
-//! of these: it is an entry.
+//! Errors of agent commands. Failures of models and tools are not errors here: they are recorded as entries.
 
 use osier_model::LookupError;
 use osier_store::StoreError;
@@ -8,52 +7,52 @@ use osier_tree::{ErrorCode, PlanError};
 
 use crate::summarizing::NoSummary;
 
-/// See the module. What was stored stays stored.
+/// Why a command failed. Entries that were already stored stay stored.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Session(#[from] osier_session::Error),
-    #[error("the entry was refused by a gate")]
+    #[error("a gate refused the entry")]
     Refused,
-    #[error("a turn is running; stop it first, or say this as steering or as a follow-up")]
+    #[error("a turn is running; stop it first, or queue the message as steering or a follow-up")]
     Busy,
-    #[error("a move or a summary is under way; wait for it, or stop it")]
+    #[error("a move or a summary is in progress; wait until it finishes, or stop it")]
     OnTheWay,
-    #[error("a command of yours is still running; wait for it, or stop it")]
+    #[error("your shell command is still running; wait until it finishes, or stop it")]
     CommandRuns,
-    #[error("there is nothing to say; write something first")]
+    #[error("the message is empty; type something first")]
     Empty,
-    #[error("the conversation asks for nothing more; say something to go on")]
+    #[error("there is nothing to resume; send a message to continue")]
     NothingToResume,
-    #[error("no question {id} is open; it was answered, or its turn has ended")]
+    #[error("question {id} is not open; it was answered, or its turn has ended")]
     NoQuestion { id: u64 },
     #[error(transparent)]
     Model(#[from] LookupError),
-    #[error("there is no skill {name}; a folder with a SKILL.md that has a description makes one")]
+    #[error("no skill named {name}; to add one, create a folder with a SKILL.md that has a description")]
     NoSkill { name: String },
     #[error("{0}")]
     Attachment(String),
-    #[error("the command could not be started")]
+    #[error("cannot start the command")]
     Command(#[source] std::io::Error),
     #[error(transparent)]
     NoSummary(#[from] NoSummary),
     #[error(transparent)]
     NothingToCut(#[from] NothingToCut),
-    #[error("nothing on this path was compacted")]
+    #[error("this path has no compaction")]
     NoCompaction,
     #[error("{id} is not a compaction")]
     NotACompaction { id: String },
-    #[error("the agent has ended; open the session again")]
+    #[error("the agent has stopped; open the session again")]
     Closed,
 }
 
 impl Error {
-    /// The log was replaced while it was read.
+    /// Whether the log was replaced while it was read.
     pub(crate) fn is_replaced(&self) -> bool {
         matches!(self, Error::Session(osier_session::Error::Store(StoreError::Replaced)))
     }
 
-    /// The code that programs know it by.
+    /// The machine-readable error code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Error::Session(error) => error.code(),

@@ -1,7 +1,8 @@
-//! Everything that happens, in one order: the entries and drafts of the session, and what is only live.
+//! All events of an agent in one order: the session's entries and drafts, and live events.
 //!
-//! They come from two tasks. News carries how many entries the log had when it was told, so whoever listens late still hears
-//! a tool end before its result is stored, and a turn end after its last entry.
+//! The two kinds come from two tasks. A live event carries the number of entries the log had when it was
+//! sent, so a slow receiver still sees a tool end before its result is stored, and a turn end after its last
+//! entry.
 
 use osier_session::Event as SessionEvent;
 use osier_tree::entry::read_entry;
@@ -12,19 +13,19 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::live::{Live, Told};
 
-/// See the module.
+/// An event that clients receive.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     Session(SessionEvent),
     Live(Live),
 }
 
-/// The events since one moment.
+/// A stream of events.
 #[derive(Debug)]
 pub struct Events {
     session: osier_session::Events,
     live: broadcast::Receiver<Told>,
-    /// How many entries of the log the receiver knows.
+    /// The number of log entries that the receiver has seen.
     seen: usize,
     next_event: Option<SessionEvent>,
     next_news: Option<Told>,
@@ -40,7 +41,7 @@ impl Events {
         Events { session, live, seen, next_event: None, next_news: None, over: false }
     }
 
-    /// The next event; `None` once the session or the agent has ended, or this receiver was too slow and was told so.
+    /// The next event. `None` after the session or the agent has ended, or after `Lagged`.
     pub async fn next(&mut self) -> Option<Event> {
         while !self.over {
             self.look();
@@ -62,7 +63,7 @@ impl Events {
         None
     }
 
-    /// Takes what is there already.
+    /// Fetches available events without waiting.
     fn look(&mut self) {
         if self.next_news.is_none() {
             match self.live.try_recv() {
@@ -81,7 +82,7 @@ impl Events {
         self.next_event = Some(SessionEvent::Lagged { missed });
     }
 
-    /// The one of both that happened first, if that can be told.
+    /// The earlier of the two next events, if their order is known.
     fn choose(&mut self) -> Option<Event> {
         let news_is_first = match (&self.next_event, &self.next_news) {
             (Some(SessionEvent::Committed { seq, .. }), Some(news)) => news.after <= seq.index(),
@@ -103,8 +104,8 @@ impl Events {
 }
 
 impl Event {
-    /// The event as one line of JSON, for every program that listens. Entries are copied as they lie in the log, Osier's own
-    /// kinds under their own names.
+    /// The event as one line of JSON. Entries are copied as the log has them; Osier's own entry kinds appear
+    /// under their own names.
     pub fn json(&self) -> String {
         match self {
             Event::Live(live) => serde_json::to_string(live).unwrap_or_default(),
@@ -140,7 +141,7 @@ fn other(event: &SessionEvent) -> serde_json::Value {
     }
 }
 
-/// An object with one more member, whose JSON is copied as it is.
+/// Adds a member to a JSON object, copying the JSON value as is.
 fn with_raw(object: &str, key: &str, json: &str) -> String {
     let value = if json.is_empty() { "null" } else { json };
     format!("{},\"{key}\":{value}}}", object.strip_suffix('}').unwrap_or(object))

@@ -1,14 +1,15 @@
-//! The head of a Markdown file: `key: value` lines between two lines of `---`. Reads the part of YAML that templates and
-//! skills use (plain and quoted values, folded and literal blocks) and says what it cannot read.
+//! The front matter of a Markdown file: `key: value` lines between two lines of `---`. Supports the YAML that
+//! templates and skills use (plain and quoted values, folded and literal blocks) and reports lines it cannot
+//! parse.
 
 use std::collections::BTreeMap;
 
-/// A file taken apart.
+/// A Markdown file, split into front matter and body.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Page<'a> {
     pub(crate) fields: BTreeMap<String, String>,
     pub(crate) body: &'a str,
-    /// What is wrong with the head. The rest of it counts.
+    /// The first problem in the front matter. The other fields are still valid.
     pub(crate) problem: Option<String>,
 }
 
@@ -24,11 +25,11 @@ impl<'a> Page<'a> {
             }
             at += line.len();
         }
-        let problem = Some("the line `---` that ends its head is missing".to_owned());
+        let problem = Some("the front matter has no closing `---` line".to_owned());
         Page { body: text, problem, ..Page::default() }
     }
 
-    /// A value that says something.
+    /// A nonempty value.
     pub(crate) fn text(&self, key: &str) -> Option<&str> {
         self.fields.get(key).map(|value| value.trim()).filter(|value| !value.is_empty())
     }
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_plain_quoted_folded_or_literal() {
+    fn values_can_be_plain_quoted_folded_or_literal() {
         let page = Page::read(
             "---\nname: fix # not this\ndescription: >-\n  Repairs\n  things\nquoted: \"a: b\"\nlist:\n- x\nlines: |\n  one\n  two\n---\nBody\n---\n",
         );
@@ -98,19 +99,19 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_a_head_is_all_body() {
+    fn file_without_front_matter_is_all_body() {
         assert_eq!(Page::read("# Title\n---\n").body, "# Title\n---\n");
         assert_eq!(Page::read("\u{feff}---\r\na: 1\r\n---\r\nx").body, "x");
         assert_eq!(Page::read("").body, "");
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_and_the_rest_counts() {
+    fn bad_lines_are_reported_and_other_fields_are_kept() {
         let page = Page::read("---\nname: a\n{oh no\n---\nBody");
         assert_eq!((page.text("name"), page.body), (Some("a"), "Body"));
         assert_eq!(page.problem.as_deref(), Some("line 3 is not `key: value`"));
-        let open = Page::read("---\nname: a\n");
-        assert_eq!(open.problem.as_deref(), Some("the line `---` that ends its head is missing"));
-        assert_eq!(open.body, "---\nname: a\n");
+        let unclosed = Page::read("---\nname: a\n");
+        assert_eq!(unclosed.problem.as_deref(), Some("the front matter has no closing `---` line"));
+        assert_eq!(unclosed.body, "---\nname: a\n");
     }
 }

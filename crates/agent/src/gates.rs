@@ -1,5 +1,5 @@
-//! Where extensions are asked before something larger than an entry happens. Each may refuse, and then nothing happens, without
-//! an error. Whoever has nothing to say answers with the default, which lets everything pass.
+//! Gates: extensions are asked before an operation that is larger than one entry. A gate may refuse; the
+//! operation then does nothing and returns no error. The default implementations allow everything.
 
 use std::fmt::Debug;
 
@@ -9,10 +9,10 @@ use osier_tree::leaving::Leaving;
 use osier_tree::{Place, SessionTree};
 use serde_json::Value;
 
-/// See the module.
+/// Decides whether operations may happen. A gate may also change them.
 #[async_trait]
 pub trait Gates: Send + Sync + Debug {
-    /// Before the leaf moves. Asked with and without a summary.
+    /// Before the leaf moves, with or without a summary.
     async fn before_tree(&self, _preparation: &TreePreparation, _cancel: &CancellationToken) -> BeforeTree {
         BeforeTree::default()
     }
@@ -25,18 +25,18 @@ pub trait Gates: Send + Sync + Debug {
         BeforeCompact::default()
     }
 
-    /// Before a path becomes a session of its own: whether it may. `entry` is the last of the path.
+    /// Before a path is forked into a new session. `entry` is the last entry of the path.
     async fn before_fork(&self, _entry: Option<&str>) -> bool {
         true
     }
 
-    /// Before another session is opened in the place of this one: whether it may. `file` is missing for a new one.
+    /// Before another session replaces this one. `file` is `None` for a new session.
     async fn before_switch(&self, _file: Option<&str>) -> bool {
         true
     }
 }
 
-/// Lets everything pass.
+/// Allows everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Open;
 
@@ -45,11 +45,11 @@ impl Gates for Open {}
 /// A move that is about to happen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TreePreparation {
-    /// The entry that was chosen; none for the beginning.
+    /// The chosen entry; `None` means before the first entry.
     pub target_id: Option<String>,
     pub old_leaf_id: Option<String>,
     pub common_ancestor_id: Option<String>,
-    /// By id, oldest first.
+    /// Entry ids, oldest first.
     pub entries_to_summarize: Vec<String>,
     pub user_wants_summary: bool,
     pub custom_instructions: Option<String>,
@@ -58,7 +58,7 @@ pub struct TreePreparation {
 }
 
 impl TreePreparation {
-    /// A move to `target_id` that wishes for nothing else.
+    /// A move to `target_id` without further options.
     pub(crate) fn new(tree: &SessionTree, target_id: Option<String>, leaving: &Leaving) -> TreePreparation {
         let id = |place: Place| place.map(|seq| tree.id(seq).to_string());
         TreePreparation {
@@ -71,11 +71,11 @@ impl TreePreparation {
     }
 }
 
-/// The answer. What is missing stays as it was asked for.
+/// The gate's decision about a move. `None` fields keep the requested value.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BeforeTree {
     pub cancel: bool,
-    /// Used only if the user wants a summary.
+    /// Used only if the user asked for a summary.
     pub summary: Option<OwnSummary>,
     pub custom_instructions: Option<String>,
     pub replace_instructions: Option<bool>,
@@ -95,29 +95,29 @@ pub struct CompactPreparation {
     /// `manual`, `threshold` or `overflow`.
     pub reason: &'static str,
     pub first_kept_entry_id: String,
-    /// By id, oldest first.
+    /// Entry ids, oldest first.
     pub entries_to_summarize: Vec<String>,
-    /// Those of them that begin the turn whose end is kept.
+    /// The part of `entries_to_summarize` that starts the turn whose end is kept.
     pub turn_prefix: Vec<String>,
     pub tokens_before: u64,
     pub previous_summary: Option<String>,
-    /// By id, newest first.
+    /// Entry ids, newest first.
     pub previous_compactions: Vec<String>,
-    /// The whole path by id, oldest first.
+    /// The ids of the whole path, oldest first.
     pub branch_entries: Vec<String>,
     pub custom_instructions: Option<String>,
-    /// By its full name.
+    /// The full name of the model.
     pub model: String,
 }
 
-/// The answer.
+/// The gate's decision about a compaction.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BeforeCompact {
     pub cancel: bool,
     pub compaction: Option<OwnCompaction>,
 }
 
-/// A compaction that an extension brings.
+/// A compaction that an extension provides.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OwnCompaction {
     pub summary: String,

@@ -1,4 +1,5 @@
-//! Bringing the conclusion of another branch to where one stands: one summary entry, whose text says where it comes from.
+//! Grafting: adds the conclusion of another branch to the current position as one summary entry that names
+//! its origin.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::live::Live;
 use crate::workplace::Workplace;
 
 impl Workplace {
-    /// The text is put together from what was said there, or written by a model if it is to be summarized.
+    /// Builds the text from the messages of the branch; with `summarize`, a model writes it.
     pub(crate) async fn graft(
         &self,
         tip: &str,
@@ -23,7 +24,7 @@ impl Workplace {
         cancel: &CancellationToken,
     ) -> Result<Arc<str>, Error> {
         let (state, at) = self.here();
-        // People type it, so a prefix will do.
+        // Users type this id, so a prefix is enough.
         let tip = state.tree.id(state.tree.resolve(tip)?).to_string();
         let mut grafting = state.tree.grafting(at, &tip)?;
         self.cursor.check_free(&state.tree, at).await?;

@@ -1,27 +1,29 @@
-//! Project instructions: what `AGENTS.md` and `CLAUDE.md` files tell the agent, from the home folder down to where it works.
+//! Instruction files: `AGENTS.md` and `CLAUDE.md`, from the user's folder and from the project down to the
+//! working directory.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The names looked for in each folder; of several in one folder the first counts.
+/// File names to look for; the first one found in a folder wins.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
-/// Larger files are cut: instructions that fill the window leave no room for work.
+/// Larger files are truncated, because instructions that fill the context window leave no room for work.
 const MOST: usize = 64 << 10;
 
-/// One file of instructions.
+/// The contents of an instruction file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instructions {
     pub path: PathBuf,
     pub text: String,
-    /// The file was longer than is taken in.
+    /// Whether the file was truncated.
     pub cut: bool,
 }
 
-/// The instructions for `cwd`: those of the user's own folder first, then from the outermost folder inwards, so that the
-/// nearest has the last word. The search goes up to the folder that holds `.git`, or to the root without one.
+/// Finds the instruction files for `cwd`: first the user's own, then from the outermost folder inward, so
+/// that the nearest file takes precedence. The search goes up to the folder that contains `.git`, or to the
+/// root if there is none.
 pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
     let mut folders: Vec<(&Path, Option<&Path>)> = Vec::new();
     let owner = owner_of(cwd);
@@ -40,25 +42,26 @@ pub fn find(user_folder: &Path, cwd: &Path) -> Vec<Instructions> {
     let mut found: Vec<Instructions> = Vec::new();
     for (folder, border) in folders.into_iter().rev() {
         let read = NAMES.iter().find_map(|name| read(&folder.join(name), border, owner));
-        // A folder can be reached twice; its instructions are said once.
+        // A folder can occur twice; read it only once.
         found.extend(read.filter(|new| found.iter().all(|old| old.path != new.path)));
     }
     found
 }
 
-/// Without a project the search ends below the first folder that belongs to somebody else, who may have put anything there.
+/// The owner of a folder. Without a project, the search stops at the first folder with a different owner, who
+/// could have put anything there.
 fn owner_of(folder: &Path) -> Option<u32> {
     folder.metadata().ok().map(|metadata| metadata.uid())
 }
 
-/// Whether a file belongs to this user or the administrator. In a shared folder another user could have put it there. The
-/// administrator, who in a container often works on files of a user, reads those of the owner of the working directory.
+/// Whether a file belongs to this user or to root. In a shared folder, another user could have put it there.
+/// Root often works on a user's files in a container, so root also trusts the owner of the working directory.
 fn is_familiar(uid: u32, owner_of_cwd: Option<u32>) -> bool {
     let me = rustix::process::geteuid().as_raw();
     uid == me || uid == 0 || me == 0 && Some(uid) == owner_of_cwd
 }
 
-/// A link that leads out of `border` is not followed: whoever made a project could make it lead to the user's secrets.
+/// Does not follow a symlink out of `border`: the author of a project could point it at the user's secrets.
 fn read(path: &Path, border: Option<&Path>, owner_of_cwd: Option<u32>) -> Option<Instructions> {
     let path = path.canonicalize().ok().filter(|path| path.is_file())?;
     if let Some(border) = border
@@ -83,7 +86,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_nearest_folder_has_the_last_word_and_the_project_is_the_border() {
+    fn nearest_folder_comes_last_and_search_stops_at_the_project() {
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
         fs::create_dir_all(at("outside/project/.git")).unwrap();
@@ -105,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_or_huge_file_does_no_harm() {
+    fn empty_file_is_skipped_and_huge_file_is_truncated() {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join(".git")).unwrap();
         fs::write(root.path().join("AGENTS.md"), " \n").unwrap();
@@ -117,7 +120,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_link_out_of_the_project_is_not_followed() {
+    fn symlink_out_of_the_project_is_not_followed() {
         use std::os::unix::fs::symlink;
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
@@ -133,18 +136,14 @@ mod tests {
         let texts = |user: &str, cwd: &str| -> Vec<String> {
             find(&at(user), &at(cwd)).into_iter().map(|found| found.text).collect()
         };
-        assert_eq!(texts("nobody", "project/sub"), ["inside"]);
-        assert!(texts("nobody", "bare").is_empty());
-        assert_eq!(
-            texts("user", "bare"),
-            ["a key"],
-            "the user's own folder may link to wherever the user likes"
-        );
+        assert_eq!(texts("missing", "project/sub"), ["inside"]);
+        assert!(texts("missing", "bare").is_empty());
+        assert_eq!(texts("user", "bare"), ["a key"], "the user's own folder may contain any symlink");
     }
 
-    /// Needs the right to give files away, which tests in a container have.
+    /// Needs permission to change file owners; tests in a container usually have it.
     #[test]
-    fn what_another_user_put_into_a_shared_folder_is_not_read() {
+    fn files_of_another_user_in_a_shared_folder_are_not_read() {
         use std::os::unix::fs::chown;
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
@@ -162,7 +161,7 @@ mod tests {
                 return;
             }
         }
-        // Without the repository the search would go on to the root, so this shows that it does not count either.
+        // Another user's repository does not count: the search continues above it, toward the root.
         fs::create_dir(at("shared/mine/.git")).unwrap();
         assert_eq!(texts(), ["mine"]);
         fs::remove_dir(at("shared/mine/.git")).unwrap();

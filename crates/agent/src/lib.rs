@@ -1,8 +1,8 @@
-//! The agent: what comes next on a path, the turns that do it, and the one trait through which every view of a session uses
-//! them.
+//! The agent: decides the next step on a path, runs turns, and provides the [`Client`] trait that every view
+//! of a session uses.
 //!
-//! The loop keeps no state of its own. Everything that happened is an entry; [`next_step`] looks at the end of the path and
-//! says what to do, so a turn that died with its process goes on where it stopped.
+//! The loop keeps no state of its own. Everything that happened is an entry. [`next_step`] looks at the end
+//! of the path and decides what to do, so a turn that died with its process can be resumed.
 
 mod asking;
 pub mod attachments;

@@ -1,4 +1,5 @@
-//! What is worth seeing only while it happens. Nothing here is ever stored; what is said goes through the session's drafts.
+//! Live events: what clients see only while it happens. They are never stored. Streamed replies use the
+//! session's drafts instead.
 
 use osier_session::Session;
 use serde::Serialize;
@@ -8,20 +9,20 @@ use tokio::sync::broadcast;
 use crate::asking::Question;
 use crate::next_step::Finished;
 
-/// How many pieces of news a slow client may be behind before it has to attach again.
+/// How many events a slow client may fall behind before it must attach again.
 const NEWS: usize = 1024;
 
-/// See the module.
+/// A live event. It serializes to the JSON that clients get.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 pub enum Live {
     TurnStarted,
-    /// `finished` is missing if the turn could not go on; `error` is what the model or the program said about it.
+    /// `finished` is `None` if the turn failed; `error` is the message from the model or from Osier.
     TurnEnded {
         finished: Option<Finished>,
         error: Option<String>,
     },
-    /// The model is asked again after some seconds.
+    /// The model is called again after this delay.
     Retrying {
         attempt: u32,
         seconds: f64,
@@ -33,7 +34,7 @@ pub enum Live {
         name: String,
         arguments: Value,
     },
-    /// `skipped` bytes were left out before this piece.
+    /// `skipped` is the number of bytes dropped before this text.
     ToolOutput {
         call: String,
         text: String,
@@ -43,17 +44,17 @@ pub enum Live {
         call: String,
         is_error: bool,
     },
-    /// Somebody must say whether a tool may run.
+    /// The user must answer a question.
     Asked {
         id: u64,
         question: Box<Question>,
     },
-    /// A question is open no more: it was answered, or its turn was stopped.
+    /// A question was answered, or its turn stopped.
     Answered {
         id: u64,
         allowed: bool,
     },
-    /// What waits to be said.
+    /// The queued prompts.
     Queue {
         steering: Vec<String>,
         follow_up: Vec<String>,
@@ -62,27 +63,28 @@ pub enum Live {
         text: String,
         skipped: usize,
     },
-    /// A model writes a summary of this: `branch`, `compaction` or `graft`. Its entry, or the answer to whoever asked, ends it.
+    /// A model starts to write a summary; `of` is `branch`, `compaction` or `graft`. The stored entry or the
+    /// reply to the command ends it.
     SummaryStarted {
         of: &'static str,
     },
     SummaryText {
         text: String,
     },
-    /// Something the user should know, and nobody has to answer.
+    /// A notice for the user that needs no answer.
     Notice {
         text: String,
     },
 }
 
-/// A piece of news, and how many entries the log had when it was told.
+/// A live event with the number of entries the log had when it was sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Told {
     pub(crate) after: usize,
     pub(crate) live: Live,
 }
 
-/// Tells everybody who is attached.
+/// Sends live events to all attached clients.
 #[derive(Debug, Clone)]
 pub(crate) struct Teller {
     session: Session,
@@ -95,7 +97,7 @@ impl Teller {
     }
 
     pub(crate) fn tell(&self, live: Live) {
-        // Nobody has to listen.
+        // It is fine if no client is attached.
         let _ = self.to.send(Told { after: self.session.version().entries, live });
     }
 

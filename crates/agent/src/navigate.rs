@@ -1,5 +1,6 @@
-//! Going to another place of the tree, with a summary of what is left if it is wanted. One entry does it: the summary below the
-//! new place, or a move; a label comes after it as a mark. Whatever fails or is stopped before that entry changes nothing.
+//! Moving to another position in the tree, optionally with a summary of the branch that is left. One entry
+//! does it: the summary below the new position, or a move. A label is stored afterward as a mark. If anything
+//! fails or is canceled before that entry is stored, nothing changes.
 
 use std::sync::Arc;
 
@@ -18,42 +19,43 @@ use crate::saying::Said;
 use crate::summarizing::{NoSummary, Written, own_extra};
 use crate::workplace::Workplace;
 
-/// Where to, and how.
+/// Where to move, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Navigation {
-    /// The chosen entry; none is before the first one.
+    /// The chosen entry; `None` means before the first entry.
     pub target: Option<String>,
-    /// The leaf goes to that very entry, whatever it is.
+    /// Move the leaf to exactly this entry, even if it is a user message.
     pub exact: bool,
     pub summarize: bool,
     pub instructions: Option<String>,
-    /// The instructions are all the model is told, instead of being added.
+    /// Use `instructions` instead of the default summary prompt, not in addition to it.
     pub replace_instructions: bool,
     pub label: Option<String>,
-    /// A turn that runs is stopped first. Without this it is an error.
+    /// Stop a running turn first. If false, a running turn is an error.
     pub stop_turn: bool,
 }
 
-/// What came of it.
+/// The result of a move.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Navigated {
-    /// What the editor is filled with.
+    /// The text to put into the editor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub editor: Option<Editor>,
-    /// A gate refused, or the user stopped it. Nothing changed.
+    /// A gate refused the move, or the user canceled it. Nothing changed.
     pub cancelled: bool,
     pub aborted: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary_entry: Option<Arc<str>>,
-    /// Where one stands now.
+    /// The current leaf.
     pub leaf: Option<String>,
-    /// What waited to be said at the place left. It is not said at the new one, but goes back to whoever wrote it.
+    /// Prompts that were queued at the old position. They are not sent at the new one; they go back into the
+    /// editor.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub returned: Vec<Said>,
 }
 
-/// What the gate made of a wish.
+/// The gate's decision about a move.
 enum Gated {
     Passed(Box<TreePreparation>, Option<OwnSummary>),
     Refused,
@@ -61,7 +63,7 @@ enum Gated {
 }
 
 impl Navigation {
-    /// Where the wish leads from a place.
+    /// Where the move ends, starting from `at`.
     pub(crate) fn land(&self, tree: &SessionTree, at: Place) -> Result<Landing, Error> {
         let Some(target) = self.target.as_deref() else {
             return Ok(tree.land(at, &Choice { chosen: Chosen::Root, ..Choice::default() })?);
@@ -77,21 +79,22 @@ impl Navigation {
 impl Workplace {
     pub(crate) async fn navigate(
         &self,
-        wish: &Navigation,
+        navigation: &Navigation,
         cancel: &CancellationToken,
     ) -> Result<Navigated, Error> {
         let (state, at) = self.here();
-        let landing = wish.land(&state.tree, at)?;
+        let landing = navigation.land(&state.tree, at)?;
         let text_of: Vec<_> = landing.text_of.into_iter().collect();
         let editor = landing.editor(&self.lines(&state, &text_of).await?);
         if !landing.moves {
-            self.put_label(wish.label.as_deref(), wish.target.as_deref()).await?;
+            self.put_label(navigation.label.as_deref(), navigation.target.as_deref()).await?;
             return Ok(Navigated { editor, ..self.navigated() });
         }
         self.cursor.check_free(&state.tree, landing.place).await?;
-        // What returns to the editor is not left behind, and results that are landed on stay.
+        // Text that returns to the editor is not part of the branch left behind, and neither are tool results
+        // at the target.
         let leaving = state.tree.leaving(at, landing.text_of.or(landing.place));
-        let (asked, own) = match self.gated(wish, &state.tree, &leaving, cancel).await {
+        let (asked, own) = match self.gated(navigation, &state.tree, &leaving, cancel).await {
             Gated::Passed(asked, own) => (asked, own),
             Gated::Refused => return Ok(Navigated { cancelled: true, ..self.navigated() }),
             Gated::Stopped => return Ok(self.aborted()),
@@ -112,8 +115,8 @@ impl Workplace {
         }
         self.after_jump(choice);
         let summary_entry = outcome.stored().filter(|_| written.is_some()).map(|stored| stored.id);
-        let labelled = summary_entry.as_deref().or(asked.target_id.as_deref());
-        self.put_label(asked.label.as_deref(), labelled).await?;
+        let labeled = summary_entry.as_deref().or(asked.target_id.as_deref());
+        self.put_label(asked.label.as_deref(), labeled).await?;
         let returned = self.unqueue().await?;
         Ok(Navigated { editor, summary_entry, returned, ..self.navigated() })
     }
@@ -128,7 +131,7 @@ impl Workplace {
         Navigated { cancelled: true, aborted: true, ..self.navigated() }
     }
 
-    /// The leaf moved. What was in force at the place left stays so, if that is wanted.
+    /// Keeps the model and thinking level of the old position if the configuration says so.
     pub(crate) fn after_jump(&self, choice: InForce) {
         if !self.parts.restore_on_move {
             self.keep_choice(choice);
@@ -142,20 +145,20 @@ impl Workplace {
         Ok(())
     }
 
-    /// Asks the gate, which may change what is wished.
+    /// Asks the gate, which may change the move.
     async fn gated(
         &self,
-        wish: &Navigation,
+        navigation: &Navigation,
         tree: &SessionTree,
         leaving: &Leaving,
         cancel: &CancellationToken,
     ) -> Gated {
         let mut asked = TreePreparation {
-            user_wants_summary: wish.summarize,
-            custom_instructions: wish.instructions.clone(),
-            replace_instructions: wish.replace_instructions,
-            label: wish.label.clone(),
-            ..TreePreparation::new(tree, wish.target.clone(), leaving)
+            user_wants_summary: navigation.summarize,
+            custom_instructions: navigation.instructions.clone(),
+            replace_instructions: navigation.replace_instructions,
+            label: navigation.label.clone(),
+            ..TreePreparation::new(tree, navigation.target.clone(), leaving)
         };
         let answer = self.asked(self.parts.gates.before_tree(&asked, cancel), cancel).await;
         let Some(answer) = answer else { return Gated::Stopped };
@@ -168,7 +171,7 @@ impl Workplace {
         Gated::Passed(Box::new(asked), answer.summary)
     }
 
-    /// The summary to leave, if one is wanted and there is something to tell.
+    /// The summary to store, if the user asked for one and the branch has content.
     async fn summary_of(
         &self,
         state: &State,
@@ -200,16 +203,16 @@ impl Workplace {
         let left = preparing.finish();
         let text = match left.text.as_str() {
             "" => summary::NOTHING_SAID.to_owned(),
-            told => {
+            text => {
                 let (own, replace) = (asked.custom_instructions.as_deref(), asked.replace_instructions);
-                let text = summarizer.write(summary::ask_branch(told, own, replace)).await?;
+                let text = summarizer.write(summary::ask_branch(text, own, replace)).await?;
                 summary::finish_branch(&text, &left.files)
             }
         };
         Ok(Written { text, extra: summarizer.extra(&left.files) })
     }
 
-    /// Stores a summary below `to`, and thereby goes there.
+    /// Stores a summary below `to`, which also moves the leaf there.
     async fn leave_summary(
         &self,
         tree: &SessionTree,

@@ -1,27 +1,29 @@
-//! The one decision of the loop. Pure: the path and what waits beside it go in, the next step comes out.
+//! The one decision of the agent loop, as a pure function: from the end of the path and the pending work to
+//! the next step.
 
 use osier_tree::Why;
 use serde::Serialize;
 
 use crate::tail::{Call, Tail};
 
-/// What waits to be done besides what the path asks for.
+/// Pending work that the path does not show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Waiting {
     /// The user stopped the turn.
     pub cancelled: bool,
-    /// The calls at the end of the path were made before this turn: by a process that died, or by somebody else. Only who made
-    /// a call runs it and stores its result; the request tells the model that it was interrupted.
+    /// The tool calls at the end of the path come from before this turn: from a process that died or from
+    /// another process. Only the process that made a call runs it and stores its result. The request tells
+    /// the model that the call was interrupted.
     pub left_behind: bool,
-    /// The model asked to return to a checkpoint.
+    /// The model called `backtrack`.
     pub backtrack: bool,
-    /// The context is nearly too long for the model.
+    /// The context is close to the model's limit.
     pub full: bool,
-    /// The model failed because it was too long, for the first time since somebody spoke.
+    /// The context exceeded the model's limit, for the first time since the last prompt.
     pub overflowed: bool,
-    /// The user said something for the model to hear as soon as it can.
+    /// A steering message is queued.
     pub steering: bool,
-    /// The user said something for when the model is done.
+    /// A follow-up message is queued.
     pub follow_up: bool,
 }
 
@@ -30,14 +32,14 @@ pub struct Waiting {
 pub enum Step {
     CallModel,
     RunTools(Vec<Call>),
-    /// Give every open call a result that says why it was not run.
+    /// Store a result for every open call that says why it did not run.
     StopCalls(Vec<Call>, Why),
     Backtrack,
-    /// Make the context shorter first.
+    /// Shorten the context before the next model call.
     Compact,
-    /// Make it shorter, and ask again in the place of the reply that failed.
+    /// Shorten the context and repeat the failed model call.
     Recover,
-    /// Store what the user said while the model worked.
+    /// Store a message that the user queued during the turn.
     DeliverSteering,
     DeliverFollowUp,
     Finish(Finished),
@@ -49,15 +51,15 @@ pub enum Step {
 pub enum Finished {
     Done,
     Cancelled,
-    /// The model's answer is an error; the entry tells which.
+    /// The model call failed; the entry has the error.
     Failed,
-    /// The answer was cut off at the output limit.
+    /// The reply reached the output limit.
     CutOff,
-    /// The limit of model calls for one prompt was reached.
+    /// The turn reached the limit of model calls for one prompt.
     StepLimit,
 }
 
-/// See the module.
+/// Decides the next step of the loop.
 pub fn next_step(tail: &Tail, waiting: Waiting) -> Step {
     match tail {
         Tail::Broken(why, calls) if !waiting.left_behind => Step::StopCalls(calls.clone(), *why),

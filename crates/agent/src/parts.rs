@@ -1,4 +1,5 @@
-//! What an agent is put together from. Callers bring all of it: nothing here reads the environment or looks for a home.
+//! The configuration of an agent. The caller provides everything: this crate reads no environment variables
+//! and looks for no home folder.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -12,44 +13,46 @@ use crate::compaction::Compacting;
 use crate::gates::{Gates, Open};
 use crate::prompts::Prompts;
 
-/// The usual limit of model calls for one prompt.
+/// The default limit of model calls for one prompt.
 pub const MAX_STEPS: u32 = 200;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug, Clone)]
 pub struct Parts {
-    /// Answers requests, whichever model they name.
+    /// Handles requests for every configured model.
     pub model: Arc<dyn Model>,
     pub lookup: Arc<dyn Lookup>,
-    /// The model of a path that names none, or one that is not known any more.
+    /// Used if the path names no model, or one that is no longer configured.
     pub default_model: Arc<ModelInfo>,
     pub default_thinking: ThinkingLevel,
-    /// What the user chose for this run, whatever the path says. Each takes effect once, with the next prompt.
+    /// The user's choice for this run. It overrides the path once, at the next prompt.
     pub chosen_model: Option<Arc<ModelInfo>>,
     pub chosen_thinking: Option<ThinkingLevel>,
     pub tools: Arc<dyn Toolbox>,
-    /// Where tools work. Progress, cancelling and what was read are filled in for each call.
+    /// The working environment of tools. Progress, cancellation and the files read are set for each call.
     pub context: ToolContext,
-    /// What the model is told before the conversation.
+    /// The source of the system prompt.
     pub briefing: Arc<dyn Briefing>,
-    /// Where the templates and skills lie that the user calls by name.
+    /// The folders of templates and skills.
     pub prompts: Prompts,
-    /// Whether the model may return to checkpoints, and sees them.
+    /// Whether the model has the `backtrack` tool and sees checkpoints.
     pub backtracking: bool,
-    /// Writes summaries instead of the model in force.
+    /// Writes summaries; `None` means the model in use.
     pub summary_model: Option<Arc<ModelInfo>>,
     pub compacting: Compacting,
-    /// After a move the model and the level of thinking are those of the new path. Without this they stay.
+    /// After a move, use the model and thinking level of the new path. If false, they stay as they are.
     pub restore_on_move: bool,
     pub gates: Arc<dyn Gates>,
-    /// The approval mode of this run, over the session's own. It is not stored.
+    /// The approval mode of this run. It overrides the session's mode and is not stored.
     pub approval: Option<Mode>,
-    /// The approvals that the session itself holds count. Without this it may come from elsewhere, and could allow itself
-    /// anything: only what the user allows in this run counts, and is not stored.
+    /// Whether to trust the approvals stored in the session. If false, the session may come from another user
+    /// and could allow itself anything: only what the user allows during this run counts, and it is not
+    /// stored.
     pub own_approvals: bool,
-    /// Somebody is there to answer questions. Without anybody, what needs asking is refused.
+    /// Whether a user is present to answer questions. If false, calls that need approval are refused.
     pub attended: bool,
-    /// Model calls for one prompt. Then the user is asked whether to continue; without anybody to ask, the turn ends.
+    /// The limit of model calls for one prompt. At the limit, the user decides whether to continue; without a
+    /// user, the turn ends.
     pub max_steps: u32,
 }
 
@@ -85,7 +88,7 @@ impl Parts {
     }
 }
 
-/// Knows models by name.
+/// Finds models by name.
 pub trait Lookup: Send + Sync + Debug {
     fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError>;
 }
@@ -96,7 +99,7 @@ impl Lookup for Registry {
     }
 }
 
-/// Some models, by their full names.
+/// A fixed list of models, found by full name.
 impl Lookup for Vec<Arc<ModelInfo>> {
     fn find(&self, name: &str) -> Result<Arc<ModelInfo>, LookupError> {
         let found = self.iter().find(|model| model.full_name() == name).cloned();

@@ -1,5 +1,5 @@
-//! What the user types in short: `/name` says a template, `/skill:name` a skill. Files are read when they are used, so an
-//! edited one counts at once. Folders are given; nothing here looks for them.
+//! Templates and skills by name: `/name` expands to a template, `/skill:name` to a skill. Files are read when
+//! they are used, so edits take effect at once. The caller provides the folders.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::skills::{self, Skill};
 use crate::templates::{self, Template};
 use crate::textfile::Problem;
 
-/// Where templates and skills lie; later folders win.
+/// The folders of templates and skills. Later folders take precedence.
 #[derive(Debug, Clone, Default)]
 pub struct Prompts {
     pub templates: Vec<PathBuf>,
@@ -16,7 +16,7 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    /// All templates and skills there are, for lists and completion, and what is wrong with some files.
+    /// All templates and skills, for lists and completion, and the problems found in their files.
     pub fn find(&self) -> (Vec<Template>, Vec<Skill>, Vec<Problem>) {
         let (templates, mut problems) = self.find_templates();
         let (skills, more) = skills::find(&self.skills);
@@ -24,7 +24,7 @@ impl Prompts {
         (templates, skills, problems)
     }
 
-    /// The built-in templates and those of the folders, which win.
+    /// The built-in templates and those of the folders, which take precedence.
     fn find_templates(&self) -> (Vec<Template>, Vec<Problem>) {
         let (mut found, problems) = templates::find(&self.templates);
         let builtin = templates::builtin().into_iter();
@@ -33,7 +33,7 @@ impl Prompts {
         (found, problems)
     }
 
-    /// What a text stands for; `None` if it is neither a template nor a skill.
+    /// Expands `/name` or `/skill:name`. `None` if the text is neither a template nor a skill.
     pub fn expand(&self, typed: &str) -> Result<Option<String>, Error> {
         let Some(command) = typed.trim_start().strip_prefix('/') else { return Ok(None) };
         let end = command.find(char::is_whitespace).unwrap_or(command.len());
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slash_and_a_known_name_stand_for_a_file() {
+    fn slash_names_expand_to_templates_and_skills() {
         let root = tempfile::tempdir().unwrap();
         let at = |path: &str| root.path().join(path);
         std::fs::create_dir_all(at("skills/pdf")).unwrap();
@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(expand("/fix a.rs").as_deref(), Some("Fix a.rs."));
         assert_eq!(expand("/fix\nb.rs").as_deref(), Some("Fix b.rs."));
         assert!(expand("/skill:pdf x").unwrap().ends_with("</skill>\n\nx"));
-        assert!(expand("/init briefly").unwrap().ends_with("briefly"), "it is built in");
+        assert!(expand("/init briefly").unwrap().ends_with("briefly"), "/init is built in");
         std::fs::write(at("prompts/init.md"), "My own.").unwrap();
         assert_eq!(expand("/init").as_deref(), Some("My own."));
         for plain in ["fix a.rs", "/other", "/../prompts/fix", "", "/"] {
@@ -74,7 +74,7 @@ mod tests {
         let error = prompts.expand("/skill:none").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "there is no skill none; a folder with a SKILL.md that has a description makes one"
+            "no skill named none; to add one, create a folder with a SKILL.md that has a description"
         );
     }
 }

@@ -1,8 +1,8 @@
-//! What the user says while a turn runs: steering is heard before the model is asked next, a follow-up when the turn would
-//! end, one at a time and in order.
+//! Prompts that the user sends during a turn. Steering messages are delivered before the next model call,
+//! follow-ups when the turn would otherwise end, one at a time and in order.
 //!
-//! The session's setting `queue` holds a copy, so a crash loses nothing. What a former process left there goes back to the
-//! editor; it is never said by itself.
+//! The session setting `queue` holds a copy, so a crash loses nothing. Prompts that an earlier process left
+//! there go back into the editor; they are never sent automatically.
 
 use osier_session::Outcome;
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ use crate::live::Live;
 use crate::saying::Said;
 use crate::workplace::Workplace;
 
-/// The setting that holds the copy.
+/// The session setting that holds the copy.
 pub(crate) const KEY: &str = "queue";
 
-/// See the module.
+/// The queued prompts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Queue {
@@ -24,7 +24,7 @@ pub struct Queue {
     pub follow_up: Vec<Said>,
 }
 
-/// Which of the two.
+/// One of the two queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line {
     Steering,
@@ -43,24 +43,24 @@ impl Queue {
         }
     }
 
-    /// Everything, in the order in which it would have been said.
+    /// All prompts, in the order in which they would be delivered.
     pub(crate) fn into_all(self) -> Vec<Said> {
         self.steering.into_iter().chain(self.follow_up).collect()
     }
 
     fn told(&self) -> Live {
-        let texts = |line: &[Said]| line.iter().map(|said| said.text.clone()).collect();
+        let texts = |line: &[Said]| line.iter().map(|prompt| prompt.text.clone()).collect();
         Live::Queue { steering: texts(&self.steering), follow_up: texts(&self.follow_up) }
     }
 }
 
 impl Workplace {
-    /// Keeps something for later. It is safe before the user hears that it is queued.
-    pub(crate) async fn enqueue(&self, line: Line, said: Said) -> Result<(), Error> {
-        self.change_queue(|queue, _| queue.line(line).push(said)).await
+    /// Queues a prompt. It is stored before the client gets the reply.
+    pub(crate) async fn enqueue(&self, line: Line, prompt: Said) -> Result<(), Error> {
+        self.change_queue(|queue, _| queue.line(line).push(prompt)).await
     }
 
-    /// Takes back what waits, but for what is being said this moment.
+    /// Takes all prompts out of the queue, except the one that is being delivered.
     pub(crate) async fn unqueue(&self) -> Result<Vec<Said>, Error> {
         let mut taken = Queue::default();
         self.change_queue(|queue, saying| {
@@ -74,15 +74,15 @@ impl Workplace {
         Ok(taken.into_all())
     }
 
-    /// What has waited longest. It stays in the queue until [`Workplace::said`].
+    /// Starts to deliver the oldest prompt. It stays in the queue until `finish_delivery`.
     pub(crate) fn next_to_say(&self, line: Line) -> Option<Said> {
-        let mut now = self.now();
-        let first = now.queue.line(line).first().cloned();
-        now.saying = first.is_some().then_some(line);
+        let mut agent_state = self.now();
+        let first = agent_state.queue.line(line).first().cloned();
+        agent_state.saying = first.is_some().then_some(line);
         first
     }
 
-    /// It is stored, or could not be.
+    /// Ends a delivery. If the prompt was stored, removes it from the queue.
     pub(crate) async fn said(&self, line: Line, stored: bool) -> Result<(), Error> {
         let stored = self.now().saying.take().filter(|_| stored);
         match stored {
@@ -91,33 +91,33 @@ impl Workplace {
         }
     }
 
-    /// Changes the queue and its copy in the settings.
+    /// Updates the queue and its copy in the session settings.
     async fn change_queue(&self, change: impl FnOnce(&mut Queue, Option<Line>)) -> Result<(), Error> {
         let queue = {
-            let mut now = self.now();
-            let before = now.queue.clone();
-            let saying = now.saying;
-            change(&mut now.queue, saying);
-            if now.queue == before {
+            let mut agent_state = self.now();
+            let before = agent_state.queue.clone();
+            let saying = agent_state.saying;
+            change(&mut agent_state.queue, saying);
+            if agent_state.queue == before {
                 return Ok(());
             }
-            self.teller.tell(now.queue.told());
-            now.queue.clone()
+            self.teller.tell(agent_state.queue.told());
+            agent_state.queue.clone()
         };
         self.keep(&queue).await
     }
 
-    /// The user says something new: what a former process left was given back, and is not kept any longer.
+    /// Forgets the prompts of an earlier process: the client has them, and the user has sent a new prompt.
     pub(crate) async fn forget_returned(&self) -> Result<(), Error> {
         let queue = {
-            let mut now = self.now();
-            now.returned.clear();
-            now.queue.clone()
+            let mut agent_state = self.now();
+            agent_state.returned.clear();
+            agent_state.queue.clone()
         };
         self.keep(&queue).await
     }
 
-    /// Brings the copy to what the queue is.
+    /// Updates the stored copy.
     async fn keep(&self, queue: &Queue) -> Result<(), Error> {
         let stored = self.session.tree().marks().settings().get(KEY).cloned();
         let wanted = (!queue.is_empty()).then(|| json!(queue));

@@ -1,5 +1,5 @@
-//! The request that the path to a place makes: what is sent to a model there, and what `osier sessions context --request`
-//! shows. One function makes both.
+//! Builds the request for a position in the tree. The same function serves model calls and `osier sessions
+//! context --request`.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::system::SystemPrompt;
 use crate::workplace::Workplace;
 
-/// A request, and what had to be repaired for it.
+/// A request, and the repairs that made it valid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreparedRequest {
     pub request: Request,
@@ -24,14 +24,14 @@ pub struct PreparedRequest {
 }
 
 impl Workplace {
-    /// The request at the cursor, with the model and thinking level in force brought onto the path first.
+    /// The request at the cursor. First records the model and thinking level in use on the path.
     pub(crate) async fn request(&self) -> Result<Request, Error> {
         let choice = self.settle_choice().await?;
         let (state, at) = self.here();
         Ok(self.request_at(state, at, choice).await?.request)
     }
 
-    /// See the module. Writes nothing.
+    /// The request at a position. Writes nothing.
     pub(crate) async fn request_at(
         &self,
         state: Arc<State>,
@@ -46,13 +46,13 @@ impl Workplace {
         };
         self.session.each_line(state.version, &wanted, take).await?;
         let (can_call, unprompted) = (choice.model.tools, self.parts.backtracking);
-        // A long conversation takes its time, and commands are not to wait for it.
-        let told = tokio::task::spawn_blocking(move || {
-            let told = state.tree.told(telling, |pieces| can_call && offers_backtrack(pieces, unprompted));
-            (Conversation::read(told.messages), told.repairs)
+        // A long conversation takes a while; do not block other commands.
+        let task = tokio::task::spawn_blocking(move || {
+            let request = state.tree.told(telling, |pieces| can_call && offers_backtrack(pieces, unprompted));
+            (Conversation::read(request.messages), request.repairs)
         });
         let (conversation, repairs) =
-            told.await.unwrap_or_else(|broken| std::panic::resume_unwind(broken.into_panic()));
+            task.await.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked.into_panic()));
         let Conversation { first, prompt, items } = conversation;
         let mut request = Request::new(choice.model, items.into_iter().map(Item::into_message).collect());
         request.system = first.text();
@@ -63,8 +63,8 @@ impl Workplace {
     }
 }
 
-/// Whether the model has the `backtrack` tool, and so sees checkpoints. `unprompted` is the answer for a path without a prompt
-/// of ours: one is stored before the first request.
+/// Whether the model has the `backtrack` tool and therefore sees checkpoints. `unprompted` is the answer for
+/// a path without Osier's own system prompt, which is stored before the first request.
 fn offers_backtrack(pieces: &mut dyn Iterator<Item = &Piece>, unprompted: bool) -> bool {
     let mut prompt: Option<SystemPrompt> = None;
     for piece in pieces {
@@ -76,22 +76,22 @@ fn offers_backtrack(pieces: &mut dyn Iterator<Item = &Piece>, unprompted: bool) 
     own.map_or(unprompted, |prompt| prompt.has_tool(backtrack::NAME))
 }
 
-/// The prompt with which the conversation begins, and what follows. Later changes of the prompt are messages in their place,
-/// so that a longer conversation begins with the shorter one.
+/// The initial system prompt and what follows it. Later prompt changes become messages at their position, so
+/// a longer conversation starts with the same prefix as a shorter one.
 #[derive(Debug, Default)]
 struct Conversation {
-    /// What is sent before all messages.
+    /// The system prompt of the request.
     first: SystemPrompt,
-    /// The prompt as it is in the end.
+    /// The prompt after all changes.
     prompt: SystemPrompt,
     items: Vec<Item>,
 }
 
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "nearly every item is of the larger kind")]
+#[allow(clippy::large_enum_variant, reason = "nearly all items are the large variant")]
 enum Item {
     Message(Message),
-    /// A change of the prompt, as the model gets it.
+    /// A prompt change, as text for the model.
     Change(String),
 }
 
@@ -135,9 +135,9 @@ impl Item {
 
 /// A message of the context.
 #[derive(Debug)]
-#[allow(clippy::large_enum_variant, reason = "nearly every piece is of the larger kind")]
+#[allow(clippy::large_enum_variant, reason = "nearly all pieces are the large variant")]
 enum Piece {
-    /// A part of the prompt.
+    /// A full system prompt or a patch.
     Prompt(Value),
     Said(Message),
 }
@@ -156,8 +156,8 @@ impl Told for Piece {
 
     fn calls(&self) -> Vec<(String, String)> {
         match self {
-            Piece::Said(Message::Assistant(said)) => {
-                said.calls().map(|call| (call.id.clone(), call.name.clone())).collect()
+            Piece::Said(Message::Assistant(reply)) => {
+                reply.calls().map(|call| (call.id.clone(), call.name.clone())).collect()
             }
             _ => Vec::new(),
         }
@@ -192,11 +192,11 @@ mod tests {
         Piece::Prompt(json!({ "role": "system", "content": "", "sections": sections }))
     }
 
-    fn said(text: &str) -> Piece {
+    fn user(text: &str) -> Piece {
         Piece::Said(Message::user(text))
     }
 
-    /// The prompt that is sent first, and the changes that follow it.
+    /// The initial prompt and the text of each later change.
     fn read(pieces: Vec<Piece>) -> (String, Vec<String>) {
         let conversation = Conversation::read(pieces);
         let change = |item| match item {
@@ -207,13 +207,13 @@ mod tests {
     }
 
     #[test]
-    fn the_first_prompt_stays_first_and_changes_are_told_in_their_place() {
+    fn initial_prompt_is_kept_and_changes_appear_at_their_position() {
         let (first, changes) = read(vec![
-            said("before any prompt"),
+            user("before any prompt"),
             prompt(json!({ "preamble": "P", "rules": "old", "skills": "s" })),
-            said("a"),
+            user("a"),
             prompt(json!({ "rules": "new", "skills": null })),
-            said("b"),
+            user("b"),
         ]);
         assert_eq!(first, "P\n\nold\n\ns");
         let change = "The section \"skills\" of your system prompt no longer applies.\n\n\
@@ -222,13 +222,13 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_of_which_nothing_is_left_is_replaced() {
+    fn fully_replaced_prompt_becomes_the_initial_prompt() {
         let foreign = Piece::Prompt(json!({ "role": "system", "content": "You are somebody else." }));
         let own =
             || Piece::Prompt(json!({ "role": "system", "content": " ", "sections": { "preamble": "P" } }));
-        assert_eq!(read(vec![foreign, said("a"), own(), said("b")]), ("P".to_owned(), Vec::new()));
+        assert_eq!(read(vec![foreign, user("a"), own(), user("b")]), ("P".to_owned(), Vec::new()));
         let foreign = prompt(json!({ "theirs": "You are somebody else." }));
         let patch = prompt(json!({ "theirs": null, "preamble": "P" }));
-        assert_eq!(read(vec![foreign, said("a"), patch, said("b")]), ("P".to_owned(), Vec::new()));
+        assert_eq!(read(vec![foreign, user("a"), patch, user("b")]), ("P".to_owned(), Vec::new()));
     }
 }

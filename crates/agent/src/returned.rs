@@ -1,5 +1,5 @@
-//! What a process that died left waiting to be said. It goes back to the editor, but for what was said just before the end:
-//! an entry is stored first, and only then taken out of the queue.
+//! Prompts that were queued when an earlier process died. They go back into the editor, except one that was
+//! delivered just before the crash: a prompt is stored as an entry before it leaves the queue.
 
 use osier_tree::entry::{Entry, read_entry};
 use osier_tree::projection::card::text_of;
@@ -13,7 +13,7 @@ use crate::saying::Said;
 use crate::workplace::Workplace;
 
 impl Workplace {
-    /// Looks for it. Writes nothing: the setting stays until the user says something.
+    /// Reads the leftover prompts. Writes nothing: the setting stays until the user sends a prompt.
     pub(crate) async fn left_waiting(&self) -> Result<Vec<Said>, Error> {
         let (state, at) = self.here();
         let stored = state.tree.marks().settings().get(KEY);
@@ -22,15 +22,15 @@ impl Workplace {
         };
         let Some(queued) = self.last_change(&state.tree).await? else { return Ok(queue.into_all()) };
         let later = state.tree.heads().up(at).take_while(|seq| *seq > queued);
-        let said: Vec<Seq> = later.filter(|seq| state.tree.head(*seq).role == Role::User).collect();
-        let lines = self.lines(&state, &said).await?;
-        for entry in said.iter().rev().filter_map(|seq| read_entry(lines.get(seq)?).ok()) {
+        let delivered: Vec<Seq> = later.filter(|seq| state.tree.head(*seq).role == Role::User).collect();
+        let lines = self.lines(&state, &delivered).await?;
+        for entry in delivered.iter().rev().filter_map(|seq| read_entry(lines.get(seq)?).ok()) {
             queue.forget(&typed(&entry));
         }
         Ok(queue.into_all())
     }
 
-    /// The entry that last changed the queue. It is one of the last of its kind, so few are looked at.
+    /// The entry that last changed the queue. It is among the last `config` entries, so this reads few lines.
     async fn last_change(&self, tree: &SessionTree) -> Result<Option<Seq>, Error> {
         let state = self.session.state();
         let configs = (0..tree.len()).rev().map(Seq::new).filter(|seq| tree.head(*seq).kind == Kind::Config);
@@ -50,18 +50,18 @@ fn changes_queue(entry: &Entry<'_>) -> bool {
     set.is_some_and(|set| set.get(KEY).is_some())
 }
 
-/// What the user typed: a message made of a template keeps it beside what the model got.
+/// The text that the user typed. A message from a template stores it next to the expanded text.
 fn typed(entry: &Entry<'_>) -> String {
     let Some(message) = entry.message else { return String::new() };
     display_text(entry).map_or_else(|| text_of(message), std::borrow::Cow::into_owned)
 }
 
 impl Queue {
-    /// Takes the first with this text out.
+    /// Removes the first prompt with this text.
     fn forget(&mut self, text: &str) {
-        for line in [&mut self.steering, &mut self.follow_up] {
-            if let Some(at) = line.iter().position(|said| said.text == text) {
-                line.remove(at);
+        for queue in [&mut self.steering, &mut self.follow_up] {
+            if let Some(at) = queue.iter().position(|prompt| prompt.text == text) {
+                queue.remove(at);
                 return;
             }
         }

@@ -1,4 +1,5 @@
-//! Storing what the user says. The model gets a template, a skill or an attached file whole; people see what was typed.
+//! Storing prompts. The model gets the expanded template, skill or attached file; people see the text that
+//! was typed.
 
 use std::sync::Arc;
 
@@ -11,13 +12,13 @@ use crate::error::Error;
 use crate::live::Live;
 use crate::workplace::Workplace;
 
-/// Something the user typed, with the images that belong to it.
+/// A prompt: the text that the user typed, with images and attached files.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Said {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "blocks")]
     pub images: Vec<Image>,
-    /// Files that go along, as the text names them.
+    /// Attached files, by the names used in the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }
@@ -31,7 +32,7 @@ impl Said {
         self.text.trim().is_empty() && self.images.is_empty()
     }
 
-    /// The message with this instead of what was typed, or with what was typed.
+    /// The message to store: with the expanded text, if any, or the typed text.
     fn message(&self, expanded: Option<&str>, timestamp: i64) -> Value {
         let text = Some(expanded.unwrap_or(&self.text)).filter(|text| !text.trim().is_empty());
         let images = self.images.iter().cloned().map(Block::Image);
@@ -46,30 +47,30 @@ impl Said {
 }
 
 impl Workplace {
-    /// What the model gets in place of what was typed, if that differs: the files that go along, and the text, or what it
-    /// stands for. Images of files are added to the others.
-    pub(crate) async fn expand(&self, said: &mut Said) -> Result<Option<String>, Error> {
-        let expanded = self.expand_template(&said.text).await?;
-        let mut parts = self.attach_files(said).await?;
+    /// Expands a prompt: attached files first, then the text or the template or skill that it names. Adds
+    /// attached images to the prompt. Returns `None` if the model gets exactly the typed text.
+    pub(crate) async fn expand(&self, prompt: &mut Said) -> Result<Option<String>, Error> {
+        let expanded = self.expand_template(&prompt.text).await?;
+        let mut parts = self.attach_files(prompt).await?;
         if parts.is_empty() {
             return Ok(expanded);
         }
-        parts.push(expanded.unwrap_or_else(|| said.text.clone()));
+        parts.push(expanded.unwrap_or_else(|| prompt.text.clone()));
         Ok(Some(parts.join("\n\n")))
     }
 
-    /// The texts of the files that go along.
-    async fn attach_files(&self, said: &mut Said) -> Result<Vec<String>, Error> {
+    /// The texts of the attached files.
+    async fn attach_files(&self, prompt: &mut Said) -> Result<Vec<String>, Error> {
         let mut texts = Vec::new();
-        for name in &said.files {
+        for name in &prompt.files {
             match attachments::read(name, &self.parts.context).await.map_err(Error::Attachment)? {
                 Some(attachment) if !texts.contains(&attachment.text) => {
                     texts.push(attachment.text);
-                    said.images.extend(attachment.image.filter(|image| !said.images.contains(image)));
+                    prompt.images.extend(attachment.image.filter(|image| !prompt.images.contains(image)));
                 }
                 Some(_) => {}
                 None if name.contains(['.', '/']) => {
-                    let text = format!("there is no file {name}; @{name} is sent as text");
+                    let text = format!("no file named {name}; sending @{name} as text");
                     self.teller.tell(Live::Notice { text });
                 }
                 None => {}
@@ -78,7 +79,7 @@ impl Workplace {
         Ok(texts)
     }
 
-    /// What the text stands for, if it names a template or a skill.
+    /// The template or skill that the text names, expanded.
     async fn expand_template(&self, typed: &str) -> Result<Option<String>, Error> {
         if !typed.trim_start().starts_with('/') {
             return Ok(None);
@@ -87,29 +88,36 @@ impl Workplace {
         tokio::task::spawn_blocking(move || prompts.expand(&typed)).await.unwrap_or(Ok(None))
     }
 
-    /// Stores what the user said as safely as the setting asks, and tells the id of its entry.
-    pub(crate) async fn say_as_user(&self, said: &Said, expanded: Option<String>) -> Result<Arc<str>, Error> {
-        let stored = self.say(&said.message(expanded.as_deref(), self.clock())).await?;
+    /// Stores a prompt with the configured durability and returns the id of its entry.
+    pub(crate) async fn say_as_user(
+        &self,
+        prompt: &Said,
+        expanded: Option<String>,
+    ) -> Result<Arc<str>, Error> {
+        let stored = self.say(&prompt.message(expanded.as_deref(), self.clock())).await?;
         self.session.before_prompt().await?;
-        if !said.images.is_empty() {
-            self.tell_of_blindness(said.images.len()).await?;
+        if !prompt.images.is_empty() {
+            self.tell_of_blindness(prompt.images.len()).await?;
         }
         Ok(stored.id)
     }
 
-    /// Whoever shows an image to a model that cannot see it should know.
+    /// Warns the user if the model does not accept images.
     async fn tell_of_blindness(&self, images: usize) -> Result<(), Error> {
         let model = self.choice().await?.model;
         if !model.images {
-            let told = if images == 1 { "there is one".to_owned() } else { format!("there are {images}") };
-            let text = format!("{} cannot see images; it is only told that {told}", model.full_name());
+            let images = if images == 1 { "the image".to_owned() } else { format!("the {images} images") };
+            let text = format!(
+                "{} does not accept images; {images} will be replaced by a placeholder",
+                model.full_name()
+            );
             self.teller.tell(Live::Notice { text });
         }
         Ok(())
     }
 }
 
-/// Images in the form in which messages hold them.
+/// Serializes images as message content blocks.
 mod blocks {
     use osier_model::{Block, Image};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -1,7 +1,7 @@
-//! What a path tells of the world beside it: the files the model has seen, and its list of things to do. Replayed from the
-//! results on the path, so no move can leave it behind.
+//! State that follows from the path: the files that the model has read, and its to-do list. Replayed from the
+//! tool results on the path, so a move also moves this state.
 //!
-//! A long path is replayed once; after that only what came below the known place is read.
+//! A long path is replayed once. After that, only entries below the known position are read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,12 +19,13 @@ use crate::error::Error;
 use crate::tail::{Call, calls_of};
 use crate::workplace::Workplace;
 
-/// See the module.
+/// The files read and the to-do list at a position.
 #[derive(Debug, Clone)]
 pub struct SideState {
     pub files: Arc<FilesRead>,
     pub todos: Vec<Todo>,
-    /// The calls of the last reply: records of other programs name a file only there.
+    /// The tool calls of the last reply. Sessions of other programs name a file only there, not in the
+    /// result.
     calls: HashMap<String, Call>,
 }
 
@@ -35,7 +36,7 @@ impl Default for SideState {
 }
 
 impl SideState {
-    /// Takes the next entry of the path in.
+    /// Applies the next entry of the path.
     pub fn take_in(&mut self, entry: &Entry<'_>) {
         match entry.role {
             Role::Assistant => {
@@ -74,7 +75,7 @@ fn parsed(message: Raw<'_>, key: &str) -> Value {
     message.get(key).and_then(|raw| serde_json::from_slice(raw.bytes()).ok()).unwrap_or_default()
 }
 
-/// A replay and how far it went.
+/// A replay and its position.
 #[derive(Debug, Default)]
 pub(crate) struct Replay {
     side: SideState,
@@ -82,16 +83,16 @@ pub(crate) struct Replay {
     generation: u64,
 }
 
-/// The entries on the path to `at` that a replay takes in, oldest first, and whether they begin right below `known`. If
-/// they do not, they are those of the whole path.
+/// The entries on the path to `at` that a replay needs, oldest first, and whether they start directly below
+/// `known`. If not, they cover the whole path.
 fn since(tree: &SessionTree, at: Place, known: Place) -> (Vec<Seq>, bool) {
     let mut entries = Vec::new();
     let mut above = at;
     while above != known {
         let Some(seq) = above else { break };
         let head = tree.head(seq);
-        let tells = head.role == Role::ToolResult || (head.role == Role::Assistant && head.calls > 0);
-        if head.kind == Kind::Message && tells {
+        let is_relevant = head.role == Role::ToolResult || (head.role == Role::Assistant && head.calls > 0);
+        if head.kind == Kind::Message && is_relevant {
             entries.push(seq);
         }
         above = head.parent;
@@ -105,11 +106,11 @@ impl Replay {
         if self.generation != state.version.generation {
             *self = Replay { generation: state.version.generation, ..Replay::default() };
         }
-        let (wanted, goes_on) = since(&state.tree, at, self.at);
-        if !goes_on {
+        let (wanted, continues) = since(&state.tree, at, self.at);
+        if !continues {
             self.side = SideState::default();
         }
-        // Whatever interrupts this, the next one starts over.
+        // If reading fails, the next replay starts over.
         self.at = None;
         let mut side = std::mem::take(&mut self.side);
         session
@@ -126,7 +127,7 @@ impl Replay {
 }
 
 impl Workplace {
-    /// The side state where the cursor stands.
+    /// The side state at the cursor.
     pub(crate) async fn side_state(&self) -> Result<SideState, Error> {
         let (state, at) = self.here();
         let mut replay = self.replay.lock().await;

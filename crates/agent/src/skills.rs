@@ -1,5 +1,6 @@
-//! Skills: folders with a `SKILL.md` that tells how to do something special. The prompt lists them by name, description and
-//! path; the model reads the file when a task asks for it. `/skill:name` says one at once.
+//! Skills: folders with a `SKILL.md` that describes how to do a special task. The system prompt lists their
+//! names, descriptions and paths, and the model reads the file when a task needs it. `/skill:name` sends a
+//! skill directly.
 
 use std::path::{Path, PathBuf};
 
@@ -8,29 +9,29 @@ use crate::textfile::{self, Problem};
 
 const FILE: &str = "SKILL.md";
 
-/// How deep below a folder of skills one is looked for.
+/// How deep to search below a skill folder.
 const DEPTH: usize = 3;
 
-/// How many folders are looked into: more are a link to somewhere else.
+/// How many folders to search. More than this means a symlink points somewhere else.
 const FOLDERS: usize = 1000;
 
-/// How much of the prompt the list may take, and one description of the list.
+/// The maximum size of the list in the prompt, and of one description.
 const LIST: usize = 16 << 10;
 const DESCRIPTION: usize = 1024;
 
-/// A skill, as lists show it.
+/// A skill that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skill {
     pub name: String,
     pub description: String,
-    /// Its `SKILL.md`.
+    /// The path of its `SKILL.md`.
     pub path: PathBuf,
-    /// Only the user calls it: the prompt does not list it.
+    /// Only the user can invoke this skill; the system prompt does not list it.
     pub by_user_only: bool,
     body: String,
 }
 
-/// The skills in these folders by name; of two with one name that of the later folder counts.
+/// Finds the skills in these folders, sorted by name. Later folders take precedence.
 pub fn find(folders: &[PathBuf]) -> (Vec<Skill>, Vec<Problem>) {
     let (mut skills, mut problems): (Vec<Skill>, Vec<Problem>) = Default::default();
     let mut looked_into = 0;
@@ -48,7 +49,8 @@ pub fn find(folders: &[PathBuf]) -> (Vec<Skill>, Vec<Problem>) {
     (skills, problems)
 }
 
-/// Every `SKILL.md` below a folder. Below a skill none is looked for, nor in hidden folders, nor in more than so many folders.
+/// Every `SKILL.md` below a folder. Does not search hidden folders or below a skill, and stops after too many
+/// folders.
 fn files(folder: &Path, depth: usize, looked_into: &mut usize) -> Vec<PathBuf> {
     *looked_into += 1;
     if *looked_into > FOLDERS {
@@ -76,7 +78,7 @@ impl Skill {
         let page = Page::read(&text);
         let folder = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
         let Some(description) = page.text("description") else {
-            return Err(problem(page.problem.as_deref().unwrap_or("its head has no `description`")));
+            return Err(problem(page.problem.as_deref().unwrap_or("the front matter has no `description`")));
         };
         let skill = Skill {
             name: one_line(
@@ -90,16 +92,16 @@ impl Skill {
         Ok((skill, page.problem.as_deref().map(problem)))
     }
 
-    /// The skill as the user says it, with what was typed behind its name.
+    /// The skill as text for the model, followed by the arguments that the user typed.
     pub fn expand(&self, typed: &str) -> String {
         let folder = self.path.parent().unwrap_or(Path::new(""));
         let head = format!("<skill name=\"{}\" location=\"{}\">", self.name, self.path.display());
-        let said = format!("{head}\nPaths in it start at {}.\n\n{}\n</skill>", folder.display(), self.body);
-        if typed.trim().is_empty() { said } else { format!("{said}\n\n{}", typed.trim()) }
+        let skill = format!("{head}\nPaths in it start at {}.\n\n{}\n</skill>", folder.display(), self.body);
+        if typed.trim().is_empty() { skill } else { format!("{skill}\n\n{}", typed.trim()) }
     }
 }
 
-/// The section of the prompt that lists skills; `None` without any.
+/// The prompt section that lists skills; `None` if there are none.
 pub fn section(skills: &[Skill]) -> Option<String> {
     let mut text = "# Skills\n\nEach of these files tells how to do something special. When a task fits a description, read \
                     the file first and follow it; paths in it start at its folder.\n"
@@ -139,12 +141,12 @@ mod tests {
         root
     }
 
-    fn told(root: &tempfile::TempDir, text: &str) -> String {
+    fn without_root(root: &tempfile::TempDir, text: &str) -> String {
         text.replace(&*root.path().to_string_lossy(), "")
     }
 
     #[test]
-    fn skills_are_listed_by_name_and_the_later_folder_counts() {
+    fn skills_are_sorted_and_later_folders_take_precedence() {
         let root = folder(&[
             ("user/pdf/SKILL.md", "---\nname: pdf\ndescription: Old.\n---\nx"),
             ("user/group/sql/SKILL.md", "---\ndescription: Asks\n  databases.\n---\nx"),
@@ -164,16 +166,16 @@ mod tests {
 
             - pdf: Reads PDF files. (/project/pdf/SKILL.md)
             - sql: Asks databases. (/user/group/sql/SKILL.md)"#]]
-        .assert_eq(&told(&root, &section(&skills).unwrap()));
+        .assert_eq(&without_root(&root, &section(&skills).unwrap()));
         assert_eq!(
-            told(&root, &problems[0].to_string()),
-            "/user/mute/SKILL.md: its head has no `description`"
+            without_root(&root, &problems[0].to_string()),
+            "/user/mute/SKILL.md: the front matter has no `description`"
         );
         assert_eq!((problems.len(), section(&[])), (1, None));
     }
 
     #[test]
-    fn a_skill_that_the_user_calls_is_said_whole() {
+    fn expanding_a_skill_includes_its_whole_body() {
         let root = folder(&[("pdf/SKILL.md", "---\ndescription: d\n---\n\nUse `pdftotext`.\n")]);
         let skills = find(&[root.path().to_owned()]).0;
         expect![[r#"
@@ -184,11 +186,11 @@ mod tests {
             </skill>
 
             read a.pdf"#]]
-        .assert_eq(&told(&root, &skills[0].expand(" read a.pdf")));
+        .assert_eq(&without_root(&root, &skills[0].expand(" read a.pdf")));
     }
 
     #[test]
-    fn a_long_list_is_cut_and_says_so() {
+    fn long_list_is_truncated_with_a_count() {
         let skill = |n: usize| Skill {
             name: format!("s{n}"),
             description: "é".repeat(5000),

@@ -1,4 +1,5 @@
-//! Asking a model for a summary: one question, no tools, an answer that is whole or an error that says why not.
+//! Summaries written by a model: one request without tools. The result is a complete summary or an error with
+//! the reason.
 
 use std::sync::Arc;
 
@@ -18,33 +19,31 @@ use crate::error::Error;
 use crate::live::Live;
 use crate::workplace::Workplace;
 
-/// Why there is no summary. Nothing was changed.
+/// Why a summary failed. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSummary {
-    #[error("the summary was stopped")]
+    #[error("the summary was canceled")]
     Stopped,
-    #[error(
-        "the summary was cut off at the limit of output; choose a model for summaries that may write more"
-    )]
+    #[error("the summary reached the output limit; choose a model for summaries with a higher limit")]
     CutOff,
     #[error(
         "the model called a tool instead of writing a summary; try again, or choose another model for summaries"
     )]
     CalledTools,
-    #[error("the model wrote nothing; try again, or choose another model for summaries")]
+    #[error("the model returned an empty summary; try again, or choose another model for summaries")]
     Blank,
-    #[error("the model could not write the summary: {0}")]
+    #[error("cannot write the summary: {0}")]
     Failed(String),
 }
 
-/// A summary, and what is stored beside it.
+/// A summary and the extra fields of its entry.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Written {
     pub(crate) text: String,
     pub(crate) extra: Map<String, Value>,
 }
 
-/// Who writes summaries, and what they cost so far.
+/// Writes summaries and adds up their cost.
 #[derive(Debug)]
 pub(crate) struct Summarizer<'a> {
     work: &'a Workplace,
@@ -54,7 +53,7 @@ pub(crate) struct Summarizer<'a> {
     requests: u64,
 }
 
-/// An answer shorter than this is no summary. A server that has not even so much room says so.
+/// Never request a shorter answer than this. If the window has less room, the server reports it.
 const LEAST_ANSWER: u64 = 256;
 
 impl Workplace {
@@ -69,8 +68,8 @@ impl Workplace {
         Ok(Summarizer { work: self, model, cancel, usage: Usage::default(), requests: 0 })
     }
 
-    /// Stores what failed summaries cost. Called where the session changes anyway, so that a failure by itself changes
-    /// nothing, not even the leaf.
+    /// Stores the cost of failed summaries. Call this only when the session changes anyway: a failure alone
+    /// changes nothing, not even the leaf.
     pub(crate) async fn record_usage(&self) -> Result<(), Error> {
         loop {
             let Some(entry) = self.now().unrecorded_usage.first().map(Value::to_string) else {
@@ -86,7 +85,7 @@ impl Workplace {
         }
     }
 
-    /// Gives work that wants to see lines what it wants.
+    /// Supplies a computation with the lines it needs, until it needs no more.
     pub(crate) async fn answer_all(&self, state: &State, asks: &mut (dyn Asks + Send)) -> Result<(), Error> {
         loop {
             let wanted = asks.wants();
@@ -100,7 +99,7 @@ impl Workplace {
 }
 
 impl Summarizer<'_> {
-    /// How much conversation can be told at once, in tokens.
+    /// How much conversation fits into one request, in tokens.
     pub(crate) fn budget(&self) -> u64 {
         self.limits().summary_budget(None)
     }
@@ -109,11 +108,11 @@ impl Summarizer<'_> {
         Limits::new(self.model.context_window, Some(self.model.max_output))
     }
 
-    pub(crate) async fn write(&mut self, asked: String) -> Result<String, Error> {
-        self.try_to(asked, false).await
+    pub(crate) async fn write(&mut self, prompt: String) -> Result<String, Error> {
+        self.try_to(prompt, false).await
     }
 
-    /// The parts of a long conversation one after the other, each brought into the summary of those before it.
+    /// Summarizes a long conversation part by part. Each request includes the summary so far.
     pub(crate) async fn write_parts(
         &mut self,
         parts: &[String],
@@ -121,19 +120,20 @@ impl Summarizer<'_> {
         ask: impl Fn(&str, Option<&str>) -> String,
     ) -> Result<Option<String>, Error> {
         for (at, part) in parts.iter().enumerate() {
-            let is_carried_on = at + 1 < parts.len();
-            previous = Some(self.try_to(ask(part, previous.as_deref()), is_carried_on).await?);
+            let is_intermediate = at + 1 < parts.len();
+            previous = Some(self.try_to(ask(part, previous.as_deref()), is_intermediate).await?);
         }
         Ok(previous)
     }
 
-    /// One question. If it fails, the session is not changed: what it cost is remembered until the next entry.
-    async fn try_to(&mut self, asked: String, is_carried_on: bool) -> Result<String, Error> {
-        let answered = self.ask(asked, is_carried_on).await;
-        if answered.is_err() {
+    /// Sends one request. If it fails, the session does not change; the cost is kept until the next entry is
+    /// stored.
+    async fn try_to(&mut self, prompt: String, is_intermediate: bool) -> Result<String, Error> {
+        let answer = self.ask(prompt, is_intermediate).await;
+        if answer.is_err() {
             self.remember_cost();
         }
-        answered
+        answer
     }
 
     fn remember_cost(&mut self) {
@@ -148,27 +148,27 @@ impl Summarizer<'_> {
         self.work.now().unrecorded_usage.push(Value::Object(entry));
     }
 
-    /// One question. An answer that will be part of the next one gets half of the room.
-    async fn ask(&mut self, asked: String, is_carried_on: bool) -> Result<String, Error> {
+    /// Sends one request. An answer that goes into the next request may use half of the room.
+    async fn ask(&mut self, prompt: String, is_intermediate: bool) -> Result<String, Error> {
         if self.requests > 0 {
-            // Whoever watches sees where the next part begins.
+            // Separate the parts on screen.
             self.work.teller.tell(Live::SummaryText { text: "\n\n".to_owned() });
         }
-        let max_tokens = self.limit(&asked, is_carried_on);
-        let mut request = Request::new(self.model.clone(), vec![Message::user(asked)]);
+        let max_tokens = self.limit(&prompt, is_intermediate);
+        let mut request = Request::new(self.model.clone(), vec![Message::user(prompt)]);
         request.system = summary::SYSTEM.to_owned();
         request.cache = Cache::Off;
         request.max_tokens = max_tokens;
         let mut deltas = self.work.parts.model.stream(request, self.cancel.clone());
-        let mut said = Draft::new(&self.model, self.work.clock());
+        let mut partial = Draft::new(&self.model, self.work.clock());
         loop {
             let delta = deltas.next().await;
-            let delta = delta.unwrap_or_else(|| said.broken_off(self.cancel.is_cancelled()));
-            if matches!(delta, Delta::Retrying { .. }) && said.has_content() {
-                // It starts again from nothing.
+            let delta = delta.unwrap_or_else(|| partial.broken_off(self.cancel.is_cancelled()));
+            if matches!(delta, Delta::Retrying { .. }) && partial.has_content() {
+                // The retry starts from scratch.
                 self.work.teller.tell(Live::SummaryText { text: "\n\n".to_owned() });
             }
-            said.apply(&delta);
+            partial.apply(&delta);
             match delta {
                 Delta::Text { text, .. } => self.work.teller.tell(Live::SummaryText { text }),
                 Delta::Done(message) => {
@@ -180,31 +180,32 @@ impl Summarizer<'_> {
                     self.usage += message.usage;
                     self.requests += u64::from(message.usage.total_tokens > 0);
                     let stopped = self.cancel.is_cancelled();
-                    let why = if stopped { NoSummary::Stopped } else { NoSummary::Failed(failure.message()) };
-                    return Err(why.into());
+                    let error =
+                        if stopped { NoSummary::Stopped } else { NoSummary::Failed(failure.message()) };
+                    return Err(error.into());
                 }
                 _ => {}
             }
         }
     }
 
-    /// How long the answer may be, where the window has less room than the model may fill.
-    fn limit(&self, asked: &str, is_carried_on: bool) -> Option<u64> {
+    /// The answer limit, if the context window has less room than the model's output limit.
+    fn limit(&self, prompt: &str, is_intermediate: bool) -> Option<u64> {
         let window = self.model.context_window;
-        // Guesses are not exact, so a little stays free.
-        let room = window.saturating_sub(guess(asked) + guess(summary::SYSTEM) + window / 32);
-        let room = if is_carried_on { room / 2 } else { room };
+        // Token estimates are inexact, so keep a margin.
+        let room = window.saturating_sub(guess(prompt) + guess(summary::SYSTEM) + window / 32);
+        let room = if is_intermediate { room / 2 } else { room };
         (room < self.model.max_output).then_some(room.max(LEAST_ANSWER))
     }
 
-    /// What is stored beside a summary: the files, what it cost, and which model wrote it.
+    /// The extra fields of a summary entry: files, cost and model.
     pub(crate) fn extra(self, files: &Files) -> Map<String, Value> {
         let mut extra = self.spent();
         extra.insert("details".to_owned(), files.details());
         extra
     }
 
-    /// What was spent and by whom, in the fields of an entry; nothing if the model told nothing.
+    /// Usage and model as entry fields; empty if the provider reported no usage.
     fn spent(&self) -> Map<String, Value> {
         let mut usage = self.usage;
         if usage.total_tokens == 0 {
@@ -223,7 +224,7 @@ impl Summarizer<'_> {
     }
 }
 
-/// An answer that is a summary, or why it is none.
+/// The text of a complete summary, or the reason it is unusable.
 fn whole(message: &AssistantMessage) -> Result<String, Error> {
     let text = message.text();
     match message.stop_reason {
@@ -234,14 +235,14 @@ fn whole(message: &AssistantMessage) -> Result<String, Error> {
     }
 }
 
-/// About how many tokens a text takes. Scripts other than Latin take more of them.
+/// Estimates the token count of a text. Non-ASCII characters count as one token each.
 fn guess(text: &str) -> u64 {
     let ascii = text.bytes().filter(u8::is_ascii).count();
     let others = text.chars().count() - ascii;
     (ascii.div_ceil(4) + others) as u64
 }
 
-/// What is stored beside a summary that an extension wrote.
+/// The extra fields of a summary that an extension wrote.
 pub(crate) fn own_extra(details: Option<&Value>) -> Map<String, Value> {
     let mut extra = Map::from_iter([("fromHook".to_owned(), json!(true))]);
     if let Some(details) = details {

@@ -1,5 +1,6 @@
-//! The system prompt as entries. The first request of a session stores it whole; a change stores only what changed, and is
-//! told to the model where it happened (see `request`), so an edited file never changes what an old request began with.
+//! The system prompt as entries. The first prompt of a session stores all of it; later changes store only
+//! what changed, and the model gets them at their position (see `request`). Editing a file therefore never
+//! changes the start of an earlier request.
 
 use osier_session::State;
 use osier_tree::entry::{Entry, read_entry};
@@ -10,19 +11,17 @@ use serde_json::{Map, Value, json};
 use crate::error::Error;
 use crate::workplace::Workplace;
 
-/// The prompt in named sections, and the tools the model may call. Both keep the order in which they first came: what is
-/// added later is told later.
+/// The system prompt in named sections, and the tools the model may call. Both keep their insertion order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SystemPrompt {
-    /// Text that belongs to no section: what other programs store.
+    /// Text outside the sections, as other programs store it.
     pub content: String,
     sections: Map<String, Value>,
-    /// By name, each as `{name, description, parameters}`.
+    /// Tools by name, each as `{name, description, parameters}`.
     tools: Map<String, Value>,
 }
 
 impl SystemPrompt {
-    /// A prompt of these sections and tools.
     pub fn new(sections: Vec<(String, String)>, tools: Vec<Value>) -> SystemPrompt {
         let name = |tool: &Value| tool["name"].as_str().unwrap_or_default().to_owned();
         SystemPrompt {
@@ -40,16 +39,16 @@ impl SystemPrompt {
         self.tools.contains_key(name)
     }
 
-    /// Whether a part of `first` is still in force, so that this can be told as changes of it. Nothing is left of the prompt
-    /// of another program.
+    /// Whether a part of `first` is still in effect, so that this prompt can be expressed as changes to it.
+    /// After the prompt of another program was replaced, nothing of it is left.
     pub(crate) fn continues(&self, first: &SystemPrompt) -> bool {
         let is_kept = |(name, text): (&String, &Value)| self.sections.get(name) == Some(text);
         self.content == first.content && (first.sections.is_empty() || first.sections.iter().any(is_kept))
     }
 
-    /// What a model that knows this prompt must be told to follow `new`; `None` if the text is the same.
+    /// The text that has_prompt a model about the changes from this prompt to `new`; `None` if there are none.
     pub(crate) fn describe_change(&self, new: &SystemPrompt) -> Option<String> {
-        let gone = missing(&self.sections, &new.sections)
+        let removed = missing(&self.sections, &new.sections)
             .map(|name| format!("The section \"{name}\" of your system prompt no longer applies."));
         let changed = changed(&self.sections, &new.sections).map(|(name, text)| {
             format!(
@@ -57,11 +56,11 @@ impl SystemPrompt {
                 text.as_str().unwrap_or_default()
             )
         });
-        let changes: Vec<String> = gone.chain(changed).collect();
+        let changes: Vec<String> = removed.chain(changed).collect();
         (!changes.is_empty()).then(|| changes.join("\n\n"))
     }
 
-    /// Takes the next system message of a path in.
+    /// Applies the next system message of a path.
     pub fn replay(&mut self, entry: &Entry<'_>) {
         let Some(message) = entry.message else { return };
         if let Some(content) = message.get("content") {
@@ -80,7 +79,7 @@ impl SystemPrompt {
         each_tool(message, "toolsAdded", |name, tool| drop(self.tools.insert(name.to_owned(), tool)));
     }
 
-    /// The same, for a message that was read already.
+    /// Like `replay`, for a parsed message.
     pub fn replay_message(&mut self, message: &Value) {
         let line = json!({ "type": "message", "id": "system", "message": message }).to_string();
         if let Ok(entry) = read_entry(line.as_bytes()) {
@@ -88,7 +87,7 @@ impl SystemPrompt {
         }
     }
 
-    /// The message that turns this prompt into `wanted`; `None` if it is that already. Another order is no change.
+    /// The message that changes this prompt into `wanted`; `None` if nothing differs. Order does not matter.
     pub fn patch(&self, wanted: &SystemPrompt, timestamp: i64) -> Option<Value> {
         let mut sections: Map<String, Value> =
             missing(&self.sections, &wanted.sections).map(|name| (name.clone(), Value::Null)).collect();
@@ -104,7 +103,7 @@ impl SystemPrompt {
         }
         let content = match wanted.content.as_str() {
             _ if same_content => "",
-            // Nothing at all would leave what another program stored in force.
+            // An empty text would keep the content that another program stored.
             "" => " ",
             content => content,
         };
@@ -122,12 +121,12 @@ impl SystemPrompt {
         Some(message)
     }
 
-    /// The message that tells all of it; `None` if there is nothing to tell.
+    /// The message that contains the whole prompt; `None` if it is empty.
     pub(crate) fn whole(&self, timestamp: i64) -> Option<Value> {
         SystemPrompt::default().patch(self, timestamp)
     }
 
-    /// The prompt as one text.
+    /// The prompt as plain text.
     pub fn text(&self) -> String {
         let sections = self.sections.values().filter_map(Value::as_str);
         let parts = std::iter::once(self.content.as_str()).chain(sections);
@@ -147,11 +146,11 @@ fn changed<'a>(
 }
 
 impl Workplace {
-    /// Brings the prompt on the path to what it should be now, by an entry if it differs.
+    /// Stores a patch if the prompt on the path is not up to date.
     pub(crate) async fn brief(&self) -> Result<(), Error> {
         let (briefing, now) = (self.parts.briefing.clone(), self.clock());
         let sections = tokio::task::spawn_blocking(move || briefing.sections(now));
-        // A briefing that broke down changes nothing.
+        // If computing the sections panics, keep the prompt.
         let Ok(sections) = sections.await else { return Ok(()) };
         let tool = |spec: osier_tools::ToolSpec| json!({ "name": spec.name, "description": spec.description, "parameters": spec.parameters });
         let tools = self.specs().into_iter().map(tool).collect();
@@ -163,17 +162,17 @@ impl Workplace {
         }
     }
 
-    /// The prompt as the path to a place replays it.
+    /// The system prompt in effect at a position.
     pub(crate) async fn prompt_at(&self, state: &State, at: Place) -> Result<SystemPrompt, Error> {
-        let tells = |seq: &Seq| {
+        let has_prompt = |seq: &Seq| {
             let head = state.tree.head(*seq);
             head.role == Role::System || head.kind == Kind::Compaction
         };
         let plan = state.tree.context_entries(at);
-        let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).filter(tells).collect();
+        let wanted: Vec<Seq> = plan.items.iter().map(|item| item.seq).filter(has_prompt).collect();
         let lines = self.lines(state, &wanted).await?;
         let mut prompt = SystemPrompt::default();
-        for item in plan.items.iter().filter(|item| tells(&item.seq)) {
+        for item in plan.items.iter().filter(|item| has_prompt(&item.seq)) {
             let Some(line) = lines.get(&item.seq) else { continue };
             item.messages(line, None, &mut |message| {
                 if let Ok(message) = serde_json::from_slice::<Value>(message)
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_says_only_what_changed_and_replays_to_what_was_wanted() {
+    fn patch_has_only_changes_and_replays_to_the_wanted_prompt() {
         let first = prompt(&[("cwd", "/a"), ("preamble", "You work here.")], &["bash", "read"]);
         let second = prompt(&[("preamble", "You work here."), ("skills", "none")], &["read", "write"]);
         let whole = SystemPrompt::default().patch(&first, 1).unwrap();
@@ -235,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_program_stored_is_taken_out_once() {
+    fn content_of_another_program_is_removed_once() {
         let foreign = replayed(&[json!({ "role": "system", "content": "You are somebody else." })]);
         let wanted = prompt(&[("preamble", "You work here.")], &[]);
         let patch = foreign.patch(&wanted, 1).unwrap();

@@ -1,5 +1,5 @@
-//! The end of a path, as far as the next step depends on it. What neither asks nor answers is looked through: marks, changes
-//! of model or prompt, summaries, commands of the user's, messages of extensions.
+//! The end of a path, reduced to what the next step depends on. Marks, model and prompt changes, summaries,
+//! shell commands and extension messages are skipped.
 
 use osier_tree::entry::Entry;
 use osier_tree::projection::Lines;
@@ -7,36 +7,36 @@ use osier_tree::scan::Raw;
 use osier_tree::{Kind, Place, Role, Seq, SessionTree, Why};
 use serde_json::Value;
 
-/// A tool that an assistant called.
+/// A tool call as an entry records it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
     pub id: String,
     pub name: String,
     pub arguments: Value,
-    /// Why the arguments could not be read. Such a call is never run.
+    /// Why the arguments could not be parsed. Such a call never runs.
     pub invalid: Option<String>,
 }
 
-/// See the module.
+/// How a path ends.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Tail {
-    /// Nothing was said yet.
+    /// There are no messages yet.
     Nothing,
-    /// The user spoke to the model.
+    /// A user message without a reply.
     Asked,
-    /// The model returned to a checkpoint, and left itself a note.
+    /// The model returned to a checkpoint and left itself a note.
     Returned,
-    /// Calls that have no result yet, in the order in which they were made.
+    /// Calls without a result, in call order.
     Calling(Vec<Call>),
-    /// Calls without a result in a reply that broke off: they may be half written, so nobody runs them.
+    /// Calls without a result in a reply that broke off. They may be incomplete, so they never run.
     Broken(Why, Vec<Call>),
-    /// All calls have their results.
+    /// Every call has its result.
     Answered,
-    /// The model has said what it had to say, or stopped for another reason.
+    /// The reply is complete, or stopped for another reason.
     Said(Why),
 }
 
-/// What an entry is to the next step.
+/// The role of an entry at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Ask,
@@ -56,7 +56,7 @@ fn part(tree: &SessionTree, seq: Seq) -> Option<Part> {
     }
 }
 
-/// The entries whose lines [`Tail::of`] needs: the last reply if it calls tools, and the results it has.
+/// The entries whose lines `Tail::from_path` needs: the last reply, if it calls tools, and its results.
 pub fn tail_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
     let mut entries: Vec<Seq> = Vec::new();
     for seq in tree.heads().up(at) {
@@ -74,14 +74,14 @@ pub fn tail_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
     entries
 }
 
-/// The reply that the path ends with, looked for behind its results.
+/// The reply that the path ends with, not counting its tool results.
 pub fn last_reply(tree: &SessionTree, at: Place) -> Option<Seq> {
-    let mut said = tree.heads().up(at).filter_map(|seq| part(tree, seq).map(|part| (seq, part)));
-    said.find(|(_, part)| *part != Part::Result).filter(|(_, part)| *part == Part::Reply).map(|(seq, _)| seq)
+    let mut parts = tree.heads().up(at).filter_map(|seq| part(tree, seq).map(|part| (seq, part)));
+    parts.find(|(_, part)| *part != Part::Result).filter(|(_, part)| *part == Part::Reply).map(|(seq, _)| seq)
 }
 
 impl Tail {
-    /// Whether the turn did not come to its end, so that the path can be resumed.
+    /// Whether the turn is unfinished, so that the path can be resumed.
     pub fn is_open(&self) -> bool {
         match self {
             Tail::Nothing => false,
@@ -90,13 +90,13 @@ impl Tail {
         }
     }
 
-    /// The tail of the path to `at`; `lines` has those of [`tail_entries`].
+    /// Reads the tail of the path to `at`. `lines` must contain the lines of [`tail_entries`].
     pub fn of(tree: &SessionTree, at: Place, lines: &impl Lines) -> Tail {
-        let mut said = tree.heads().up(at).filter_map(|seq| part(tree, seq));
-        let Some(last) = said.next() else { return Tail::Nothing };
+        let mut parts = tree.heads().up(at).filter_map(|seq| part(tree, seq));
+        let Some(last) = parts.next() else { return Tail::Nothing };
         let Some(reply) = last_reply(tree, at) else {
             return match last {
-                // Results of no reply at all still want an answer.
+                // Tool results without a reply still need an answer.
                 Part::Result => Tail::Answered,
                 Part::Note => Tail::Returned,
                 Part::Ask | Part::Reply => Tail::Asked,
@@ -128,7 +128,7 @@ fn unanswered(entries: &[Seq], lines: &impl Lines) -> Vec<Call> {
     calls
 }
 
-/// The tools that a reply calls.
+/// The tool calls of a reply.
 pub fn calls_of(entry: &Entry<'_>) -> Vec<Call> {
     let mut calls = Vec::new();
     let Some(content) = entry.message.and_then(|message| message.get("content")) else { return calls };

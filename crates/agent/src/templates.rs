@@ -1,20 +1,20 @@
-//! Prompt templates: Markdown files whose text is said when the user types `/name`. `$1`, `$2`, … stand for single words,
-//! `$@` and `$ARGUMENTS` for all that was typed behind the name, `${@:2}` and `${@:2:3}` for some of the words.
+//! Prompt templates: Markdown files that `/name` expands. `$1`, `$2`, … are single arguments, `$@` and
+//! `$ARGUMENTS` are everything after the name, `${@:2}` and `${@:2:3}` are a range of arguments.
 
 use std::path::{Path, PathBuf};
 
 use crate::frontmatter::Page;
 use crate::textfile::{self, Problem};
 
-/// A template, as a list of commands shows it.
+/// A prompt template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     pub name: String,
-    /// From the head of the file, or its first line.
+    /// From the front matter, or the first line of the body.
     pub description: String,
-    /// What may be typed behind the name.
+    /// Describes the arguments.
     pub argument_hint: Option<String>,
-    /// Empty for a built-in one.
+    /// Empty for a built-in template.
     pub path: PathBuf,
     body: String,
 }
@@ -22,12 +22,12 @@ pub struct Template {
 /// The text of `/init`.
 const INIT: &str = include_str!("templates/init.md");
 
-/// The templates that are always there.
+/// The built-in templates.
 pub(crate) fn builtin() -> Vec<Template> {
     vec![Template::parse("init", Path::new(""), INIT).0]
 }
 
-/// The templates in these folders by name; of two with one name that of the later folder counts.
+/// Finds the templates in these folders, sorted by name. Later folders take precedence.
 pub fn find(folders: &[PathBuf]) -> (Vec<Template>, Vec<Problem>) {
     let (mut templates, mut problems): (Vec<Template>, Vec<Problem>) = Default::default();
     for path in folders.iter().flat_map(|folder| textfile::entries(folder)) {
@@ -66,7 +66,7 @@ impl Template {
         (template, page.problem.map(|what| Problem { path: path.to_owned(), what }))
     }
 
-    /// The text with what was typed behind the name put in. Words that no place takes are added at the end.
+    /// The template with the arguments inserted. If it has no placeholder, the arguments are appended.
     pub fn expand(&self, typed: &str) -> String {
         let typed = typed.trim();
         let words = words(typed);
@@ -91,12 +91,12 @@ impl Template {
     }
 }
 
-/// What stands for words that were typed.
+/// A placeholder for arguments.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
     Word(usize),
     All,
-    /// From this word on, so many of them.
+    /// A range: the first argument and the count.
     Some(usize, usize),
 }
 
@@ -117,7 +117,7 @@ fn word(words: &[String], number: usize) -> &str {
     number.checked_sub(1).and_then(|at| words.get(at)).map_or("", String::as_str)
 }
 
-/// The blank to fill in that a text begins with, and its length.
+/// Parses the placeholder that a text starts with, and returns its length.
 fn blank(text: &str) -> Option<(usize, Place)> {
     if text.starts_with("$ARGUMENTS") {
         return Some(("$ARGUMENTS".len(), Place::All));
@@ -138,7 +138,7 @@ fn blank(text: &str) -> Option<(usize, Place)> {
     Some((1 + digits.len(), Place::Word(number)))
 }
 
-/// Words as a shell takes them: quotes keep spaces together.
+/// Splits arguments like a shell: quotes keep spaces together.
 fn words(typed: &str) -> Vec<String> {
     let (mut words, mut word, mut quote): (Vec<String>, Option<String>, Option<char>) = Default::default();
     for c in typed.chars() {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn words_go_where_their_numbers_are() {
+    fn placeholders_are_replaced_by_arguments() {
         let expand = |body: &str, typed: &str| template(body).expand(typed);
         assert_eq!(expand("$1 then $2, not $3.", "a 'b c'"), "a then b c, not .");
         assert_eq!(expand("all: $@ / $ARGUMENTS", " a  \"b c\" "), "all: a  \"b c\" / a  \"b c\"");
@@ -175,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_was_typed_is_lost_and_nothing_is_expanded_twice() {
+    fn unused_arguments_are_appended_and_arguments_are_not_expanded() {
         assert_eq!(template("Fix it.").expand("now please"), "Fix it.\n\nnow please");
         assert_eq!(template("Fix it.").expand("  "), "Fix it.");
         assert_eq!(template("Do $1").expand("'$2 $@' x"), "Do $2 $@");
     }
 
     #[test]
-    fn the_later_folder_has_the_last_word_and_bad_files_are_told() {
+    fn later_folders_take_precedence_and_bad_files_are_reported() {
         let root = tempfile::tempdir().unwrap();
         let folder = |name: &str| root.path().join(name);
         for (file, text) in [
@@ -199,10 +199,13 @@ mod tests {
         let shown: Vec<(&str, &str)> =
             templates.iter().map(|template| (&*template.name, &*template.description)).collect();
         assert_eq!(shown, [("fix", "Fix $1 here"), ("plan", "Make a plan.")]);
-        let told: Vec<String> = problems
+        let reported: Vec<String> = problems
             .iter()
             .map(|problem| problem.to_string().replace(&*root.path().to_string_lossy(), ""))
             .collect();
-        assert_eq!(told, ["/project/bad.md: is not text", "/project/fix.md: line 2 is not `key: value`"]);
+        assert_eq!(
+            reported,
+            ["/project/bad.md: not a text file", "/project/fix.md: line 2 is not `key: value`"]
+        );
     }
 }

@@ -1,17 +1,18 @@
-//! Reading small text files of the user's: bounded, in a fixed order, and never fatal.
+//! Reading small text files that the user wrote. Sizes are bounded, the order is fixed, and a bad file is
+//! never fatal.
 
 use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-/// Templates and skills are texts for a model; longer files are a mistake.
+/// Templates and skills are prompts; a longer file is a mistake.
 pub(crate) const MOST: u64 = 256 << 10;
 
-/// Names looked at in one folder.
+/// How many names to read from one folder.
 const NAMES: usize = 1000;
 
-/// What is wrong with a file. Nothing else suffers from it.
+/// A problem with one file. Other files are not affected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     pub path: PathBuf,
@@ -24,7 +25,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The paths in a folder, by name. A folder that is not there has none.
+/// The paths in a folder, sorted. A missing folder is empty.
 pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).take(NAMES).collect();
@@ -32,24 +33,24 @@ pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The text of a file that is not too long.
+/// Reads a text file with a size limit.
 pub(crate) fn read(path: &Path) -> Result<String, Problem> {
     let problem = |what: String| Problem { path: path.to_owned(), what };
     let mut bytes = Vec::new();
     let read = |bytes: &mut Vec<u8>| -> io::Result<()> {
-        // A pipe would wait for ever.
+        // Reading a pipe would block forever.
         if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::other("is not a file"));
+            return Err(io::Error::other("not a regular file"));
         }
         File::open(path)?.take(MOST + 1).read_to_end(bytes)?;
         Ok(())
     };
     read(&mut bytes).map_err(|error| problem(error.to_string()))?;
     if bytes.len() as u64 > MOST {
-        return Err(problem(format!("is longer than {} KB", MOST >> 10)));
+        return Err(problem(format!("longer than {} KB", MOST >> 10)));
     }
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
-        _ => Err(problem("is not text".to_owned())),
+        _ => Err(problem("not a text file".to_owned())),
     }
 }

@@ -1,7 +1,8 @@
-//! Running the tools a reply calls: asked about where the session's settings say so, one result entry for each call.
+//! Running the tool calls of a reply: asks for approval where needed, and stores one result entry for each
+//! call.
 //!
-//! Calls that only read run together, all others alone and in order. Results are stored in the order of the calls, each as
-//! soon as those before it are.
+//! Calls that only read run in parallel; all others run alone and in order. Results are stored in call order,
+//! each as soon as the earlier ones are stored.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -21,10 +22,10 @@ use crate::live::Live;
 use crate::tail::Call;
 use crate::turn::Turn;
 
-/// How many calls run at the same time.
+/// How many calls run in parallel.
 const TOGETHER: usize = 8;
 
-/// How long a tool that was told to stop may take beyond its own time to clean up.
+/// How long a stopped tool may take to clean up, beyond its own grace period.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Turn {
@@ -35,15 +36,15 @@ impl Turn {
         let reads = |call: &Checked| spec(&call.call).is_some_and(|spec| spec.kind == Kind::Reads);
         let mut rest = calls.as_slice();
         while !rest.is_empty() && !self.cancel.is_cancelled() {
-            let together = rest.iter().take_while(|call| reads(call)).count().max(1);
-            let (now, later) = rest.split_at(together);
+            let batch = rest.iter().take_while(|call| reads(call)).count().max(1);
+            let (batch, later) = rest.split_at(batch);
             let ctx = self.tool_context().await?;
-            let mut runs = Vec::with_capacity(together);
-            for call in now {
+            let mut runs = Vec::with_capacity(batch.len());
+            for call in batch {
                 runs.push(self.answer_call(call, spec(&call.call), &ctx).boxed());
             }
             let mut outcomes = stream::iter(runs).buffered(TOGETHER);
-            for call in now {
+            for call in batch {
                 let Some(outcome) = outcomes.next().await else { break };
                 self.work.say(&outcome?.message(&call.call, self.work.clock())).await?;
             }
@@ -52,12 +53,12 @@ impl Turn {
         Ok(())
     }
 
-    /// Answers calls that are not run.
+    /// Stores results for calls that do not run.
     pub(crate) async fn stop_calls(&self, calls: Vec<Call>, why: Why) -> Result<(), Error> {
         let outcome = match why {
             Why::Error => ToolOutcome::failed("This call was not run: the reply broke off."),
             Why::Length => ToolOutcome::failed(
-                "This call was not run: the reply reached the limit of output, so it may be cut off. Make it shorter.",
+                "This call was not run: the reply reached the output limit, so it may be incomplete. Make it shorter.",
             ),
             _ => ToolOutcome::cancelled(),
         };
@@ -119,7 +120,7 @@ impl Turn {
         Ok(outcome)
     }
 
-    /// Runs a call that may run, and passes its output on.
+    /// Runs an approved call and forwards its output.
     async fn execute(
         &self,
         call: &ToolCall,
@@ -132,22 +133,22 @@ impl Turn {
             tokio::select! {
                 outcome = &mut run => break outcome.unwrap_or_else(|_| broke_down(&call.name)),
                 Some(live) = output.recv() => {
-                    let told = Live::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
-                    self.work.teller.tell(told);
+                    let event = Live::ToolOutput { call: call.id.clone(), text: live.text, skipped: live.skipped };
+                    self.work.teller.tell(event);
                 }
                 () = self.lost_patience(ctx) => break ToolOutcome::cancelled(),
             }
         }
     }
 
-    /// Returns when a stopped tool has had all the time it gets.
+    /// Returns when a stopped tool has used up its grace period.
     async fn lost_patience(&self, ctx: &ToolContext) {
         self.cancel.cancelled().await;
         tokio::time::sleep(ctx.limits.grace + PATIENCE).await;
     }
 
-    /// What the model is told instead of a result, if the call cannot succeed or may not run. If it may, the context is
-    /// bound to what was shown, and the tool does nothing else.
+    /// Returns the outcome of a call that cannot succeed or may not run. If it may run, the seal in the
+    /// context limits the tool to exactly the previewed change.
     async fn refusal(
         &self,
         call: &ToolCall,
@@ -175,11 +176,11 @@ impl Turn {
         }
     }
 
-    /// What the session allows, in the mode of this run.
+    /// The session's approvals, with the mode of this run.
     pub(crate) fn approvals(&self) -> Approvals {
         let (chosen, allowed) = {
-            let now = self.work.now();
-            (now.approval, now.allowed.clone())
+            let agent_state = self.work.now();
+            (agent_state.approval, agent_state.allowed.clone())
         };
         let stored = match self.work.parts.own_approvals {
             true => {
@@ -194,10 +195,10 @@ impl Turn {
 }
 
 fn broke_down(name: &str) -> ToolOutcome {
-    ToolOutcome::failed(format!("{name} broke down; what it did is not known. Try another way."))
+    ToolOutcome::failed(format!("{name} crashed; its effects are unknown. Try another way."))
 }
 
-/// A call, and why its arguments could not be read if so.
+/// A tool call, and why its arguments could not be parsed.
 struct Checked {
     call: ToolCall,
     invalid: Option<String>,

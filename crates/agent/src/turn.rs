@@ -1,5 +1,5 @@
-//! A turn: from something said to idle, one step after the other. What was done is on the path; what is kept here ends with
-//! the turn.
+//! A turn: from a prompt to idle, step by step. The path records everything that happened; the state here
+//! lasts only as long as the turn.
 
 use std::error::Error as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,65 +21,66 @@ use crate::summarizing::NoSummary;
 use crate::tail::{Tail, last_reply, tail_entries};
 use crate::workplace::Workplace;
 
-/// How often in a row a step is begun again because the log was replaced meanwhile.
+/// How often in a row to repeat a step because the log was replaced.
 const REPLACEMENTS: usize = 3;
 
-/// Why a turn begins.
+/// Why a turn starts.
 #[derive(Debug)]
 pub(crate) enum Begin {
     Say(Said),
     Resume,
-    /// Something waits to be said.
+    /// Queued prompts are waiting.
     Queued,
 }
 
-/// Whoever began the turn, and wants to know that it did.
+/// Sends the reply to the client whose command started the turn.
 pub(crate) type Starter = oneshot::Sender<Result<Reply, Error>>;
 
-/// How it ended.
+/// How a turn ended.
 #[derive(Debug, Default)]
 pub(crate) struct Ended {
-    /// It was told that the turn began.
+    /// Whether clients know that the turn started.
     pub(crate) began: bool,
     pub(crate) finished: Option<Finished>,
     pub(crate) error: Option<String>,
 }
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Turn {
     pub(crate) work: Arc<Workplace>,
     pub(crate) cancel: CancellationToken,
-    /// The reply whose calls are this turn's to run. Those of others, or of a process that died, are never run.
+    /// The reply whose calls this turn may run. It never runs calls of other replies or of an earlier
+    /// process.
     pub(crate) reply: Option<Arc<str>>,
-    /// Model calls since the user last said something or agreed to continue.
+    /// Model calls since the last prompt or since the user agreed to continue.
     calls: u32,
-    /// What the model last said about a failure.
+    /// The last error from the model.
     pub(crate) failure: Option<String>,
     pub(crate) overflow: Overflow,
-    /// The context is too full and could not be made smaller.
+    /// Whether compacting has been given up.
     gave_up: GaveUp,
     scheduled: Mutex<Option<Scheduled>>,
 }
 
-/// What became of a context that was too long.
+/// How this turn has handled a context overflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Overflow {
     #[default]
     None,
-    /// The last request was too long.
+    /// The last request exceeded the model's limit.
     Now,
-    /// It was compacted for that reason. A second time is a failure.
+    /// The path was compacted after an overflow. A second overflow is a failure.
     Recovered,
 }
 
-/// Whether it is no use trying to make the context smaller.
+/// Whether another attempt to compact is pointless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GaveUp {
     No,
-    /// At this place there was nothing to cut.
+    /// There was nothing to compact at this position.
     Here(Place),
-    /// No summary could be had.
+    /// The summary failed, or a gate refused it.
     Altogether,
 }
 
@@ -114,7 +115,7 @@ impl Turn {
         ended
     }
 
-    /// The error is text: whoever began the turn may have been given the error itself.
+    /// Returns the error as text, because `starter` may already own the error itself.
     async fn whole(
         &mut self,
         begin: Begin,
@@ -134,7 +135,7 @@ impl Turn {
         let guard = match started.await {
             Ok((guard, reply)) => {
                 if let Some(starter) = starter {
-                    // Whoever asked may be gone by now.
+                    // The client may be gone.
                     let _ = starter.send(Ok(reply));
                 }
                 guard
@@ -157,18 +158,19 @@ impl Turn {
     }
 
     async fn begin(&mut self, begin: Begin) -> Result<Reply, Error> {
-        let Begin::Say(mut said) = begin else {
+        let Begin::Say(mut prompt) = begin else {
             self.work.brief().await?;
             return Ok(Reply::Done);
         };
-        let expanded = self.work.expand(&mut said).await?;
+        let expanded = self.work.expand(&mut prompt).await?;
         self.work.forget_returned().await?;
         self.work.settle_choice().await?;
         self.work.brief().await?;
-        Ok(Reply::Started { entry: self.work.say_as_user(&said, expanded).await? })
+        Ok(Reply::Started { entry: self.work.say_as_user(&prompt, expanded).await? })
     }
 
-    /// Before a path is resumed: a reply that failed or was stopped is left beside the way, and asked for again.
+    /// Prepares a path for resuming: a failed or stopped reply stays on its own branch, and the model is
+    /// called again.
     async fn make_way(&self) -> Result<(), Error> {
         let (state, at) = self.work.here();
         match self.tail().await? {
@@ -188,7 +190,7 @@ impl Turn {
             match self.step().await {
                 Ok(Some(finished)) => return Ok(finished),
                 Ok(None) => replaced = 0,
-                // The path is the same in the new log, so the step is decided again.
+                // The new log has the same path, so decide the step again.
                 Err(error) if error.is_replaced() && replaced < REPLACEMENTS => {
                     replaced += 1;
                     self.work.session.refresh().await?;
@@ -198,14 +200,14 @@ impl Turn {
         }
     }
 
-    /// Does what comes next. How the turn ended, if it did.
+    /// Runs the next step. Returns how the turn ended, if it did.
     async fn step(&mut self) -> Result<Option<Finished>, Error> {
         let tail = self.tail().await?;
         match next_step(&tail, self.waiting(&tail).await?) {
             Step::CallModel => match self.may_call().await {
                 Some(true) => self.call_model().await?,
                 Some(false) => return Ok(Some(Finished::StepLimit)),
-                // The turn was stopped meanwhile; the next step says so.
+                // The turn was stopped; the next step ends it.
                 None => {}
             },
             Step::RunTools(calls) => self.run_tools(calls).await?,
@@ -220,7 +222,7 @@ impl Turn {
         Ok(None)
     }
 
-    /// Whether the model may be called once more. At the limit the user decides; `None` if the turn was stopped instead.
+    /// Whether the model may be called again. At the limit, the user decides. `None` if the turn was stopped.
     async fn may_call(&mut self) -> Option<bool> {
         let limit = self.work.parts.max_steps;
         if self.calls >= limit {
@@ -234,7 +236,7 @@ impl Turn {
         Some(true)
     }
 
-    /// What the model asked to do once its other calls are done.
+    /// The backtrack to perform after the other calls of the reply.
     pub(crate) fn scheduled(&self) -> MutexGuard<'_, Option<Scheduled>> {
         self.scheduled.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -247,15 +249,15 @@ impl Turn {
             || matches!(tail, Tail::Calling(_) if left_behind);
         let full =
             asks && !self.cancel.is_cancelled() && !self.has_given_up(at) && self.work.is_full().await?;
-        let now = self.work.now();
+        let agent_state = self.work.now();
         Ok(Waiting {
             cancelled: self.cancel.is_cancelled(),
             left_behind,
             backtrack: self.scheduled().is_some(),
             full,
             overflowed: self.overflow == Overflow::Now && self.work.parts.compacting.automatic,
-            steering: !now.queue.steering.is_empty(),
-            follow_up: !now.queue.follow_up.is_empty(),
+            steering: !agent_state.queue.steering.is_empty(),
+            follow_up: !agent_state.queue.follow_up.is_empty(),
         })
     }
 
@@ -263,7 +265,8 @@ impl Turn {
         self.gave_up == GaveUp::Altogether || self.gave_up == GaveUp::Here(at)
     }
 
-    /// Compacts before the model is asked. If that cannot be done, the model is asked all the same: it may still fit.
+    /// Compacts before the next model call. If that fails, the model is called anyway: the context may still
+    /// fit.
     async fn make_room(&mut self) -> Result<(), Error> {
         let (state, at) = self.work.here();
         match self.work.compact(&state, at, Reason::Threshold, None, &self.cancel).await {
@@ -277,7 +280,7 @@ impl Turn {
         Ok(())
     }
 
-    /// The request was too long: compacts below what the failed reply answers, so that it stays on a branch beside the way.
+    /// Compacts after an overflow, above the failed reply, which stays on its own branch.
     async fn recover(&mut self) -> Result<(), Error> {
         let (state, at) = self.work.here();
         let above = last_reply(&state.tree, at).and_then(|seq| state.tree.head(seq).parent);
@@ -286,12 +289,12 @@ impl Turn {
         self.tell_of(compacted.map(drop))
     }
 
-    /// A compaction that fails is told, and changes nothing. One that was stopped is stopped with its turn.
+    /// Reports a failed compaction as a notice; the turn continues. A canceled compaction ends with its turn.
     fn tell_of(&self, compacted: Result<(), Error>) -> Result<(), Error> {
         match compacted {
             Err(Error::NoSummary(NoSummary::Stopped)) => Ok(()),
             Err(error @ (Error::NoSummary(_) | Error::NothingToCut(_))) => {
-                let text = format!("the conversation could not be compacted: {}", told(&error));
+                let text = format!("cannot compact the conversation: {}", told(&error));
                 self.work.teller.tell(Live::Notice { text });
                 Ok(())
             }
@@ -305,13 +308,13 @@ impl Turn {
         Ok(Tail::of(&state.tree, at, &lines))
     }
 
-    /// Says what waited longest, and only then takes it out of the queue.
+    /// Stores the oldest queued prompt, then removes it from the queue.
     async fn deliver(&mut self, line: Line) -> Result<(), Error> {
-        let Some(mut said) = self.work.next_to_say(line) else { return Ok(()) };
+        let Some(mut prompt) = self.work.next_to_say(line) else { return Ok(()) };
         self.calls = 0;
-        // A skill or file that vanished meanwhile does not hold up the rest.
-        let expanded = self.work.expand(&mut said).await.unwrap_or_default();
-        let stored = self.work.say_as_user(&said, expanded).await;
+        // A skill or file that no longer exists must not block the queue.
+        let expanded = self.work.expand(&mut prompt).await.unwrap_or_default();
+        let stored = self.work.say_as_user(&prompt, expanded).await;
         self.work.said(line, stored.is_ok()).await?;
         stored.map(drop)
     }
@@ -321,7 +324,7 @@ fn limit_reached(limit: u32) -> String {
     format!("stopped after {limit} model calls, the limit for one prompt (the setting max_steps)")
 }
 
-/// An error with its causes.
+/// An error with its causes, as one line.
 pub(crate) fn told(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,5 +1,5 @@
-//! An agent at work on a session: one task takes commands, one after the other, and lets at most one turn and one command of
-//! the user's run beside it. It keeps no conversation of its own.
+//! The agent loop of a session: one task handles commands in order, with at most one turn and one shell
+//! command running next to it. It keeps no conversation of its own.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -29,7 +29,7 @@ use crate::side::SideState;
 use crate::turn::{Begin, Ended, Starter, Turn};
 use crate::workplace::Workplace;
 
-/// See the module. Copies are the same worker; it ends with the last of them.
+/// A handle to an agent loop. Clones share the loop, which ends when the last handle is dropped.
 #[derive(Debug, Clone)]
 pub struct Worker {
     work: Arc<Workplace>,
@@ -37,18 +37,18 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// An agent on the cursor that the clients of this process share. Writes nothing.
+    /// Starts an agent on the session's main cursor, which all clients of this process share. Writes nothing.
     pub async fn start(session: Session, parts: Parts) -> Result<Worker, Error> {
         Worker::start_at(session.main(), parts).await
     }
 
-    /// An agent that goes its own way.
+    /// Starts an agent on its own cursor.
     pub async fn start_at(cursor: Cursor, parts: Parts) -> Result<Worker, Error> {
         let work = Arc::new(Workplace::new(cursor, parts));
         let returned = work.left_waiting().await?;
         work.now().returned = returned;
-        let (mailbox, mails) = mpsc::unbounded_channel();
-        tokio::spawn(Desk::new(work.clone()).run(mails));
+        let (mailbox, commands) = mpsc::unbounded_channel();
+        tokio::spawn(Desk::new(work.clone()).run(commands));
         Ok(Worker { work, mailbox })
     }
 
@@ -56,24 +56,23 @@ impl Worker {
         &self.work.session
     }
 
-    /// The model and the level of thinking that are in force where it works. Writes nothing.
+    /// The model and thinking level in use at the cursor. Writes nothing.
     pub async fn choice(&self) -> Result<Choice, Error> {
         self.work.choice().await
     }
 
-    /// The request that the path to a place makes: the very one that a turn sends from there. Writes nothing.
+    /// The request that a turn would send from this position. Writes nothing.
     pub async fn request_at(&self, at: Place) -> Result<PreparedRequest, Error> {
         let state = self.work.session.state();
         let choice = self.work.choice_at(&state, at).await?;
         self.work.request_at(state, at, choice).await
     }
 
-    /// What the path tells of files and things to do.
+    /// The files read and the to-do list at the cursor.
     pub async fn side_state(&self) -> Result<SideState, Error> {
         self.work.side_state().await
     }
 
-    /// Where it works.
     pub fn cursor(&self) -> &Cursor {
         &self.work.cursor
     }
@@ -92,29 +91,29 @@ impl Client for Worker {
     }
 }
 
-/// Something that runs beside the worker.
+/// A task that runs next to the loop.
 #[derive(Debug)]
 struct Running<T> {
     task: JoinHandle<T>,
     cancel: CancellationToken,
 }
 
-/// An answer, and whoever waits for it. It is given only when the next command would be taken.
+/// A reply and its sender. It is sent only when the loop is ready for the next command.
 type Ready = (Starter, Result<Reply, Error>);
 
-/// The worker's one loop.
+/// The loop itself.
 #[derive(Debug)]
 struct Desk {
     work: Arc<Workplace>,
     turn: Option<Running<Ended>>,
     bash: Option<Running<Ready>>,
-    /// A move, a compaction or a graft, which may wait for a summary.
+    /// A move, compaction or graft, which may be waiting for a summary.
     errand: Option<Running<Ready>>,
-    /// Where the errand began, in which generation of the log.
+    /// The generation of the log and the position where the exclusive command started.
     from: (u64, Place),
-    /// The errand is an undo or a redo.
+    /// Whether the exclusive command is an undo or a redo.
     walks: bool,
-    /// What comes next, when the errand is over.
+    /// Commands that wait until the exclusive command ends.
     waiting: VecDeque<(Command, Starter)>,
 }
 
@@ -131,10 +130,10 @@ impl Desk {
         }
     }
 
-    async fn run(mut self, mut mails: mpsc::UnboundedReceiver<(Command, Starter)>) {
+    async fn run(mut self, mut commands: mpsc::UnboundedReceiver<(Command, Starter)>) {
         loop {
             tokio::select! {
-                mail = mails.recv() => match mail {
+                command = commands.recv() => match command {
                     Some((command, reply)) => self.hear(command, reply).await,
                     None => break,
                 },
@@ -157,15 +156,16 @@ impl Desk {
         self.stop().await;
     }
 
-    /// Whether the errand has moved the cursor already. All have heard of it then, and may ask for the next one; it will be
-    /// over in a moment.
+    /// Whether the exclusive command has already moved the cursor. Clients know about the move and may send
+    /// the next command; the task ends in a moment.
     fn has_landed(&self) -> bool {
         let ((generation, from), (state, at)) = (self.from, self.work.here());
         let is_elsewhere = || generation != state.version.generation || !state.tree.same_place(from, at);
         self.errand.is_some() && is_elsewhere()
     }
 
-    /// Steps through earlier places follow each other as fast as keys are pressed.
+    /// Whether a command waits instead of being refused. Undo and redo may follow each other as fast as keys
+    /// are pressed.
     fn waits(&self, command: &Command) -> bool {
         let follows = self.errand.is_some() && self.walks && is_walk(command);
         follows || self.has_landed() || !self.waiting.is_empty()
@@ -174,8 +174,8 @@ impl Desk {
     async fn hear(&mut self, command: Command, reply: Starter) {
         match command {
             Command::Cancel => {
-                let given_up = std::mem::take(&mut self.waiting);
-                given_up.into_iter().for_each(|(_, reply)| answered(reply, Err(Error::OnTheWay)));
+                let deferred = std::mem::take(&mut self.waiting);
+                deferred.into_iter().for_each(|(_, reply)| answered(reply, Err(Error::OnTheWay)));
                 self.take(Command::Cancel, reply).await;
             }
             command if self.waits(&command) => self.waiting.push_back((command, reply)),
@@ -204,16 +204,16 @@ impl Desk {
         answered(reply, answer);
     }
 
-    async fn prompt(&mut self, said: Said, when: When, reply: Starter) {
+    async fn prompt(&mut self, prompt: Said, when: When, reply: Starter) {
         let line = match when {
-            _ if said.is_empty() => return answered(reply, Err(Error::Empty)),
+            _ if prompt.is_empty() => return answered(reply, Err(Error::Empty)),
             _ if self.errand.is_some() => return answered(reply, Err(Error::OnTheWay)),
-            _ if self.turn.is_none() => return self.start(Begin::Say(said), Some(reply)),
+            _ if self.turn.is_none() => return self.start(Begin::Say(prompt), Some(reply)),
             When::Now => return answered(reply, Err(Error::Busy)),
             When::Steer => Line::Steering,
             When::FollowUp => Line::FollowUp,
         };
-        answered(reply, self.work.enqueue(line, said).await.map(|()| Reply::Queued));
+        answered(reply, self.work.enqueue(line, prompt).await.map(|()| Reply::Queued));
     }
 
     async fn set(&mut self, command: Command) -> Result<(), Error> {
@@ -234,7 +234,7 @@ impl Desk {
             }
             _ => {}
         }
-        // While a turn or an errand runs, the choice takes effect before the model is asked next.
+        // During a turn or an exclusive command, the choice takes effect at the next model call.
         let is_idle = self.turn.is_none() && self.errand.is_none();
         if is_idle { self.work.settle_choice().await.map(drop) } else { Ok(()) }
     }
@@ -280,29 +280,30 @@ impl Desk {
         self.errand = Some(Running { task, cancel });
     }
 
-    fn turn_ended(&mut self, ended: Result<Ended, JoinError>, go_on: bool) {
-        let broke_down = |_| {
-            let error =
-                Some("the turn broke down; what it stored is safe, and the path can be resumed".to_owned());
+    fn turn_ended(&mut self, ended: Result<Ended, JoinError>, continue_queue: bool) {
+        let crashed = |_| {
+            let error = Some(
+                "the turn crashed; everything it stored is safe, and you can resume the path".to_owned(),
+            );
             Ended { began: true, finished: None, error }
         };
-        let ended = ended.unwrap_or_else(broke_down);
+        let ended = ended.unwrap_or_else(crashed);
         self.turn = None;
-        let waits = {
-            let mut now = self.work.now();
-            now.running = false;
+        let has_queued = {
+            let mut agent_state = self.work.now();
+            agent_state.running = false;
             if ended.began {
                 self.work.teller.tell(Live::TurnEnded { finished: ended.finished, error: ended.error });
             }
-            !now.queue.is_empty()
+            !agent_state.queue.is_empty()
         };
-        // Something may have been queued after the turn last looked.
-        if go_on && waits && matches!(ended.finished, Some(Finished::Done | Finished::CutOff)) {
+        // A prompt may have been queued after the turn last checked.
+        if continue_queue && has_queued && matches!(ended.finished, Some(Finished::Done | Finished::CutOff)) {
             self.start(Begin::Queued, None);
         }
     }
 
-    /// Stops whatever runs, and returns when it has ended.
+    /// Stops everything that runs, and waits until it has ended.
     async fn stop(&mut self) {
         self.stop_turn().await;
         stopped(&mut self.errand).await;
@@ -327,7 +328,7 @@ async fn stopped(running: &mut Option<Running<Ready>>) {
     }
 }
 
-/// Waits for the end of what runs; for ever if nothing does.
+/// Waits until the task ends; forever if there is none.
 async fn over<T>(running: &mut Option<Running<T>>) -> Result<T, JoinError> {
     match running {
         Some(running) => (&mut running.task).await,
@@ -335,7 +336,8 @@ async fn over<T>(running: &mut Option<Running<T>>) -> Result<T, JoinError> {
     }
 }
 
-/// What broke down changed nothing more, and whoever asked hears that nobody answers.
+/// Sends the reply of a finished task. If the task panicked, dropping the sender reports `Closed` to the
+/// client.
 fn given(ready: Result<Ready, JoinError>) {
     if let Ok((reply, answer)) = ready {
         answered(reply, answer);
@@ -343,6 +345,6 @@ fn given(ready: Result<Ready, JoinError>) {
 }
 
 fn answered(reply: Starter, answer: Result<Reply, Error>) {
-    // Whoever asked may be gone by now.
+    // The client may be gone.
     let _ = reply.send(answer);
 }

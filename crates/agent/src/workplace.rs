@@ -1,5 +1,5 @@
-//! Where an agent works: a cursor of a session, its parts, and what is going on there now. The conversation is not kept
-//! here: it is read from the path.
+//! The context of an agent: the cursor of a session, the configuration, and the mutable state. The
+//! conversation is not kept here; it is read from the path.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,7 @@ use crate::queue::{Line, Queue};
 use crate::saying::Said;
 use crate::side::Replay;
 
-/// See the module.
+/// See the module documentation.
 #[derive(Debug)]
 pub(crate) struct Workplace {
     pub(crate) session: Session,
@@ -36,30 +36,31 @@ pub(crate) struct Workplace {
     now: Mutex<Now>,
 }
 
-/// What is going on. Whoever changes what clients are told of tells them before letting go of it.
+/// The mutable state. Send live events about a change before releasing the lock, so that clients see them in
+/// order.
 #[derive(Debug, Default)]
 pub(crate) struct Now {
     pub(crate) running: bool,
     pub(crate) queue: Queue,
-    /// The first of this line is being said.
+    /// The queue whose first prompt is being delivered.
     pub(crate) saying: Option<Line>,
     pub(crate) returned: Vec<Said>,
     pub(crate) questions: BTreeMap<u64, Open>,
     pub(crate) last_question: u64,
-    /// What was chosen and is not on the path yet.
+    /// The user's choice that is not recorded on the path yet.
     pub(crate) model: Option<Arc<ModelInfo>>,
     pub(crate) thinking: Option<ThinkingLevel>,
     pub(crate) approval: Option<Mode>,
-    /// What is allowed in this run, of a session whose own approvals do not count.
+    /// What the user allowed in this run, if the session's own approvals are not trusted.
     pub(crate) allowed: Approvals,
-    /// What failed summaries cost, as `usage` entries that are not stored yet.
+    /// The cost of failed summaries, as `usage` entries that are not stored yet.
     pub(crate) unrecorded_usage: Vec<Value>,
 }
 
 impl Workplace {
     pub(crate) fn new(cursor: Cursor, parts: Parts) -> Workplace {
         let session = cursor.session().clone();
-        let now = Now {
+        let agent_state = Now {
             model: parts.chosen_model.clone(),
             thinking: parts.chosen_thinking,
             approval: parts.approval,
@@ -71,20 +72,26 @@ impl Workplace {
             cursor,
             parts,
             replay: tokio::sync::Mutex::default(),
-            now: Mutex::new(now),
+            now: Mutex::new(agent_state),
         }
     }
 
-    /// Held for a moment only, never across a wait.
+    /// Locks the state. Never hold the lock across an `await`.
     pub(crate) fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) async fn attach(&self, after: Option<Version>) -> Result<Attached, Error> {
         let (live, running, asked, queue, returned) = {
-            let now = self.now();
-            let asked = now.questions.iter().map(|(id, open)| (*id, open.question.clone())).collect();
-            (self.teller.listen(), now.running, asked, now.queue.clone(), now.returned.clone())
+            let agent_state = self.now();
+            let asked = agent_state.questions.iter().map(|(id, open)| (*id, open.question.clone())).collect();
+            (
+                self.teller.listen(),
+                agent_state.running,
+                asked,
+                agent_state.queue.clone(),
+                agent_state.returned.clone(),
+            )
         };
         let osier_session::Attached { state, since, reset, drafts, events } =
             self.session.attach(after).await?;
@@ -92,7 +99,7 @@ impl Workplace {
         Ok(Attached { state, since, reset, drafts, running, asked, queue, returned, events })
     }
 
-    /// Stores a message where the cursor stands.
+    /// Stores a message at the cursor.
     pub(crate) async fn say(&self, message: &Value) -> Result<Stored, Error> {
         let line = message.to_string().into_bytes();
         self.commit(move |tree, at| plan_message(tree, at, &line)).await
@@ -112,7 +119,7 @@ impl Workplace {
         }
     }
 
-    /// The session as it is now, and where the cursor stands in it.
+    /// The current session state, and the position of the cursor in it.
     pub(crate) fn here(&self) -> (Arc<State>, Place) {
         self.cursor.here()
     }
@@ -132,7 +139,7 @@ impl Workplace {
         Ok(lines)
     }
 
-    /// The tools that a model may call here.
+    /// The tools that the model may call.
     pub(crate) fn specs(&self) -> Vec<ToolSpec> {
         let mut specs = self.parts.tools.specs();
         if self.parts.backtracking {
@@ -149,6 +156,6 @@ impl Workplace {
 
 pub(crate) fn plan_message(tree: &SessionTree, at: Place, message: &[u8]) -> Result<Draft, PlanError> {
     let message =
-        Raw::parse(message).map_err(|_| PlanError::NotAnEntry { why: "a message is a JSON object" })?;
+        Raw::parse(message).map_err(|_| PlanError::NotAnEntry { why: "a message must be a JSON object" })?;
     tree.plan_message(at, message)
 }

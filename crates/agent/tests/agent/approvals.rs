@@ -1,11 +1,11 @@
-//! Who may do what: questions, answers, and what the model hears.
+//! Approvals: questions, answers, and what the model gets.
 
 use osier_agent::{Answer, Client, Command, Error, Finished, Question};
 use osier_model::scripted::Turn;
 use osier_tools::{Allowance, Change, Mode};
 use serde_json::json;
 
-use crate::desk::{Desk, Ear};
+use crate::harness::{EventListener, Harness};
 
 fn write(id: &str, path: &str) -> Turn {
     Turn::new().call(id, "write", &json!({ "path": path, "content": "x" }))
@@ -15,78 +15,93 @@ fn bash(id: &str, command: &str) -> Turn {
     Turn::new().call(id, "bash", &json!({ "command": command }))
 }
 
-/// Answers the next question, and tells what it was about.
-async fn answer(desk: &Desk, ear: &mut Ear, answer: impl FnOnce(Vec<Allowance>) -> Answer) -> Change {
-    let (question, asked) = ear.until_asked().await;
+/// Answers the next question, and returns the change that it was about.
+async fn answer(
+    harness: &Harness,
+    listener: &mut EventListener,
+    answer: impl FnOnce(Vec<Allowance>) -> Answer,
+) -> Change {
+    let (question, asked) = listener.until_asked().await;
     let Question::Tool(asked) = asked else { panic!("{asked:?}") };
-    desk.send(Command::Answer { question, answer: answer(asked.offers) }).await;
+    harness.send(Command::Answer { question, answer: answer(asked.offers) }).await;
     asked.what
 }
 
 #[tokio::test]
-async fn once_allows_this_call_only() {
-    let desk = Desk::new([write("c1", "a"), write("c2", "b"), Turn::reply("done")]).await;
-    let mut ear = desk.begin(Command::prompt("go")).await;
-    answer(&desk, &mut ear, |_| Answer::Once).await;
-    answer(&desk, &mut ear, |_| Answer::No("enough".into())).await;
-    assert_eq!(ear.end().await.0, Some(Finished::Done));
-    assert!(desk.has("a") && !desk.has("b"));
-    assert!(desk.last_results()[0].starts_with("not allowed: enough\n"), "the model hears why");
-    assert_eq!(desk.session().tree().marks().settings().get("approvalTools"), None);
+async fn answering_once_allows_only_this_call() {
+    let harness = Harness::new([write("c1", "a"), write("c2", "b"), Turn::reply("done")]).await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
+    answer(&harness, &mut listener, |_| Answer::Once).await;
+    answer(&harness, &mut listener, |_| Answer::No("enough".into())).await;
+    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    assert!(harness.has("a") && !harness.has("b"));
+    assert!(harness.last_results()[0].starts_with("not allowed: enough\n"), "the model gets the reason");
+    assert_eq!(harness.session().tree().marks().settings().get("approvalTools"), None);
 }
 
 #[tokio::test]
-async fn always_allows_the_tool_for_the_rest_of_the_session() {
-    let desk = Desk::new([write("c1", "a"), write("c2", "b"), bash("c3", "true"), Turn::reply("done")]).await;
-    let mut ear = desk.begin(Command::prompt("go")).await;
-    answer(&desk, &mut ear, |mut offers| Answer::Always(offers.remove(0))).await;
-    let next = answer(&desk, &mut ear, |_| Answer::Once).await;
-    assert!(matches!(next, Change::Command { .. }), "other tools are still asked about: {next:?}");
-    assert_eq!(ear.end().await.0, Some(Finished::Done));
-    assert_eq!(desk.session().tree().marks().settings()["approvalTools"], json!(["write"]));
-    let again = desk.reopen([write("c4", "c"), Turn::reply("done")]).await;
+async fn answering_always_allows_the_tool_for_the_session() {
+    let harness =
+        Harness::new([write("c1", "a"), write("c2", "b"), bash("c3", "true"), Turn::reply("done")]).await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
+    answer(&harness, &mut listener, |mut offers| Answer::Always(offers.remove(0))).await;
+    let next = answer(&harness, &mut listener, |_| Answer::Once).await;
+    assert!(matches!(next, Change::Command { .. }), "other tools still need approval: {next:?}");
+    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    assert_eq!(harness.session().tree().marks().settings()["approvalTools"], json!(["write"]));
+    let again = harness.reopen([write("c4", "c"), Turn::reply("done")]).await;
     assert_eq!(again.say("more").await, Finished::Done);
-    assert!(again.has("c"), "and for the session when it is opened again");
-    let other = Desk::new([write("c1", "d"), Turn::reply("done")]).await;
+    assert!(again.has("c"), "the approval is stored in the session");
+    let other = Harness::new([write("c1", "d"), Turn::reply("done")]).await;
     other.begin(Command::prompt("go")).await.until_asked().await;
 }
 
 #[tokio::test]
-async fn always_allows_a_family_of_commands_and_nothing_else() {
-    let desk =
-        Desk::new([bash("c1", "ls"), bash("c2", "ls -l"), bash("c3", "git push"), Turn::reply("done")]).await;
-    let mut ear = desk.begin(Command::prompt("go")).await;
-    answer(&desk, &mut ear, |mut offers| Answer::Always(offers.remove(0))).await;
-    let asked = answer(&desk, &mut ear, |_| Answer::No(String::new())).await;
+async fn answering_always_allows_only_the_same_command_family() {
+    let harness =
+        Harness::new([bash("c1", "ls"), bash("c2", "ls -l"), bash("c3", "git push"), Turn::reply("done")])
+            .await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
+    answer(&harness, &mut listener, |mut offers| Answer::Always(offers.remove(0))).await;
+    let asked = answer(&harness, &mut listener, |_| Answer::No(String::new())).await;
     assert_eq!(asked, Change::Command { command: "git push".into() });
-    ear.end().await;
-    assert_eq!(desk.session().tree().marks().settings()["approvalTools"], json!(["bash:ls"]));
+    listener.end().await;
+    assert_eq!(harness.session().tree().marks().settings()["approvalTools"], json!(["bash:ls"]));
 }
 
 #[tokio::test]
-async fn what_needs_asking_is_refused_when_nobody_is_there_and_the_flags_are_named() {
-    let desk = Desk::with([write("c1", "a"), bash("c2", "touch b"), Turn::reply("Then not.")], |parts| {
-        parts.attended = false;
-    })
-    .await;
-    assert_eq!(desk.say("go").await, Finished::Done);
-    assert!(!desk.has("a") && !desk.has("b"));
-    let told = desk.last_request();
-    assert!(told[2].contains("nobody is here to approve it; `--approval autoEdit` allows"), "{}", told[2]);
-    assert!(told[4].contains("nobody is here to approve it; `--approval yolo` allows it"), "{}", told[4]);
+async fn calls_are_refused_without_a_user_and_the_reason_names_the_flags() {
+    let harness =
+        Harness::with([write("c1", "a"), bash("c2", "touch b"), Turn::reply("Then not.")], |parts| {
+            parts.attended = false;
+        })
+        .await;
+    assert_eq!(harness.say("go").await, Finished::Done);
+    assert!(!harness.has("a") && !harness.has("b"));
+    let lines = harness.last_request();
+    assert!(
+        lines[2].contains("no user is present to approve it; `--approval autoEdit` allows"),
+        "{}",
+        lines[2]
+    );
+    assert!(
+        lines[4].contains("no user is present to approve it; `--approval yolo` allows it"),
+        "{}",
+        lines[4]
+    );
 }
 
 #[tokio::test]
-async fn the_mode_of_a_run_counts_for_it_alone_and_a_mode_that_is_set_stays() {
-    let desk = Desk::with([write("c1", "a"), Turn::reply("done")], |parts| {
+async fn mode_of_a_run_is_not_stored_but_a_set_mode_is() {
+    let harness = Harness::with([write("c1", "a"), Turn::reply("done")], |parts| {
         parts.attended = false;
         parts.approval = Some(Mode::AutoEdit);
     })
     .await;
-    desk.say("go").await;
-    assert!(desk.has("a"));
-    assert_eq!(desk.session().tree().marks().settings().get("approvalMode"), None);
-    let again = desk.reopen([write("c2", "b"), bash("c3", "true"), Turn::reply("done")]).await;
+    harness.say("go").await;
+    assert!(harness.has("a"));
+    assert_eq!(harness.session().tree().marks().settings().get("approvalMode"), None);
+    let again = harness.reopen([write("c2", "b"), bash("c3", "true"), Turn::reply("done")]).await;
     again.send(Command::SetApproval(Mode::Yolo)).await;
     assert_eq!(again.say("go").await, Finished::Done);
     assert!(again.has("b"));
@@ -94,25 +109,25 @@ async fn the_mode_of_a_run_counts_for_it_alone_and_a_mode_that_is_set_stays() {
 }
 
 #[tokio::test]
-async fn whoever_joins_sees_the_open_question_and_only_open_ones_can_be_answered() {
-    let desk = Desk::new([write("c1", "a"), Turn::reply("done")]).await;
-    let mut ear = desk.begin(Command::prompt("go")).await;
-    let (question, asked) = ear.until_asked().await;
-    assert_eq!(desk.worker.attach(None).await.unwrap().asked, [(question, asked)]);
-    desk.send(Command::Answer { question, answer: Answer::Once }).await;
-    ear.end().await;
-    let late = desk.worker.send(Command::Answer { question, answer: Answer::Once }).await;
+async fn attaching_shows_open_questions_and_only_those_can_be_answered() {
+    let harness = Harness::new([write("c1", "a"), Turn::reply("done")]).await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
+    let (question, asked) = listener.until_asked().await;
+    assert_eq!(harness.worker.attach(None).await.unwrap().asked, [(question, asked)]);
+    harness.send(Command::Answer { question, answer: Answer::Once }).await;
+    listener.end().await;
+    let late = harness.worker.send(Command::Answer { question, answer: Answer::Once }).await;
     assert!(matches!(late, Err(Error::NoQuestion { id }) if id == question));
 }
 
 #[tokio::test]
-async fn a_file_that_changed_while_somebody_was_asked_is_left_alone() {
-    let desk = Desk::new([write("c1", "a"), Turn::reply("done")]).await;
-    let mut ear = desk.begin(Command::prompt("go")).await;
-    let (question, _) = ear.until_asked().await;
-    desk.write("a", "mine");
-    desk.send(Command::Answer { question, answer: Answer::Once }).await;
-    assert_eq!(ear.end().await.0, Some(Finished::Done));
-    let told = &desk.last_results()[0];
-    assert!(told.starts_with("nothing was changed: a has another content than when"), "{told}");
+async fn file_that_changes_during_the_question_is_not_overwritten() {
+    let harness = Harness::new([write("c1", "a"), Turn::reply("done")]).await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
+    let (question, _) = listener.until_asked().await;
+    harness.write("a", "mine");
+    harness.send(Command::Answer { question, answer: Answer::Once }).await;
+    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    let lines = &harness.last_results()[0];
+    assert!(lines.starts_with("nothing was changed: a has another content than when"), "{lines}");
 }

@@ -1,4 +1,4 @@
-//! What clients hear, and in which order.
+//! What clients receive, and in which order.
 
 use expect_test::expect;
 use osier_agent::{Client, Command, Event, Live};
@@ -6,9 +6,9 @@ use osier_model::scripted::Turn;
 use osier_session::Event as SessionEvent;
 use serde_json::{Value, json};
 
-use crate::desk::Desk;
+use crate::harness::Harness;
 
-/// One word for each event, drafts apart.
+/// One word for each event, without drafts.
 fn words(events: &[Event]) -> Vec<String> {
     let word = |event: &Event| {
         let json: Value = serde_json::from_str(&event.json()).unwrap();
@@ -27,15 +27,15 @@ fn words(events: &[Event]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn news_comes_between_the_entries_where_it_happened() {
-    let desk = Desk::with(
+async fn live_events_are_ordered_between_entries() {
+    let harness = Harness::with(
         [Turn::new().text("I look.").call("c1", "bash", &json!({ "command": "true" })), Turn::reply("Done.")],
         |parts| parts.approval = Some(osier_tools::Mode::Yolo),
     )
     .await;
-    // Whoever listens only when everything is over still hears it in order.
-    let mut late = desk.listen().await;
-    desk.say("go").await;
+    // A client that reads only after the turn still gets all events in order.
+    let mut late = harness.listen().await;
+    harness.say("go").await;
     late.end().await;
     expect![[r#"
         turn_started
@@ -50,15 +50,15 @@ async fn news_comes_between_the_entries_where_it_happened() {
         draft_begun
         entry assistant
         turn_ended"#]]
-    .assert_eq(&words(&late.heard).join("\n"));
+    .assert_eq(&words(&late.received).join("\n"));
 }
 
 #[tokio::test]
-async fn each_event_is_one_line_of_json_and_entries_are_copied() {
-    let desk = Desk::new([Turn::reply("Hi.")]).await;
-    let mut ear = desk.begin(Command::prompt("line\nfeed")).await;
-    ear.end().await;
-    for event in &ear.heard {
+async fn each_event_is_one_json_line_with_the_stored_entry() {
+    let harness = Harness::new([Turn::reply("Hi.")]).await;
+    let mut listener = harness.begin(Command::prompt("line\nfeed")).await;
+    listener.end().await;
+    for event in &listener.received {
         let json = event.json();
         assert!(!json.contains('\n') && serde_json::from_str::<Value>(&json).is_ok(), "{json}");
         if let Event::Session(SessionEvent::Committed { line, .. }) = event {
@@ -66,7 +66,7 @@ async fn each_event_is_one_line_of_json_and_entries_are_copied() {
         }
     }
     let drafts: Vec<String> =
-        ear.heard.iter().map(Event::json).filter(|json| json.contains("text_delta")).collect();
+        listener.received.iter().map(Event::json).filter(|json| json.contains("text_delta")).collect();
     assert!(
         drafts[0].ends_with(r#""index":2,"delta":{"type":"text_delta","block":0,"delta":"Hi."}}"#),
         "{drafts:?}"
@@ -74,38 +74,38 @@ async fn each_event_is_one_line_of_json_and_entries_are_copied() {
 }
 
 #[tokio::test]
-async fn whoever_joins_in_the_middle_misses_nothing_and_hears_nothing_twice() {
-    let desk = Desk::new([Turn::reply("I am thin").hang()]).await;
-    let mut ear = desk.begin(Command::prompt("go")).await;
-    ear.until_draft("thin").await;
-    let joined = desk.worker.attach(None).await.unwrap();
-    assert!(joined.running && joined.state.version == desk.session().version());
+async fn attaching_during_a_turn_has_no_gaps_or_duplicates() {
+    let harness = Harness::new([Turn::reply("I am thin").hang()]).await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
+    listener.until_draft("thin").await;
+    let joined = harness.worker.attach(None).await.unwrap();
+    assert!(joined.running && joined.state.version == harness.session().version());
     let said: String = joined.drafts[0].deltas.concat();
     assert!(said.contains("thin"), "{said}");
     let mut events = joined.events;
-    desk.send(Command::Cancel).await;
-    let mut heard = Vec::new();
-    while !matches!(heard.last(), Some(Event::Live(Live::TurnEnded { .. }))) {
-        heard.push(events.next().await.unwrap());
+    harness.send(Command::Cancel).await;
+    let mut received = Vec::new();
+    while !matches!(received.last(), Some(Event::Live(Live::TurnEnded { .. }))) {
+        received.push(events.next().await.unwrap());
     }
-    assert_eq!(words(&heard), ["entry assistant", "turn_ended"]);
+    assert_eq!(words(&received), ["entry assistant", "turn_ended"]);
 }
 
 #[tokio::test]
-async fn a_listener_that_is_too_slow_is_told_so_and_has_to_join_again() {
+async fn slow_receiver_gets_lagged_and_must_attach_again() {
     let long = "word ".repeat(3000);
-    let desk = Desk::new([Turn::reply(long)]).await;
-    let mut slow = desk.worker.attach(None).await.unwrap().events;
-    desk.begin(Command::prompt("go")).await;
-    // Only the end of the turn is waited for; nobody listens meanwhile.
-    while desk.session().tree().head(desk.session().tree().leaf().unwrap()).role
+    let harness = Harness::new([Turn::reply(long)]).await;
+    let mut slow = harness.worker.attach(None).await.unwrap().events;
+    harness.begin(Command::prompt("go")).await;
+    // Only the end of the turn is awaited; no client reads events until then.
+    while harness.session().tree().head(harness.session().tree().leaf().unwrap()).role
         != osier_tree::Role::Assistant
     {
         tokio::task::yield_now().await;
     }
-    let mut heard = Vec::new();
+    let mut received = Vec::new();
     while let Some(event) = slow.next().await {
-        heard.push(event);
+        received.push(event);
     }
-    assert!(matches!(heard.last(), Some(Event::Session(SessionEvent::Lagged { .. }))));
+    assert!(matches!(received.last(), Some(Event::Session(SessionEvent::Lagged { .. }))));
 }

@@ -1,38 +1,39 @@
-//! The agent at work: a scripted model, real tools in a real folder, real sessions in memory and in files.
+//! Tests of the agent with a scripted model, real tools in a temporary folder, and sessions in memory and in
+//! files.
 
 #![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
 
-mod anything;
 mod approvals;
-mod backtracks;
-mod billing;
+mod auto_compaction;
+mod backtrack;
+mod backtrack_refused;
+mod cache_billing;
 mod cancel;
-mod choice;
-mod compactions;
-mod costs;
-mod counting;
+mod compaction;
+mod counting_store;
 mod crash;
-mod desk;
-mod errands;
 mod events;
-mod fullness;
-mod gated;
-mod grafts;
-mod legal;
-mod limits;
+mod exclusive;
+mod gates;
+mod graft;
+mod harness;
+mod model_choice;
 mod moves;
 mod next_step;
-mod no_returns;
-mod picture;
-mod player;
-mod prefix;
+mod prefix_stability;
 mod prompts;
 mod queue;
-mod reloads;
-mod restoring;
-mod side;
-mod spending;
-mod stage;
+mod random_operations;
+mod random_session;
+mod reload;
+mod render;
+mod scenario;
+mod side_state;
+mod state_after_moves;
+mod step_limit;
+mod store_costs;
 mod summaries;
+mod summary_costs;
 mod tools;
 mod turns;
+mod valid_requests;

@@ -1,11 +1,11 @@
-//! Going to another place: what becomes of the tree, of the editor and of what the model sees.
+//! Moves: what happens to the tree, to the editor, and to what the model sees.
 
 use expect_test::expect;
 
-use crate::stage::check;
+use crate::scenario::check;
 
 #[tokio::test]
-async fn a_message_of_the_user_is_said_differently() {
+async fn user_message_returns_to_the_editor() {
     check(
         "
         say one > first
@@ -27,7 +27,7 @@ async fn a_message_of_the_user_is_said_differently() {
 }
 
 #[tokio::test]
-async fn the_first_message_leads_to_an_empty_conversation() {
+async fn first_message_leads_to_an_empty_conversation() {
     check(
         "
         say one > first
@@ -46,7 +46,7 @@ async fn the_first_message_leads_to_an_empty_conversation() {
 }
 
 #[tokio::test]
-async fn a_message_of_an_extension_is_said_differently_too() {
+async fn extension_message_returns_to_the_editor() {
     check(
         "
         say one > first
@@ -70,7 +70,7 @@ async fn a_message_of_an_extension_is_said_differently_too() {
 }
 
 #[tokio::test]
-async fn an_answer_is_gone_on_from_as_it_is() {
+async fn reply_becomes_the_leaf() {
     check(
         "
         say one > first
@@ -90,7 +90,7 @@ async fn an_answer_is_gone_on_from_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_call_goes_with_all_its_results() {
+async fn reply_with_calls_keeps_all_results() {
     check(
         "
         say one > looking [read a.txt] [read b.txt] > both read
@@ -110,7 +110,7 @@ async fn a_call_goes_with_all_its_results() {
 }
 
 #[tokio::test]
-async fn a_result_in_the_middle_of_a_batch_goes_with_the_rest_of_it() {
+async fn result_in_a_batch_keeps_the_whole_batch() {
     check(
         "
         say one > looking [read a.txt] [read b.txt] > both read
@@ -130,7 +130,7 @@ async fn a_result_in_the_middle_of_a_batch_goes_with_the_rest_of_it() {
 }
 
 #[tokio::test]
-async fn the_root_is_before_everything() {
+async fn root_is_before_the_first_entry() {
     check(
         "
         say one > first
@@ -150,7 +150,7 @@ async fn the_root_is_before_everything() {
 }
 
 #[tokio::test]
-async fn where_one_stands_already_nothing_happens() {
+async fn move_to_the_current_position_changes_nothing() {
     check(
         "
         say one > first
@@ -171,7 +171,7 @@ async fn where_one_stands_already_nothing_happens() {
 }
 
 #[tokio::test]
-async fn what_would_be_said_next_anyway_returns_to_the_editor_without_a_move() {
+async fn unanswered_last_message_returns_to_the_editor_without_a_move() {
     check(
         "
         say one > first
@@ -194,7 +194,7 @@ async fn what_would_be_said_next_anyway_returns_to_the_editor_without_a_move() {
 }
 
 #[tokio::test]
-async fn exactly_that_entry_even_if_it_is_a_message_of_the_user() {
+async fn exact_move_ends_at_a_user_message() {
     check(
         "
         say one > first
@@ -216,7 +216,7 @@ async fn exactly_that_entry_even_if_it_is_a_message_of_the_user() {
 }
 
 #[tokio::test]
-async fn a_label_goes_on_what_was_chosen() {
+async fn label_goes_on_the_chosen_entry() {
     check(
         "
         say one > first
@@ -236,7 +236,7 @@ async fn a_label_goes_on_what_was_chosen() {
 }
 
 #[tokio::test]
-async fn a_label_is_set_even_where_one_stands_already() {
+async fn label_is_set_at_the_current_position() {
     check(
         "
         say one > first
@@ -254,7 +254,7 @@ async fn a_label_is_set_even_where_one_stands_already() {
 }
 
 #[tokio::test]
-async fn an_entry_that_is_not_there_changes_nothing() {
+async fn unknown_entry_changes_nothing() {
     check(
         "
         say one > first
@@ -274,7 +274,7 @@ async fn an_entry_that_is_not_there_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_deleted_branch_is_no_place_to_go() {
+async fn deleted_branch_is_not_a_target() {
     check(
         "
         say one > first
@@ -302,7 +302,7 @@ async fn a_deleted_branch_is_no_place_to_go() {
 }
 
 #[tokio::test]
-async fn undo_and_redo_walk_through_the_places_left() {
+async fn undo_and_redo_follow_the_move_history() {
     check(
         "
         say one > first
@@ -331,7 +331,7 @@ async fn undo_and_redo_walk_through_the_places_left() {
 }
 
 #[tokio::test]
-async fn there_is_nothing_to_undo_where_nobody_moved() {
+async fn nothing_to_undo_without_a_move() {
     check(
         "
         say one > first

@@ -1,4 +1,4 @@
-//! What the loop does next, for paths written as scripts.
+//! The next step of the loop, for paths written as scripts.
 
 use osier_agent::{Finished, Step, Tail, Waiting, next_step};
 use osier_testkit::Script;
@@ -23,7 +23,7 @@ fn names(step: &Step) -> Vec<&str> {
 }
 
 #[test]
-fn a_question_asks_for_the_model_and_an_answer_ends_the_turn() {
+fn prompt_calls_the_model_and_a_reply_ends_the_turn() {
     assert_eq!(step(""), Step::Finish(Finished::Done));
     assert_eq!(step("say a"), Step::CallModel);
     assert_eq!(step("say a; reply b"), Step::Finish(Finished::Done));
@@ -31,14 +31,14 @@ fn a_question_asks_for_the_model_and_an_answer_ends_the_turn() {
 }
 
 #[test]
-fn calls_are_run_and_their_results_go_back_to_the_model() {
+fn calls_run_and_results_go_to_the_model() {
     assert_eq!(names(&step("say a; reply b calls read x.txt")), ["read"]);
     assert_eq!(step("say a; reply b calls read x.txt; result ok"), Step::CallModel);
-    assert_eq!(names(&step("say a; reply b calls read x.txt; label B")), ["read"], "a mark asks for nothing");
+    assert_eq!(names(&step("say a; reply b calls read x.txt; label B")), ["read"], "marks are skipped");
 }
 
 #[test]
-fn a_cancelled_turn_leaves_no_call_without_a_result() {
+fn canceled_turn_gives_every_call_a_result() {
     let cancelled = Waiting { cancelled: true, ..Waiting::default() };
     assert_eq!(names(&next_step(&tail("say a; reply b calls read x.txt"), cancelled)), ["read"]);
     assert_eq!(
@@ -48,7 +48,7 @@ fn a_cancelled_turn_leaves_no_call_without_a_result() {
 }
 
 #[test]
-fn what_the_user_says_meanwhile_is_heard_at_the_next_boundary() {
+fn queued_prompts_are_delivered_at_the_next_boundary() {
     let steering = Waiting { steering: true, ..Waiting::default() };
     let follow_up = Waiting { follow_up: true, ..Waiting::default() };
     let between = "say a; reply b calls read x.txt; result ok";
@@ -58,19 +58,19 @@ fn what_the_user_says_meanwhile_is_heard_at_the_next_boundary() {
     assert_eq!(
         names(&next_step(&tail("say a; reply b calls read x.txt"), steering)),
         ["read"],
-        "never between call and result"
+        "never between a call and its result"
     );
 }
 
 #[test]
-fn a_backtrack_waits_for_the_results_of_its_batch() {
+fn backtrack_waits_for_the_results_of_its_batch() {
     let backtrack = Waiting { backtrack: true, ..Waiting::default() };
     assert_eq!(names(&next_step(&tail("say a; reply b calls read x.txt"), backtrack)), ["read"]);
     assert_eq!(next_step(&tail("say a; reply b calls read x.txt; result ok"), backtrack), Step::Backtrack);
 }
 
 #[test]
-fn what_neither_asks_nor_answers_is_looked_through() {
+fn irrelevant_entries_are_skipped() {
     let asked = "say a; model p/m; thinking high; bash ls; note x hello; custom y; name N";
     assert_eq!(step(asked), Step::CallModel);
     assert_eq!(step("say a; reply b; bash ls; model p/m"), Step::Finish(Finished::Done));
@@ -79,14 +79,14 @@ fn what_neither_asks_nor_answers_is_looked_through() {
         ["read"]
     );
     assert_eq!(step("say a; reply b calls read x.txt; result ok; compact keep b S"), Step::CallModel);
-    assert_eq!(step("model p/m; system S"), Step::Finish(Finished::Done), "nothing was said");
+    assert_eq!(step("model p/m; system S"), Step::Finish(Finished::Done), "no message");
 }
 
 #[test]
-fn only_who_made_a_call_runs_it() {
+fn calls_from_before_the_turn_never_run() {
     let left_behind = Waiting { left_behind: true, ..Waiting::default() };
     let open = tail("say a; reply b calls read x.txt");
-    assert_eq!(next_step(&open, left_behind), Step::CallModel, "the request tells that it was interrupted");
+    assert_eq!(next_step(&open, left_behind), Step::CallModel, "the request marks the call as interrupted");
     let steering = Waiting { steering: true, ..left_behind };
     assert_eq!(next_step(&open, steering), Step::DeliverSteering);
     let cancelled = Waiting { cancelled: true, ..left_behind };
@@ -94,7 +94,7 @@ fn only_who_made_a_call_runs_it() {
 }
 
 #[test]
-fn calls_of_a_reply_that_broke_off_are_answered_and_not_run() {
+fn calls_of_an_interrupted_reply_get_results_without_running() {
     for (reason, why, finished) in [
         ("error", Why::Error, Finished::Failed),
         ("aborted", Why::Aborted, Finished::Cancelled),
@@ -113,7 +113,7 @@ fn calls_of_a_reply_that_broke_off_are_answered_and_not_run() {
 }
 
 #[test]
-fn a_note_that_the_model_left_for_itself_asks_it_and_steering_comes_first() {
+fn backtrack_note_calls_the_model_after_steering() {
     let returned = tail("say a; reply b calls read x.txt; result ok; backtrack 0 n; model p/m");
     assert_eq!(returned, Tail::Returned);
     assert_eq!(next_step(&returned, Waiting::default()), Step::CallModel);
@@ -125,7 +125,7 @@ fn a_note_that_the_model_left_for_itself_asks_it_and_steering_comes_first() {
 }
 
 #[test]
-fn only_a_failure_is_recovered_from_and_only_before_the_model_is_asked_room_is_made() {
+fn overflow_recovers_and_compaction_precedes_model_calls() {
     let overflowed = Waiting { overflowed: true, full: true, ..Waiting::default() };
     assert_eq!(next_step(&tail("say a; fail too long"), overflowed), Step::Recover);
     assert_eq!(next_step(&tail("say a; reply b"), overflowed), Step::Finish(Finished::Done));
@@ -137,7 +137,7 @@ fn only_a_failure_is_recovered_from_and_only_before_the_model_is_asked_room_is_m
 }
 
 #[test]
-fn other_windows_wait_as_long_as_the_loop_would_do_something() {
+fn tail_is_open_while_the_loop_has_work() {
     let stopped = r#"{"type":"message","message":{"role":"assistant","stopReason":"aborted","content":[{"type":"toolCall","id":"c","name":"read","arguments":{}}]}}"#;
     for (script, waits) in [
         ("", false),

@@ -1,4 +1,4 @@
-//! What the model is told besides what was typed: templates, skills, and the prompt it works under.
+//! What the model gets beyond the typed text: templates, skills, attached files, and the system prompt.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,9 +8,9 @@ use osier_model::{Block, Message};
 use osier_tools::Tools;
 use serde_json::json;
 
-use crate::desk::Desk;
+use crate::harness::Harness;
 
-async fn with_files(turns: impl IntoIterator<Item = Turn>) -> Desk {
+async fn with_files(turns: impl IntoIterator<Item = Turn>) -> Harness {
     let folder = tempfile::tempdir().unwrap();
     let at = |path: &str| folder.path().join(path);
     std::fs::create_dir_all(at("prompts")).unwrap();
@@ -20,96 +20,96 @@ async fn with_files(turns: impl IntoIterator<Item = Turn>) -> Desk {
     let prompts = Prompts { templates: vec![at("prompts")], skills: vec![at("skills")] };
     let store = Arc::new(osier_store::MemoryStore::default());
     osier_store::Store::create(&*store, &osier_tree::Header::new("s", 0, "/x"), &[]).await.unwrap();
-    Desk::open(store, Arc::new(folder), turns, |parts| parts.prompts = prompts).await
+    Harness::open(store, Arc::new(folder), turns, |parts| parts.prompts = prompts).await
 }
 
 #[tokio::test]
-async fn the_model_gets_the_template_and_people_see_what_was_typed() {
-    let desk = with_files([Turn::reply("one"), Turn::reply("two"), Turn::reply("three")]).await;
-    desk.say("/fix a.rs").await;
-    assert_eq!(desk.last_request(), ["user: Fix a.rs well."]);
-    let stored = desk.messages().await.remove(1);
+async fn model_gets_the_template_and_the_user_sees_the_typed_text() {
+    let harness = with_files([Turn::reply("one"), Turn::reply("two"), Turn::reply("three")]).await;
+    harness.say("/fix a.rs").await;
+    assert_eq!(harness.last_request(), ["user: Fix a.rs well."]);
+    let stored = harness.messages().await.remove(1);
     assert_eq!(
         (&stored["uiContent"], &stored["content"][0]["text"]),
         (&json!("/fix a.rs"), &json!("Fix a.rs well."))
     );
-    assert!(desk.path().await.contains(&"user: \"/fix a.rs\"".to_owned()));
-    desk.say("/skill:pdf read it").await;
-    assert!(desk.last_request()[2].contains("Use pdftotext."));
-    desk.say("/usr/bin is a folder").await;
-    let plain = desk.messages().await.into_iter().rfind(|message| message["role"] == "user").unwrap();
+    assert!(harness.path().await.contains(&"user: \"/fix a.rs\"".to_owned()));
+    harness.say("/skill:pdf read it").await;
+    assert!(harness.last_request()[2].contains("Use pdftotext."));
+    harness.say("/usr/bin is a folder").await;
+    let plain = harness.messages().await.into_iter().rfind(|message| message["role"] == "user").unwrap();
     assert_eq!(
         (&plain["content"][0]["text"], plain.get("uiContent")),
         (&json!("/usr/bin is a folder"), None)
     );
 }
 
-/// The folder of the scripted agent holds `note.txt`.
-async fn with_note(turns: impl IntoIterator<Item = Turn>) -> Desk {
+/// The working directory contains `note.txt`.
+async fn with_note(turns: impl IntoIterator<Item = Turn>) -> Harness {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("note.txt"), "one\n").unwrap();
     std::fs::write(folder.path().join("b.bin"), [0, 159, 146, 150, 0]).unwrap();
     let store = Arc::new(osier_store::MemoryStore::default());
     osier_store::Store::create(&*store, &osier_tree::Header::new("s", 0, "/x"), &[]).await.unwrap();
     let cwd = folder.path().to_owned();
-    Desk::open(store, Arc::new(folder), turns, |parts| parts.context.cwd = cwd).await
+    Harness::open(store, Arc::new(folder), turns, |parts| parts.context.cwd = cwd).await
 }
 
 #[tokio::test]
-async fn the_model_gets_the_file_and_people_see_its_name() {
-    let desk = with_note([Turn::reply("one"), Turn::reply("two")]).await;
-    desk.say("is @note.txt true, @Ada?").await;
+async fn model_gets_the_file_and_the_user_sees_its_name() {
+    let harness = with_note([Turn::reply("one"), Turn::reply("two")]).await;
+    harness.say("is @note.txt true, @Ada?").await;
     let sent = "<file name=\"note.txt\">\none\n</file>\n\nis @note.txt true, @Ada?";
-    assert_eq!(desk.last_request(), [format!("user: {sent}")]);
-    assert!(desk.path().await.contains(&"user: \"is @note.txt true, @Ada?\"".to_owned()));
-    let card = desk.session().store().card(desk.session().key()).await.unwrap();
+    assert_eq!(harness.last_request(), [format!("user: {sent}")]);
+    assert!(harness.path().await.contains(&"user: \"is @note.txt true, @Ada?\"".to_owned()));
+    let card = harness.session().store().card(harness.session().key()).await.unwrap();
     assert_eq!(card.first_message, "is @note.txt true, @Ada?");
-    desk.say("no file").await;
-    let plain = desk.messages().await.into_iter().rfind(|message| message["role"] == "user").unwrap();
+    harness.say("no file").await;
+    let plain = harness.messages().await.into_iter().rfind(|message| message["role"] == "user").unwrap();
     assert_eq!(plain.get("uiContent"), None);
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_attached_is_an_error_and_nothing_is_stored() {
-    let desk = with_note([]).await;
-    let said = desk.worker.send(Command::prompt("see @b.bin")).await;
+async fn failed_attachment_stores_nothing() {
+    let harness = with_note([]).await;
+    let said = harness.worker.send(Command::prompt("see @b.bin")).await;
     assert!(matches!(&said, Err(Error::Attachment(why)) if why.starts_with("@b.bin: ")), "{said:?}");
-    assert_eq!(desk.session().version().entries, 0);
+    assert_eq!(harness.session().version().entries, 0);
 }
 
 #[tokio::test]
-async fn a_skill_that_is_not_there_is_an_error_and_nothing_is_stored() {
-    let desk = with_files([]).await;
-    let said = desk.worker.send(Command::prompt("/skill:pfd")).await;
+async fn unknown_skill_stores_nothing() {
+    let harness = with_files([]).await;
+    let said = harness.worker.send(Command::prompt("/skill:pfd")).await;
     assert!(matches!(&said, Err(Error::NoSkill { name }) if name == "pfd"), "{said:?}");
-    assert_eq!(desk.session().version().entries, 0);
+    assert_eq!(harness.session().version().entries, 0);
 }
 
 #[tokio::test]
-async fn what_waits_is_expanded_when_it_is_said() {
-    let desk =
+async fn queued_prompt_is_expanded_on_delivery() {
+    let harness =
         with_files([Turn::reply("I am thin").pause(std::time::Duration::ZERO), Turn::reply("two")]).await;
-    let mut ear = desk.begin(Command::prompt("go")).await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
     let queued =
         Command::Prompt { text: "/fix b.rs".into(), images: vec![], files: Vec::new(), when: When::FollowUp };
-    desk.send(queued).await;
-    while desk.model.requests().len() < 2 {
-        ear.next().await;
+    harness.send(queued).await;
+    while harness.model.requests().len() < 2 {
+        listener.next().await;
     }
-    assert!(desk.last_request().contains(&"user: Fix b.rs well.".to_owned()));
+    assert!(harness.last_request().contains(&"user: Fix b.rs well.".to_owned()));
 }
 
-/// Sections that somebody edits.
+/// Sections that the test edits.
 #[derive(Debug, Clone, Default)]
-struct Edited(Arc<Mutex<Vec<(String, String)>>>);
+struct EditedPrompt(Arc<Mutex<Vec<(String, String)>>>);
 
-impl Briefing for Edited {
+impl Briefing for EditedPrompt {
     fn sections(&self, _: i64) -> Vec<(String, String)> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl Edited {
+impl EditedPrompt {
     fn set(&self, name: &str, text: &str) {
         let mut sections = self.0.lock().unwrap();
         sections.retain(|(known, _)| known != name);
@@ -118,19 +118,19 @@ impl Edited {
 }
 
 #[tokio::test]
-async fn a_changed_section_is_stored_as_a_patch_before_what_is_said_next() {
-    let edited = Edited::default();
+async fn changed_section_is_stored_as_a_patch_before_the_next_prompt() {
+    let edited = EditedPrompt::default();
     edited.set("preamble", "You work here.");
     edited.set("date", "Monday");
     let briefing = edited.clone();
     let turns = ["one", "two", "three"].map(Turn::reply);
-    let desk = Desk::with(turns, |parts| parts.briefing = Arc::new(briefing)).await;
-    desk.say("a").await;
-    desk.say("b").await;
+    let harness = Harness::with(turns, |parts| parts.briefing = Arc::new(briefing)).await;
+    harness.say("a").await;
+    harness.say("b").await;
     edited.set("date", "Tuesday");
-    desk.say("c").await;
+    harness.say("c").await;
     assert_eq!(
-        desk.path().await,
+        harness.path().await,
         [
             "[model: scripted]",
             "[system]",
@@ -143,11 +143,11 @@ async fn a_changed_section_is_stored_as_a_patch_before_what_is_said_next() {
             "assistant: \"three\""
         ]
     );
-    let patch = desk.messages().await.into_iter().rfind(|message| message["role"] == "system").unwrap();
+    let patch = harness.messages().await.into_iter().rfind(|message| message["role"] == "system").unwrap();
     assert_eq!((&patch["sections"], patch.get("toolsAdded")), (&json!({ "date": "Tuesday" }), None));
-    let requests = desk.model.requests();
+    let requests = harness.model.requests();
     assert!(requests.iter().all(|request| request.system == "You work here.\n\nMonday"));
-    let texts: Vec<String> = requests[2].messages.iter().filter_map(said_by_user).collect();
+    let texts: Vec<String> = requests[2].messages.iter().filter_map(user_text).collect();
     assert_eq!(
         texts,
         [
@@ -160,7 +160,7 @@ async fn a_changed_section_is_stored_as_a_patch_before_what_is_said_next() {
 }
 
 /// The first text of a user message.
-fn said_by_user(message: &Message) -> Option<String> {
+fn user_text(message: &Message) -> Option<String> {
     match message {
         Message::User(user) => match user.content.first() {
             Some(Block::Text(text)) => Some(text.text.clone()),
@@ -171,27 +171,27 @@ fn said_by_user(message: &Message) -> Option<String> {
 }
 
 #[tokio::test]
-async fn a_compaction_brings_the_prompt_up_to_date_and_old_changes_are_not_told_again() {
-    let edited = Edited::default();
+async fn compaction_stores_the_current_prompt_and_drops_old_changes() {
+    let edited = EditedPrompt::default();
     edited.set("preamble", "You work here.");
     edited.set("date", "Monday");
     let briefing = edited.clone();
     let long = |word: &str| Turn::reply(format!("{word} ").repeat(4000));
     let turns = [long("one"), long("two"), long("three"), Turn::reply("A summary."), Turn::reply("four")];
-    let desk = Desk::with(turns, |parts| {
+    let harness = Harness::with(turns, |parts| {
         parts.briefing = Arc::new(briefing);
         parts.compacting.keep_recent = Some(8000);
     })
     .await;
     for (day, text) in [("Monday", "a"), ("Tuesday", "b"), ("Wednesday", "c")] {
         edited.set("date", day);
-        desk.say(text).await;
+        harness.say(text).await;
     }
-    desk.send(Command::Compact { focus: None }).await;
-    desk.say("d").await;
-    let last = desk.model.requests().pop().unwrap();
+    harness.send(Command::Compact { focus: None }).await;
+    harness.say("d").await;
+    let last = harness.model.requests().pop().unwrap();
     assert_eq!(last.system, "You work here.\n\nWednesday");
-    let texts: Vec<String> = last.messages.iter().filter_map(said_by_user).collect();
+    let texts: Vec<String> = last.messages.iter().filter_map(user_text).collect();
     assert!(
         texts.iter().any(|text| text == "c"),
         "it keeps the last question and the change before it: {texts:?}"
@@ -200,20 +200,20 @@ async fn a_compaction_brings_the_prompt_up_to_date_and_old_changes_are_not_told_
 }
 
 #[tokio::test]
-async fn each_path_has_the_prompt_that_its_own_entries_replay() {
-    let edited = Edited::default();
+async fn each_path_has_its_own_system_prompt() {
+    let edited = EditedPrompt::default();
     edited.set("rules", "old");
     let briefing = edited.clone();
-    let desk = Desk::with([Turn::reply("one")], |parts| parts.briefing = Arc::new(briefing)).await;
-    desk.say("a").await;
-    let asked = desk.worker.cursor().place();
-    let again = desk.reopen([Turn::reply("x")]).await;
+    let harness = Harness::with([Turn::reply("one")], |parts| parts.briefing = Arc::new(briefing)).await;
+    harness.say("a").await;
+    let asked = harness.worker.cursor().place();
+    let again = harness.reopen([Turn::reply("x")]).await;
     again.say("under another prompt").await;
     assert_eq!(again.model.requests()[0].system, "You work here.");
     again.worker.cursor().move_to(asked).await.unwrap();
     let tools = Tools::standard().only(&["read"]).unwrap();
     let turns = [Turn::reply("y")];
-    let fewer = Desk::open(desk.store.clone(), desk.folder.clone(), turns, |parts| {
+    let fewer = Harness::open(harness.store.clone(), harness.folder.clone(), turns, |parts| {
         parts.briefing = Arc::new(edited.clone());
         parts.tools = Arc::new(tools);
     })

@@ -1,103 +1,105 @@
-//! What is said while the agent works.
+//! Prompts that arrive during a turn.
 
 use osier_agent::{Client, Command, Finished, Reply, Said, When};
 use osier_model::scripted::Turn;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::counting::Counting;
-use crate::desk::{Desk, Ear};
+use crate::counting_store::CountingStore;
+use crate::harness::{EventListener, Harness};
 
 fn say(when: When, text: &str) -> Command {
     Command::Prompt { text: text.to_owned(), images: Vec::new(), files: Vec::new(), when }
 }
 
-/// A turn that stands still with a question about its second call of two.
-async fn standing_still(rest: impl IntoIterator<Item = Turn>) -> (Desk, Ear, u64) {
+/// A turn that waits for approval of the second of its two calls.
+async fn waiting_for_approval(rest: impl IntoIterator<Item = Turn>) -> (Harness, EventListener, u64) {
     let calls = Turn::new()
         .call("c1", "ls", &json!({}))
         .call("c2", "bash", &json!({ "command": "true" }))
         .call("c3", "bash", &json!({ "command": "echo third" }));
-    let desk = Desk::new(std::iter::once(calls).chain(rest)).await;
-    let mut ear = desk.begin(Command::prompt("go")).await;
-    let (question, _) = ear.until_asked().await;
-    (desk, ear, question)
+    let harness = Harness::new(std::iter::once(calls).chain(rest)).await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
+    let (question, _) = listener.until_asked().await;
+    (harness, listener, question)
 }
 
-async fn allow(desk: &Desk, question: u64) {
+async fn allow(harness: &Harness, question: u64) {
     let bash = osier_tools::Allowance::Tool("bash".into());
-    desk.send(Command::Answer { question, answer: osier_agent::Answer::Always(bash) }).await;
+    harness.send(Command::Answer { question, answer: osier_agent::Answer::Always(bash) }).await;
 }
 
-fn users(told: &[String]) -> Vec<&str> {
-    told.iter().filter_map(|told| told.strip_prefix("user: ")).collect()
+fn users(lines: &[String]) -> Vec<&str> {
+    lines.iter().filter_map(|lines| lines.strip_prefix("user: ")).collect()
 }
 
 #[tokio::test]
-async fn steering_is_heard_after_the_batch_one_at_a_time_and_no_call_is_skipped() {
-    let (desk, mut ear, question) = standing_still([Turn::reply("left"), Turn::reply("and right")]).await;
-    assert_eq!(desk.send(say(When::Steer, "go left")).await, Reply::Queued);
-    assert_eq!(desk.send(say(When::Steer, "then right")).await, Reply::Queued);
-    allow(&desk, question).await;
-    assert_eq!(ear.end().await.0, Some(Finished::Done));
-    let sent = desk.model.requests();
+async fn steering_is_delivered_after_the_batch_one_at_a_time() {
+    let (harness, mut listener, question) =
+        waiting_for_approval([Turn::reply("left"), Turn::reply("and right")]).await;
+    assert_eq!(harness.send(say(When::Steer, "go left")).await, Reply::Queued);
+    assert_eq!(harness.send(say(When::Steer, "then right")).await, Reply::Queued);
+    allow(&harness, question).await;
+    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    let sent = harness.model.requests();
     assert_eq!(sent.len(), 3);
-    let told = desk.last_request();
-    assert!(told[4].contains("third"), "{told:#?}");
+    let lines = harness.last_request();
+    assert!(lines[4].contains("third"), "{lines:#?}");
     assert_eq!(
-        told[5..],
+        lines[5..],
         ["user: go left".to_owned(), "assistant: left".to_owned(), "user: then right".to_owned()]
     );
 }
 
 #[tokio::test]
-async fn a_follow_up_is_heard_when_the_turn_would_end() {
+async fn follow_up_is_delivered_when_the_turn_would_end() {
     let more = Turn::new().call("c4", "ls", &json!({}));
-    let (desk, mut ear, question) = standing_still([more, Turn::reply("first"), Turn::reply("second")]).await;
-    desk.send(say(When::FollowUp, "and then?")).await;
-    allow(&desk, question).await;
-    assert_eq!(ear.end().await.0, Some(Finished::Done));
-    assert_eq!(users(&desk.last_request()), ["go", "and then?"]);
-    assert_eq!(desk.last_request().iter().rposition(|told| told == "assistant: first"), Some(7));
+    let (harness, mut listener, question) =
+        waiting_for_approval([more, Turn::reply("first"), Turn::reply("second")]).await;
+    harness.send(say(When::FollowUp, "and then?")).await;
+    allow(&harness, question).await;
+    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    assert_eq!(users(&harness.last_request()), ["go", "and then?"]);
+    assert_eq!(harness.last_request().iter().rposition(|lines| lines == "assistant: first"), Some(7));
 }
 
 #[tokio::test]
-async fn without_a_turn_steering_and_follow_ups_are_said_now() {
-    let desk = Desk::new([Turn::reply("one"), Turn::reply("two")]).await;
+async fn steering_and_follow_ups_are_sent_at_once_when_idle() {
+    let harness = Harness::new([Turn::reply("one"), Turn::reply("two")]).await;
     for when in [When::Steer, When::FollowUp] {
-        assert_eq!(desk.run(say(when, "hi")).await, Finished::Done);
+        assert_eq!(harness.run(say(when, "hi")).await, Finished::Done);
     }
 }
 
 #[tokio::test]
-async fn what_waits_is_kept_in_the_settings_until_it_is_said() {
-    let (desk, mut ear, question) = standing_still([Turn::reply("left")]).await;
-    desk.send(say(When::Steer, "go left")).await;
-    desk.send(say(When::FollowUp, "later")).await;
-    let kept = |desk: &Desk| desk.session().tree().marks().settings().get("queue").cloned();
+async fn queue_is_stored_until_delivery() {
+    let (harness, mut listener, question) = waiting_for_approval([Turn::reply("left")]).await;
+    harness.send(say(When::Steer, "go left")).await;
+    harness.send(say(When::FollowUp, "later")).await;
+    let kept = |harness: &Harness| harness.session().tree().marks().settings().get("queue").cloned();
     assert_eq!(
-        kept(&desk),
+        kept(&harness),
         Some(json!({ "steering": [{ "text": "go left" }], "followUp": [{ "text": "later" }] }))
     );
-    let attached = desk.worker.attach(None).await.unwrap();
+    let attached = harness.worker.attach(None).await.unwrap();
     assert_eq!((attached.queue.steering.len(), attached.running), (1, true));
     assert_eq!(
-        desk.send(Command::Unqueue).await,
+        harness.send(Command::Unqueue).await,
         Reply::Returned(vec![Said::text("go left"), Said::text("later")])
     );
-    assert_eq!(kept(&desk), None);
-    desk.send(say(When::Steer, "go right")).await;
-    allow(&desk, question).await;
-    ear.end().await;
-    assert_eq!((kept(&desk), users(&desk.last_request())), (None, vec!["go", "go right"]));
+    assert_eq!(kept(&harness), None);
+    harness.send(say(When::Steer, "go right")).await;
+    allow(&harness, question).await;
+    listener.end().await;
+    assert_eq!((kept(&harness), users(&harness.last_request())), (None, vec!["go", "go right"]));
 }
 
 #[tokio::test]
-async fn after_a_crash_what_waited_returns_to_the_editor_and_is_not_said_by_itself() {
-    let (desk, _ear, _) = standing_still([]).await;
-    desk.send(say(When::Steer, "go left")).await;
-    desk.send(say(When::FollowUp, "later")).await;
-    let again = desk.reopen([Turn::reply("fine"), Turn::reply("good")]).await;
+async fn queued_prompts_return_to_the_editor_after_a_crash() {
+    let (harness, _ear, _) = waiting_for_approval([]).await;
+    harness.send(say(When::Steer, "go left")).await;
+    harness.send(say(When::FollowUp, "later")).await;
+    let again = harness.reopen([Turn::reply("fine"), Turn::reply("good")]).await;
     let returned = || async { again.worker.attach(None).await.unwrap().returned };
     assert_eq!(returned().await, [Said::text("go left"), Said::text("later")]);
     again.say("never mind").await;
@@ -107,45 +109,45 @@ async fn after_a_crash_what_waited_returns_to_the_editor_and_is_not_said_by_itse
 }
 
 #[tokio::test]
-async fn what_was_said_just_before_a_crash_does_not_return() {
-    let (desk, _ear, _) = standing_still([]).await;
+async fn prompt_delivered_just_before_a_crash_does_not_return() {
+    let (harness, _ear, _) = waiting_for_approval([]).await;
     for text in ["go left", "go left", "later"] {
-        desk.send(say(When::Steer, text)).await;
+        harness.send(say(When::Steer, text)).await;
     }
-    // The first was stored, and the process died before it took it out of the queue.
+    // The first prompt was stored, and the process died before it removed it from the queue.
     let said =
         br#"{"type":"message","message":{"role":"user","content":[{"type":"text","text":"go left"}]}}"#;
-    desk.session().append_entry(said).await.unwrap();
-    let again = desk.reopen([]).await;
+    harness.session().append_entry(said).await.unwrap();
+    let again = harness.reopen([]).await;
     let returned = again.worker.attach(None).await.unwrap().returned;
     assert_eq!(returned, [Said::text("go left"), Said::text("later")]);
 }
 
 #[tokio::test]
-async fn opening_a_session_with_something_waiting_writes_nothing() {
-    let (desk, _ear, _) = standing_still([]).await;
-    desk.send(say(When::Steer, "go left")).await;
-    let before = desk.session().version();
-    let again = desk.reopen([]).await;
+async fn opening_a_session_with_a_queue_writes_nothing() {
+    let (harness, _ear, _) = waiting_for_approval([]).await;
+    harness.send(say(When::Steer, "go left")).await;
+    let before = harness.session().version();
+    let again = harness.reopen([]).await;
     again.worker.attach(None).await.unwrap();
     assert_eq!(again.session().version(), before);
 }
 
 #[tokio::test]
-async fn what_comes_in_the_last_moment_of_a_turn_is_said_in_another_one() {
-    let store = Counting::new();
-    let desk = Desk::on(store.clone(), [Turn::reply("one"), Turn::reply("two")], |_| {}).await;
+async fn prompt_queued_at_the_end_of_a_turn_starts_another() {
+    let store = CountingStore::new();
+    let harness = Harness::on(store.clone(), [Turn::reply("one"), Turn::reply("two")], |_| {}).await;
     store.syncs.forget_permits(Semaphore::MAX_PERMITS);
     store.syncs.add_permits(1);
-    let mut ear = desk.begin(Command::prompt("go")).await;
-    // The reply is stored and the turn ends, but the store is slow to make it safe.
-    ear.until(|event| event.json().contains("\"stopReason\"").then_some(())).await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
+    // The reply is stored and the turn ends, but `sync` is slow.
+    listener.until(|event| event.json().contains("\"stopReason\"").then_some(())).await;
     let go_on = async {
-        ear.until(|event| event.json().contains("\"queue\"").then_some(())).await;
+        listener.until(|event| event.json().contains("\"queue\"").then_some(())).await;
         store.syncs.add_permits(100);
     };
-    tokio::join!(desk.send(say(When::FollowUp, "and then?")), go_on);
-    ear.end().await;
-    ear.end().await;
-    assert_eq!(users(&desk.last_request()), ["go", "and then?"]);
+    tokio::join!(harness.send(say(When::FollowUp, "and then?")), go_on);
+    listener.end().await;
+    listener.end().await;
+    assert_eq!(users(&harness.last_request()), ["go", "and then?"]);
 }

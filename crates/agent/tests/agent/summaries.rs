@@ -1,11 +1,12 @@
-//! Leaving a branch with a summary of it: what the summariser is told, what is stored, and what changes if nothing comes of it.
+//! Moving with a branch summary: what the summarizer gets, what is stored, and that a failure changes
+//! nothing.
 
 use expect_test::expect;
 
-use crate::stage::check;
+use crate::scenario::check;
 
 #[tokio::test]
-async fn the_summary_stands_at_the_new_place() {
+async fn summary_is_stored_at_the_new_position() {
     check(
         "
         say one > first
@@ -30,7 +31,7 @@ async fn the_summary_stands_at_the_new_place() {
 }
 
 #[tokio::test]
-async fn what_returns_to_the_editor_is_not_summarized() {
+async fn text_that_returns_to_the_editor_is_not_summarized() {
     check(
         "
         say one > first
@@ -61,7 +62,7 @@ async fn what_returns_to_the_editor_is_not_summarized() {
 }
 
 #[tokio::test]
-async fn results_that_are_landed_on_are_not_summarized() {
+async fn results_at_the_target_are_not_summarized() {
     check(
         "
         say one > looking [read a.txt] [read b.txt] > both read
@@ -92,7 +93,7 @@ async fn results_that_are_landed_on_are_not_summarized() {
 }
 
 #[tokio::test]
-async fn before_everything_the_whole_path_is_summarized() {
+async fn move_to_the_root_summarizes_the_whole_path() {
     check(
         "
         say one > first
@@ -122,7 +123,7 @@ async fn before_everything_the_whole_path_is_summarized() {
 }
 
 #[tokio::test]
-async fn the_users_instructions_are_added() {
+async fn instructions_are_added_to_the_prompt() {
     check(
         "
         say one > first
@@ -148,7 +149,7 @@ async fn the_users_instructions_are_added() {
 }
 
 #[tokio::test]
-async fn the_users_instructions_replace_the_form() {
+async fn instructions_can_replace_the_prompt() {
     check(
         "
         say one > first
@@ -174,7 +175,7 @@ async fn the_users_instructions_replace_the_form() {
 }
 
 #[tokio::test]
-async fn a_label_goes_on_the_summary() {
+async fn label_goes_on_the_summary() {
     check(
         "
         say one > first
@@ -199,7 +200,7 @@ async fn a_label_goes_on_the_summary() {
 }
 
 #[tokio::test]
-async fn on_the_way_down_nothing_is_left_and_nothing_summarized() {
+async fn move_down_the_path_summarizes_nothing() {
     check(
         "
         say one > first
@@ -221,7 +222,7 @@ async fn on_the_way_down_nothing_is_left_and_nothing_summarized() {
 }
 
 #[tokio::test]
-async fn a_branch_in_which_nothing_was_said_takes_no_model() {
+async fn branch_without_messages_needs_no_model_call() {
     check(
         "
         say one > first
@@ -241,7 +242,7 @@ async fn a_branch_in_which_nothing_was_said_takes_no_model() {
 }
 
 #[tokio::test]
-async fn a_branch_beside_is_summarized_from_where_both_part() {
+async fn sibling_branch_is_summarized_from_the_common_ancestor() {
     check(
         "
         say common > shared
@@ -270,7 +271,7 @@ async fn a_branch_beside_is_summarized_from_where_both_part() {
 }
 
 #[tokio::test]
-async fn files_of_the_branch_and_of_summaries_in_it_are_carried_along() {
+async fn file_lists_include_those_of_earlier_summaries() {
     check(
         "
         say one > first
@@ -319,7 +320,7 @@ async fn files_of_the_branch_and_of_summaries_in_it_are_carried_along() {
 }
 
 #[tokio::test]
-async fn a_compaction_in_the_branch_stands_for_what_it_hides() {
+async fn compaction_in_the_branch_replaces_what_it_hides() {
     check(
         "
         say one > first
@@ -358,7 +359,7 @@ async fn a_compaction_in_the_branch_stands_for_what_it_hides() {
 }
 
 #[tokio::test]
-async fn what_only_the_compaction_of_the_common_part_hides_is_not_told() {
+async fn content_hidden_by_a_common_compaction_is_not_summarized() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -388,7 +389,7 @@ async fn what_only_the_compaction_of_the_common_part_hides_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_summary_that_is_cut_off_is_none_and_nothing_changes() {
+async fn truncated_summary_changes_nothing() {
     check(
         "
         say one > first
@@ -408,14 +409,14 @@ async fn a_summary_that_is_cut_off_is_none_and_nothing_changes() {
               [User]: two
               [Assistant]: second
 
-            move first, summarize, label x: the summary was cut off at the limit of output; choose a model for summaries that may write more
+            move first, summarize, label x: the summary reached the output limit; choose a model for summaries with a higher limit
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_blank_summary_is_none_and_nothing_changes() {
+async fn empty_summary_changes_nothing() {
     check(
         "
         say one > first
@@ -435,14 +436,14 @@ async fn a_blank_summary_is_none_and_nothing_changes() {
               [User]: two
               [Assistant]: second
 
-            move first, summarize, label x: the model wrote nothing; try again, or choose another model for summaries
+            move first, summarize, label x: the model returned an empty summary; try again, or choose another model for summaries
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_model_that_calls_tools_writes_no_summary() {
+async fn tool_call_instead_of_a_summary_changes_nothing() {
     check(
         "
         say one > first
@@ -469,7 +470,7 @@ async fn a_model_that_calls_tools_writes_no_summary() {
 }
 
 #[tokio::test]
-async fn a_model_that_fails_is_an_error_and_nothing_changes() {
+async fn model_failure_changes_nothing() {
     check(
         "
         say one > first
@@ -489,14 +490,14 @@ async fn a_model_that_fails_is_an_error_and_nothing_changes() {
               [User]: two
               [Assistant]: second
 
-            move first, summarize, label x: the model could not write the summary: cannot talk to p: gone
+            move first, summarize, label x: cannot write the summary: cannot talk to p: gone
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_summary_that_is_stopped_leaves_everything_as_it_was() {
+async fn canceled_summary_changes_nothing() {
     check(
         "
         say one > first
@@ -523,7 +524,7 @@ async fn a_summary_that_is_stopped_leaves_everything_as_it_was() {
 }
 
 #[tokio::test]
-async fn undo_takes_back_a_move_with_its_summary_and_redo_returns() {
+async fn undo_and_redo_of_a_move_with_summary() {
     check(
         "
         say one > first
@@ -549,7 +550,7 @@ async fn undo_takes_back_a_move_with_its_summary_and_redo_returns() {
 }
 
 #[tokio::test]
-async fn redo_stands_below_the_summary_again() {
+async fn redo_ends_below_the_summary() {
     check(
         "
         say one > first

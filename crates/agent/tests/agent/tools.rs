@@ -1,4 +1,4 @@
-//! Running calls: which together, which alone, in which order their results are stored, and whose they are to run.
+//! Running tool calls: which run in parallel, in which order results are stored, and which calls never run.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use osier_tools::{Kind, Mode, Preview, Tool, ToolContext, ToolOutcome, ToolSpec,
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Semaphore};
 
-use crate::desk::Desk;
+use crate::harness::Harness;
 
-/// A tool that only reads, and waits for others like it.
+/// A read-only tool that waits for other calls of itself.
 #[derive(Debug)]
-struct Meet {
+struct BarrierTool {
     all: Barrier,
-    /// The call named `last` comes back when all others have.
+    /// The call named `last` returns after all others.
     others: Semaphore,
 }
 
 #[async_trait]
-impl Tool for Meet {
+impl Tool for BarrierTool {
     fn spec(&self) -> ToolSpec {
         let (name, description) = ("meet".to_owned(), "Meets others.".to_owned());
         ToolSpec { name, description, parameters: json!({ "type": "object" }), kind: Kind::Reads }
@@ -41,19 +41,19 @@ impl Tool for Meet {
     }
 }
 
-/// A tool that breaks down.
+/// A tool that panics.
 #[derive(Debug)]
-struct Broken;
+struct PanickingTool;
 
 #[async_trait]
-impl Tool for Broken {
+impl Tool for PanickingTool {
     fn spec(&self) -> ToolSpec {
         let (name, description) = ("broken".to_owned(), "Breaks down.".to_owned());
         ToolSpec { name, description, parameters: json!({ "type": "object" }), kind: Kind::Neutral }
     }
 
     async fn run(&self, _: Value, _: &ToolContext) -> ToolOutcome {
-        panic!("this tool breaks down, as the test wants it")
+        panic!("deliberate panic")
     }
 }
 
@@ -66,73 +66,73 @@ fn yolo(parts: &mut Parts) {
 }
 
 #[tokio::test]
-async fn calls_that_only_read_run_together_and_their_results_keep_the_order_of_the_calls() {
+async fn read_only_calls_run_in_parallel_and_results_keep_call_order() {
     let meet = |turn: Turn, id: &str| turn.call(id, "meet", &json!({ "name": id }));
     let calls = ["slow", "b", "c"].iter().fold(Turn::new(), |turn, id| meet(turn, id));
-    let tool = Meet { all: Barrier::new(3), others: Semaphore::new(0) };
-    let desk = Desk::with([calls, Turn::reply("done")], with(tool)).await;
-    assert_eq!(desk.say("meet").await, Finished::Done);
-    assert_eq!(desk.last_results(), ["slow was there", "b was there", "c was there"]);
+    let tool = BarrierTool { all: Barrier::new(3), others: Semaphore::new(0) };
+    let harness = Harness::with([calls, Turn::reply("done")], with(tool)).await;
+    assert_eq!(harness.say("meet").await, Finished::Done);
+    assert_eq!(harness.last_results(), ["slow was there", "b was there", "c was there"]);
 }
 
 #[tokio::test]
-async fn calls_that_change_something_run_alone_and_see_what_went_before() {
+async fn calls_with_side_effects_run_one_at_a_time() {
     let bash = |turn: Turn, id: &str, command: &str| turn.call(id, "bash", &json!({ "command": command }));
     let calls = bash(Turn::new(), "c1", "echo one > log").call("c2", "read", &json!({ "path": "log" }));
     let calls = bash(bash(calls, "c3", "echo two >> log"), "c4", "cat log");
-    let desk = Desk::with([calls, Turn::reply("done")], yolo).await;
-    desk.say("go").await;
-    let results = desk.last_results();
+    let harness = Harness::with([calls, Turn::reply("done")], yolo).await;
+    harness.say("go").await;
+    let results = harness.last_results();
     assert!(results[1].contains("one") && !results[1].contains("two"), "{results:?}");
     assert!(results[3].contains("one\ntwo"), "{results:?}");
 }
 
 #[tokio::test]
-async fn a_tool_that_breaks_down_or_does_not_exist_is_told_to_the_model() {
+async fn panicking_or_unknown_tool_is_reported_to_the_model() {
     let calls = Turn::new().call("c1", "broken", &json!({})).call("c2", "raed", &json!({}));
-    let desk = Desk::with([calls, Turn::reply("oh")], with(Broken)).await;
-    assert_eq!(desk.say("go").await, Finished::Done);
-    let results = desk.last_results();
-    assert!(results[0].starts_with("broken broke down"), "{results:?}");
+    let harness = Harness::with([calls, Turn::reply("oh")], with(PanickingTool)).await;
+    assert_eq!(harness.say("go").await, Finished::Done);
+    let results = harness.last_results();
+    assert!(results[0].starts_with("broken crashed"), "{results:?}");
     assert!(results[1].contains("there is no tool `raed`; did you mean read?"), "{results:?}");
 }
 
-/// A session whose process died with two calls, of which one had its result.
-async fn left_behind() -> Desk {
+/// A session whose process died with two calls, one of which has its result.
+async fn left_behind() -> Harness {
     let calls = Turn::new().call("c1", "bash", &json!({ "command": "touch first" })).call(
         "c2",
         "bash",
         &json!({ "command": "touch second" }),
     );
-    let desk = Desk::new([calls]).await;
-    let mut ear = desk.begin(Command::prompt("go")).await;
-    let (question, _) = ear.until_asked().await;
-    desk.send(Command::Answer { question, answer: osier_agent::Answer::Once }).await;
-    ear.until_asked().await;
-    desk
+    let harness = Harness::new([calls]).await;
+    let mut listener = harness.begin(Command::prompt("go")).await;
+    let (question, _) = listener.until_asked().await;
+    harness.send(Command::Answer { question, answer: osier_agent::Answer::Once }).await;
+    listener.until_asked().await;
+    harness
 }
 
 #[tokio::test]
-async fn calls_of_a_process_that_died_are_told_as_interrupted_and_never_run() {
+async fn calls_of_a_dead_process_are_interrupted_and_never_run() {
     let died = left_behind().await;
-    let desk = Desk::open(died.store.clone(), died.folder.clone(), [Turn::reply("I see.")], yolo).await;
-    let before = desk.session().version().entries;
-    assert_eq!(desk.run(Command::Resume).await, Finished::Done);
-    assert!(desk.has("first") && !desk.has("second"));
-    assert_eq!(desk.last_results()[1], "This call was interrupted: there is no result.");
-    assert_eq!(desk.session().version().entries, before + 1, "the reply is all that is new");
+    let harness = Harness::open(died.store.clone(), died.folder.clone(), [Turn::reply("I see.")], yolo).await;
+    let before = harness.session().version().entries;
+    assert_eq!(harness.run(Command::Resume).await, Finished::Done);
+    assert!(harness.has("first") && !harness.has("second"));
+    assert_eq!(harness.last_results()[1], "This call was interrupted: there is no result.");
+    assert_eq!(harness.session().version().entries, before + 1, "only the reply is new");
 }
 
 #[tokio::test]
-async fn the_next_prompt_goes_through_and_later_requests_begin_alike() {
+async fn next_prompt_works_and_later_requests_share_the_prefix() {
     let died = left_behind().await;
     let turns = [Turn::new().call("c3", "ls", &json!({})), Turn::reply("fine")];
-    let desk = Desk::open(died.store.clone(), died.folder.clone(), turns, yolo).await;
-    assert_eq!(desk.say("what happened?").await, Finished::Done);
-    let sent = desk.model.requests();
+    let harness = Harness::open(died.store.clone(), died.folder.clone(), turns, yolo).await;
+    assert_eq!(harness.say("what happened?").await, Finished::Done);
+    let sent = harness.model.requests();
     assert_eq!(sent[1].messages[..sent[0].messages.len()], sent[0].messages[..]);
     assert_eq!(
-        desk.last_request()[3..5],
+        harness.last_request()[3..5],
         ["result: This call was interrupted: there is no result.", "user: what happened?"]
     );
 }

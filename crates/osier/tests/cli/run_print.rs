@@ -182,7 +182,7 @@ fn an_image_for_a_model_that_sees_none_is_told() {
     asked.answer("I cannot tell.");
     let ran = running.end();
     assert_eq!(ran.out, "I cannot tell.\n", "{ran}");
-    assert_eq!(ran.err, "local/test cannot see images; it is only told that there is one\n", "{ran}");
+    assert_eq!(ran.err, "local/test does not accept images; the image will be replaced by a placeholder\n", "{ran}");
 }
 
 /// One white point.
@@ -197,7 +197,7 @@ fn what_nobody_can_approve_is_refused_and_the_flag_that_allows_it_is_named() {
     server.next().calls("write", &write);
     let asked = server.next();
     let told = asked.messages().pop().unwrap();
-    assert!(told.starts_with("tool: not allowed: nobody is here to approve it"), "{told}");
+    assert!(told.starts_with("tool: not allowed: no user is present to approve it"), "{told}");
     asked.answer("Then not.");
     let ran = running.end();
     expect![[r#"

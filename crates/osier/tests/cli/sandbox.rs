@@ -288,7 +288,7 @@ fn without_the_sandbox_the_mode_asks_as_before_and_says_why() {
         ("sandbox.when = \"never\"", "`--approval yolo` allows it"),
     ] {
         let (world, said) = told("sandbox", "touch ran", settings);
-        assert!(said.starts_with("tool: not allowed: nobody is here to approve it"), "{said}");
+        assert!(said.starts_with("tool: not allowed: no user is present to approve it"), "{said}");
         assert!(said.contains(reason), "{said}");
         assert!(!world.path("ran").exists());
     }

@@ -258,9 +258,9 @@ fn stopped_or_failed_it_changes_nothing() {
         assert_eq!(world.read("s.jsonl"), before, "{name}");
     }
     expect![[r#"
-        refused: osier: the model could not write the summary: local does not understand the request (status 400). no
-        cut off: osier: the summary was cut off at the limit of output; choose a model for summaries that may write more
-        blank: osier: the model wrote nothing; try again, or choose another model for summaries
+        refused: osier: cannot write the summary: local does not understand the request (status 400). no
+        cut off: osier: the summary reached the output limit; choose a model for summaries with a higher limit
+        blank: osier: the model returned an empty summary; try again, or choose another model for summaries
     "#]].assert_eq(&told);
 }
 

@@ -1,13 +1,13 @@
-//! When the model may not return to a checkpoint, and what it is told then.
+//! When a backtrack is refused, and what the model gets then.
 
 use expect_test::expect;
 
-use crate::stage::{Props, check_with};
+use crate::scenario::{ScenarioConfig, check_with};
 
 #[tokio::test]
-async fn a_second_call_in_the_same_reply_is_refused() {
+async fn second_backtrack_in_a_reply_is_refused() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > [read a.txt] > [back 0 this one] [back 1 not this one] > done
@@ -36,9 +36,9 @@ async fn a_second_call_in_the_same_reply_is_refused() {
 }
 
 #[tokio::test]
-async fn a_number_that_is_not_there_lists_those_that_are() {
+async fn unknown_checkpoint_lists_the_available_ones() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > [read a.txt] > [back 7 where] > [back -1 where] > done
@@ -60,9 +60,9 @@ async fn a_number_that_is_not_there_lists_those_that_are() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_a_compaction_hides_is_not_there() {
+async fn checkpoint_hidden_by_a_compaction_is_unavailable() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
         say two, again a question that takes many words to ask > second, with as many words in its answer
@@ -101,9 +101,9 @@ async fn a_checkpoint_that_a_compaction_hides_is_not_there() {
 }
 
 #[tokio::test]
-async fn arguments_must_be_the_two_and_nothing_else() {
+async fn exactly_two_arguments_are_accepted() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         r#"
         ---
         say go > [backtrack {"checkpoint_id":0}] > [backtrack {"checkpoint_id":0,"note":"n","files":true}] > [backtrack {"checkpoint_id":"0","note":"n"}] > [backtrack {"checkpoint_id":0,"note":" "}] > done
@@ -127,9 +127,9 @@ async fn arguments_must_be_the_two_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn no_more_than_three_returns_without_any_progress() {
+async fn at_most_three_backtracks_without_progress() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > [back 0 once] > [back 0 twice] > [back 0 thrice] > [back 0 never] > I give up
@@ -177,9 +177,9 @@ async fn no_more_than_three_returns_without_any_progress() {
 }
 
 #[tokio::test]
-async fn without_the_setting_there_is_neither_tool_nor_marker() {
+async fn setting_disables_tool_and_checkpoints() {
     check_with(
-        Props::default(),
+        ScenarioConfig::default(),
         "
         ---
         say go > [back 0 anything] > done
@@ -197,9 +197,9 @@ async fn without_the_setting_there_is_neither_tool_nor_marker() {
 }
 
 #[tokio::test]
-async fn in_a_reply_that_was_cut_off_it_does_not_run() {
+async fn does_not_run_in_a_reply_at_the_output_limit() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > [read a.txt] > [back 0 half a no] !cut
@@ -220,9 +220,9 @@ async fn in_a_reply_that_was_cut_off_it_does_not_run() {
 }
 
 #[tokio::test]
-async fn in_a_reply_that_broke_off_it_does_not_run() {
+async fn does_not_run_in_an_interrupted_reply() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > [read a.txt] > [back 0 a note] !fail
@@ -243,9 +243,9 @@ async fn in_a_reply_that_broke_off_it_does_not_run() {
 }
 
 #[tokio::test]
-async fn in_a_reply_that_was_stopped_it_does_not_run() {
+async fn does_not_run_in_a_canceled_reply() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > [read a.txt] > [back 0 a note] and !hang

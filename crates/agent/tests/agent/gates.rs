@@ -1,4 +1,4 @@
-//! Gates are asked before the leaf moves and before a path is compacted.
+//! Gates for moves and compactions.
 
 use async_trait::async_trait;
 use expect_test::expect;
@@ -8,24 +8,24 @@ use osier_agent::gates::{
 use osier_model::CancellationToken;
 use serde_json::json;
 
-use crate::stage::{Props, check_with};
+use crate::scenario::{ScenarioConfig, check_with};
 
 #[derive(Debug)]
-struct OnMoves(BeforeTree);
+struct MoveGates(BeforeTree);
 
 #[async_trait]
-impl Gates for OnMoves {
+impl Gates for MoveGates {
     async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> BeforeTree {
         self.0.clone()
     }
 }
 
-fn on_moves(answer: BeforeTree) -> Props {
-    Props::gated(OnMoves(answer))
+fn on_moves(answer: BeforeTree) -> ScenarioConfig {
+    ScenarioConfig::gated(MoveGates(answer))
 }
 
 #[tokio::test]
-async fn a_gate_cancels_a_move_without_a_word() {
+async fn gate_refuses_a_move_without_an_error() {
     check_with(
         on_moves(BeforeTree { cancel: true, ..BeforeTree::default() }),
         "
@@ -49,7 +49,7 @@ async fn a_gate_cancels_a_move_without_a_word() {
 }
 
 #[tokio::test]
-async fn a_gate_brings_a_summary_of_its_own() {
+async fn gate_provides_the_summary() {
     check_with(
         on_moves(BeforeTree {
             summary: Some(OwnSummary { summary: "Mine.".into(), details: Some(json!({ "own": 1 })) }),
@@ -74,7 +74,7 @@ async fn a_gate_brings_a_summary_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_summary_of_a_gate_that_nobody_asked_for_is_not_used() {
+async fn gate_summary_is_ignored_if_none_was_requested() {
     check_with(
         on_moves(BeforeTree {
             summary: Some(OwnSummary { summary: "Mine.".into(), details: None }),
@@ -98,7 +98,7 @@ async fn a_summary_of_a_gate_that_nobody_asked_for_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_gate_changes_label_and_instructions() {
+async fn gate_changes_label_and_instructions() {
     check_with(
         on_moves(BeforeTree {
             custom_instructions: Some("Answer in one word.".into()),
@@ -130,10 +130,10 @@ async fn a_gate_changes_label_and_instructions() {
 }
 
 #[derive(Debug)]
-struct OnCompactions(BeforeCompact);
+struct CompactionGates(BeforeCompact);
 
 #[async_trait]
-impl Gates for OnCompactions {
+impl Gates for CompactionGates {
     async fn before_compact(&self, asked: &CompactPreparation, _: &CancellationToken) -> BeforeCompact {
         let mut answer = self.0.clone();
         if let Some(own) = &mut answer.compaction {
@@ -143,17 +143,20 @@ impl Gates for OnCompactions {
     }
 }
 
-fn on_compactions(summary: Option<&str>) -> Props {
+fn on_compactions(summary: Option<&str>) -> ScenarioConfig {
     let own = |summary: &str| OwnCompaction {
         summary: summary.into(),
         tokens_before: 7,
         ..OwnCompaction::default()
     };
-    Props::gated(OnCompactions(BeforeCompact { cancel: summary.is_none(), compaction: summary.map(own) }))
+    ScenarioConfig::gated(CompactionGates(BeforeCompact {
+        cancel: summary.is_none(),
+        compaction: summary.map(own),
+    }))
 }
 
 #[tokio::test]
-async fn a_gate_cancels_a_compaction_without_a_word() {
+async fn gate_refuses_a_compaction_without_an_error() {
     check_with(
         on_compactions(None),
         "
@@ -177,7 +180,7 @@ async fn a_gate_cancels_a_compaction_without_a_word() {
 }
 
 #[tokio::test]
-async fn a_gate_brings_a_compaction_of_its_own() {
+async fn gate_provides_the_compaction() {
     check_with(
         on_compactions(Some("Mine.")),
         "
@@ -199,7 +202,7 @@ async fn a_gate_brings_a_compaction_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_compaction_of_a_gate_that_tells_nothing_is_an_error() {
+async fn empty_gate_compaction_is_an_error() {
     check_with(
         on_compactions(Some(" ")),
         "
@@ -216,7 +219,7 @@ async fn a_compaction_of_a_gate_that_tells_nothing_is_an_error() {
             assistant: "second, with as many words in …  ← active │                 │ user: two, again a question that takes man…
                                                                   │                 │ assistant: second, with as many words in i…
 
-            compact: the model wrote nothing; try again, or choose another model for summaries
+            compact: the model returned an empty summary; try again, or choose another model for summaries
         "#]],
     )
     .await;

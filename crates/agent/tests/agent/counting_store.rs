@@ -1,4 +1,4 @@
-//! A store that counts what it is asked, and can hold back its answers.
+//! A store that counts calls and can block `sync`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,17 +10,17 @@ use osier_tree::{Head, Header, Seq};
 use tokio::sync::Semaphore;
 
 #[derive(Debug)]
-pub(crate) struct Counting {
+pub(crate) struct CountingStore {
     inner: MemoryStore,
     calls: AtomicUsize,
     lines: AtomicUsize,
-    /// A `sync` takes one; where there is none, it waits.
+    /// Each `sync` takes one permit, and waits if there is none.
     pub(crate) syncs: Semaphore,
 }
 
-impl Counting {
-    pub(crate) fn new() -> Arc<Counting> {
-        Arc::new(Counting {
+impl CountingStore {
+    pub(crate) fn new() -> Arc<CountingStore> {
+        Arc::new(CountingStore {
             inner: MemoryStore::default(),
             calls: AtomicUsize::new(0),
             lines: AtomicUsize::new(0),
@@ -28,7 +28,7 @@ impl Counting {
         })
     }
 
-    /// Calls and lines asked for since the last time.
+    /// The calls, and the lines requested, since the last time.
     pub(crate) fn counted(&self) -> (usize, usize) {
         (self.calls.swap(0, Ordering::Relaxed), self.lines.swap(0, Ordering::Relaxed))
     }
@@ -40,7 +40,7 @@ impl Counting {
 }
 
 #[async_trait]
-impl Store for Counting {
+impl Store for CountingStore {
     fn name(&self) -> &str {
         "counting"
     }

@@ -1,11 +1,11 @@
-//! Grafts bring what another branch concluded.
+//! Grafts add the conclusion of another branch.
 
 use expect_test::expect;
 
-use crate::stage::check;
+use crate::scenario::check;
 
 #[tokio::test]
-async fn a_graft_tells_what_was_asked_and_concluded_there() {
+async fn graft_contains_the_prompts_and_the_conclusion() {
     check(
         "
         say one > first
@@ -34,7 +34,7 @@ async fn a_graft_tells_what_was_asked_and_concluded_there() {
 }
 
 #[tokio::test]
-async fn a_graft_in_the_words_of_a_model() {
+async fn graft_with_summary_is_written_by_a_model() {
     check(
         "
         say one > first
@@ -65,7 +65,7 @@ async fn a_graft_in_the_words_of_a_model() {
 }
 
 #[tokio::test]
-async fn what_is_on_the_path_already_cannot_be_grafted() {
+async fn entry_on_the_path_cannot_be_grafted() {
     check(
         "
         say one > first
@@ -92,7 +92,7 @@ async fn what_is_on_the_path_already_cannot_be_grafted() {
 }
 
 #[tokio::test]
-async fn a_graft_whose_summary_fails_leaves_everything_as_it_was() {
+async fn graft_with_a_failed_summary_changes_nothing() {
     check(
         "
         say one > first
@@ -123,15 +123,15 @@ async fn a_graft_whose_summary_fails_leaves_everything_as_it_was() {
               [Assistant tool calls]: write(path="c.txt", content="new\n")
               [Assistant]: second
 
-            graft second, summarize: the model could not write the summary: cannot talk to p: gone
-            graft second, summarize: the summary was stopped
+            graft second, summarize: cannot write the summary: cannot talk to p: gone
+            graft second, summarize: the summary was canceled
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_graft_moves_nobody_so_there_is_nothing_to_undo_but_the_move_before() {
+async fn undo_after_a_graft_undoes_the_last_move() {
     check(
         "
         say one > first

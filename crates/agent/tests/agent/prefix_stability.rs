@@ -1,10 +1,10 @@
-//! Appending never changes what was sent before: in every protocol each request's messages begin with those of the request
-//! before it, whatever happened in between. Only a move (and, elsewhere, a context edit or a compaction) starts anew. Another
-//! model has another cache: it begins with what it was sent itself. A new briefing is one more message.
+//! Appending never changes what was sent before: in every API, the messages of each request start with those
+//! of the request before it. Only a move, a context edit or a compaction starts over. Each model has its own
+//! cache, so its requests extend what was sent to that model. A system prompt change is one more message.
 //!
-//! And what is shown as the request of a place is what was sent from there, byte for byte.
+//! The request shown for a position is also exactly what was sent from there, byte for byte.
 //!
-//! Anthropic's cache markers move along the end; they are no part of what is cached.
+//! Anthropic's cache markers move along with the end; they are not part of what is cached.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -17,10 +17,10 @@ use osier_tools::user_bash::UserCommand;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::billing::sent_from;
-use crate::desk::Desk;
+use crate::cache_billing::sent_from;
+use crate::harness::Harness;
 
-/// What may happen. A reply is a list of blocks: thinking, text, and calls of several kinds.
+/// A random operation. A reply is a list of blocks: thinking, text, and several kinds of calls.
 #[derive(Debug, Clone)]
 enum Op {
     Say(Vec<Vec<u8>>),
@@ -29,26 +29,26 @@ enum Op {
     Resume,
     Bash(bool),
     Mark(u8),
-    /// Another process goes on after this one died in the middle of a batch.
+    /// The process dies in the middle of a batch of calls, and another one continues.
     Die,
     Move(usize),
-    /// What the model is told before the conversation changes, as when a file of instructions is edited.
+    /// The system prompt changes, as when an instruction file is edited.
     Patch,
-    /// Something is said while the reply's calls run.
+    /// A steering message arrives while the calls of a reply run.
     Steer(Vec<u8>),
-    /// Another model goes on, or the first one again.
+    /// Switches between the two models.
     Switch,
 }
 
-/// A briefing that was edited so many times.
+/// A system prompt that has been edited this many times.
 #[derive(Debug, Default)]
-struct Edited(AtomicUsize);
+struct EditedPrompt(AtomicUsize);
 
-impl Briefing for Edited {
+impl Briefing for EditedPrompt {
     fn sections(&self, _: i64) -> Vec<(String, String)> {
         let version = self.0.load(Ordering::Relaxed);
         let mut sections = vec![("preamble".to_owned(), "You work here.".to_owned())];
-        // A section that comes, changes and goes.
+        // A section that appears, changes and disappears.
         if !version.is_multiple_of(3) {
             sections.push(("instructions".to_owned(), format!("Version {version}.")));
         }
@@ -81,21 +81,26 @@ pub(crate) fn model(api: Api) -> Arc<ModelInfo> {
     }
 }
 
-/// A conversation that anything may happen to.
-struct Talk {
+/// A session for random operations.
+struct RandomSession {
     script: Scripted,
     models: [Arc<ModelInfo>; 2],
-    briefing: Arc<Edited>,
-    desk: Desk,
+    briefing: Arc<EditedPrompt>,
+    harness: Harness,
     /// Processes that died. They hang in a question and never write again.
-    dead: Vec<Desk>,
+    dead: Vec<Harness>,
     calls: usize,
-    /// How many requests had been sent when the leaf was moved.
+    /// The number of requests when the leaf was last moved.
     moves: Vec<usize>,
 }
 
-/// The agent of every process of a talk.
-fn put_in(parts: &mut Parts, script: &Scripted, models: &[Arc<ModelInfo>; 2], briefing: &Arc<Edited>) {
+/// Configures the agent of every process of a session.
+fn apply_to(
+    parts: &mut Parts,
+    script: &Scripted,
+    models: &[Arc<ModelInfo>; 2],
+    briefing: &Arc<EditedPrompt>,
+) {
     parts.model = Arc::new(script.clone());
     parts.lookup = Arc::new(models.to_vec());
     parts.default_model = models[0].clone();
@@ -104,20 +109,20 @@ fn put_in(parts: &mut Parts, script: &Scripted, models: &[Arc<ModelInfo>; 2], br
     parts.backtracking = true;
 }
 
-impl Talk {
-    async fn new(api: Api) -> Talk {
-        let (script, first, briefing) = (Scripted::new([]), model(api), Arc::new(Edited::default()));
+impl RandomSession {
+    async fn new(api: Api) -> RandomSession {
+        let (script, first, briefing) = (Scripted::new([]), model(api), Arc::new(EditedPrompt::default()));
         let second = ModelInfo { id: "another".to_owned(), ..ModelInfo::clone(&first) };
         let models = [first, Arc::new(second)];
-        let desk = Desk::on(Arc::new(MemoryStore::default()), [], |parts| {
-            put_in(parts, &script, &models, &briefing);
+        let harness = Harness::on(Arc::new(MemoryStore::default()), [], |parts| {
+            apply_to(parts, &script, &models, &briefing);
         })
         .await;
-        desk.write("a.txt", "text\n");
-        Talk { script, models, briefing, desk, dead: Vec::new(), calls: 0, moves: Vec::new() }
+        harness.write("a.txt", "text\n");
+        RandomSession { script, models, briefing, harness, dead: Vec::new(), calls: 0, moves: Vec::new() }
     }
 
-    /// A reply of these blocks, and whether it calls tools.
+    /// A reply with these blocks, and whether it calls tools.
     fn reply(&mut self, blocks: &[u8]) -> (Turn, bool) {
         let mut turn = Turn::new();
         let before = self.calls;
@@ -138,7 +143,7 @@ impl Talk {
         (turn, self.calls > before)
     }
 
-    async fn play(&mut self, op: &Op) {
+    async fn apply(&mut self, op: &Op) {
         match op {
             Op::Say(replies) => {
                 for blocks in replies {
@@ -160,36 +165,36 @@ impl Talk {
             Op::Stop(blocks) => {
                 let turn = self.reply(blocks).0.text("stopped").hang();
                 self.script.push(turn);
-                let mut ear = self.desk.begin(Command::prompt("go")).await;
-                ear.until_draft("stopped").await;
-                self.desk.send(Command::Cancel).await;
+                let mut listener = self.harness.begin(Command::prompt("go")).await;
+                listener.until_draft("stopped").await;
+                self.harness.send(Command::Cancel).await;
             }
             Op::Resume => {
-                let mut ear = self.desk.listen().await;
-                match self.desk.worker.send(Command::Resume).await {
-                    // A script that is over is one more failure.
-                    Ok(_) => drop(ear.end().await),
+                let mut listener = self.harness.listen().await;
+                match self.harness.worker.send(Command::Resume).await {
+                    // An exhausted script is one more failure.
+                    Ok(_) => drop(listener.end().await),
                     Err(error) => assert!(matches!(error, Error::NothingToResume), "{error}"),
                 }
             }
             Op::Bash(excluded) => {
                 let command = UserCommand { command: "echo hi".into(), exclude_from_context: *excluded };
-                self.desk.send(Command::Bash(command)).await;
+                self.harness.send(Command::Bash(command)).await;
             }
             Op::Mark(kind) => self.mark(*kind).await,
             Op::Patch => drop(self.briefing.0.fetch_add(1, Ordering::Relaxed)),
             Op::Steer(blocks) => self.steer(blocks).await,
             Op::Switch => {
-                let now = self.desk.worker.choice().await.unwrap().model.id.clone();
+                let now = self.harness.worker.choice().await.unwrap().model.id.clone();
                 let other = self.models.iter().find(|model| model.id != now).unwrap();
-                self.desk.send(Command::SetModel(other.full_name())).await;
+                self.harness.send(Command::SetModel(other.full_name())).await;
             }
             Op::Die => self.die().await,
             Op::Move(to) => {
-                let tree = self.desk.session().tree();
+                let tree = self.harness.session().tree();
                 let path = tree.path(tree.leaf());
                 if let Some(to) = path.get(*to % path.len().max(1)) {
-                    self.desk.worker.cursor().move_to(Some(*to)).await.unwrap();
+                    self.harness.worker.cursor().move_to(Some(*to)).await.unwrap();
                     self.moves.push(self.script.requests().len());
                 }
             }
@@ -197,11 +202,11 @@ impl Talk {
     }
 
     async fn prompt(&self) {
-        self.desk.say("go").await;
+        self.harness.say("go").await;
     }
 
     async fn mark(&self, kind: u8) {
-        let session = self.desk.session();
+        let session = self.harness.session();
         let tree = session.tree();
         let setting = serde_json::Map::from_iter([("mine".to_owned(), json!(tree.len()))]);
         match (kind, tree.leaf()) {
@@ -211,7 +216,7 @@ impl Talk {
         }
     }
 
-    /// A reply that ends in a call which somebody has to be asked about.
+    /// A reply that ends in a call which needs approval.
     fn asking(&mut self, blocks: &[u8]) -> Turn {
         let turn = self.reply(blocks).0;
         self.calls += 1;
@@ -222,29 +227,29 @@ impl Talk {
         let turn = self.asking(blocks);
         self.script.push(turn);
         self.script.push(Turn::reply("steered"));
-        let mut ear = self.desk.begin(Command::prompt("go")).await;
-        let (question, _) = ear.until_asked().await;
+        let mut listener = self.harness.begin(Command::prompt("go")).await;
+        let (question, _) = listener.until_asked().await;
         let text = "this way".to_owned();
-        self.desk
+        self.harness
             .send(Command::Prompt { text, images: Vec::new(), files: Vec::new(), when: When::Steer })
             .await;
-        self.desk.send(Command::Answer { question, answer: Answer::No(String::new()) }).await;
-        ear.end().await;
+        self.harness.send(Command::Answer { question, answer: Answer::No(String::new()) }).await;
+        listener.end().await;
     }
 
     async fn die(&mut self) {
         let turn = self.asking(&[2, 3]);
         self.script.push(turn);
-        self.desk.begin(Command::prompt("go")).await.until_asked().await;
-        let again = Desk::open(self.desk.store.clone(), self.desk.folder.clone(), [], |parts| {
-            put_in(parts, &self.script, &self.models, &self.briefing);
+        self.harness.begin(Command::prompt("go")).await.until_asked().await;
+        let again = Harness::open(self.harness.store.clone(), self.harness.folder.clone(), [], |parts| {
+            apply_to(parts, &self.script, &self.models, &self.briefing);
         })
         .await;
-        self.dead.push(std::mem::replace(&mut self.desk, again));
+        self.dead.push(std::mem::replace(&mut self.harness, again));
     }
 }
 
-/// Everything in the body that a longer conversation repeats: its messages, and what stands before them.
+/// The part of the body that a longer conversation repeats: its messages, and everything before them.
 fn sent(request: &Request) -> (Vec<Value>, Value) {
     let mut body = body_of(request).unwrap();
     let (list, before) = match request.model.api {
@@ -274,25 +279,25 @@ fn unmark(value: &mut Value) {
 fn check(api: Api, ops: &[Op]) -> Result<usize, TestCaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut talk = Talk::new(api).await;
+        let mut session = RandomSession::new(api).await;
         for op in ops {
-            talk.play(op).await;
+            session.apply(op).await;
         }
-        let requests = talk.script.requests();
+        let requests = session.script.requests();
         let bodies: Vec<_> = requests.iter().map(sent).collect();
         for (at, (new, now)) in bodies.iter().enumerate() {
             let same = |earlier: &usize| requests[*earlier].model.id == requests[at].model.id;
             let Some(last) = (0..at).rev().find(same) else { continue };
             let (old, before) = &bodies[last];
             let between = |happened: &[usize]| happened.iter().any(|sent| (last + 1..=at).contains(sent));
-            if !between(&talk.moves) {
+            if !between(&session.moves) {
                 prop_assert!(new.len() >= old.len(), "request {} is shorter", at);
                 prop_assert_eq!(&new[..old.len()], &old[..], "request {} begins differently", at);
                 prop_assert_eq!(before, now, "prompt and tools of request {}", at);
             }
         }
-        for (request, from) in requests.iter().zip(sent_from(&talk.desk.session().tree())) {
-            let shown = talk.desk.worker.request_at(from).await.unwrap().request;
+        for (request, from) in requests.iter().zip(sent_from(&session.harness.session().tree())) {
+            let shown = session.harness.worker.request_at(from).await.unwrap().request;
             prop_assert_eq!(&shown, request);
             prop_assert_eq!(body_text(&shown), body_text(request));
         }
@@ -304,7 +309,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn each_request_begins_with_the_one_before(ops in prop::collection::vec(op(), 1..9)) {
+    fn each_request_extends_the_previous_one(ops in prop::collection::vec(op(), 1..9)) {
         for api in [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi] {
             check(api, &ops)?;
         }
@@ -312,7 +317,7 @@ proptest! {
 }
 
 #[test]
-fn the_property_is_about_many_requests() {
+fn random_operations_send_many_requests() {
     let all = [
         Op::Say(vec![vec![0, 2, 3, 4], vec![5]]),
         Op::Mark(0),

@@ -1,11 +1,11 @@
-//! Compaction: where it cuts, what the summary is made of, when it happens by itself, and what is left alone.
+//! Compaction: where it cuts, what the summary covers, and what stays unchanged.
 
 use expect_test::expect;
 
-use crate::stage::check;
+use crate::scenario::check;
 
 #[tokio::test]
-async fn by_hand_the_older_part_is_told_by_a_summary_and_the_last_words_are_kept() {
+async fn manual_compaction_summarizes_the_older_part_and_keeps_recent_messages() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -33,7 +33,7 @@ async fn by_hand_the_older_part_is_told_by_a_summary_and_the_last_words_are_kept
 }
 
 #[tokio::test]
-async fn a_focus_is_passed_on() {
+async fn focus_is_passed_to_the_summarizer() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -59,7 +59,7 @@ async fn a_focus_is_passed_on() {
 }
 
 #[tokio::test]
-async fn a_second_one_keeps_what_the_first_kept_and_carries_its_summary_on() {
+async fn second_compaction_extends_the_first_summary() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -92,7 +92,7 @@ async fn a_second_one_keeps_what_the_first_kept_and_carries_its_summary_on() {
 }
 
 #[tokio::test]
-async fn right_after_another_there_is_nothing_to_do() {
+async fn compacting_twice_in_a_row_does_nothing() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -116,7 +116,7 @@ async fn right_after_another_there_is_nothing_to_do() {
 }
 
 #[tokio::test]
-async fn a_short_conversation_is_left_alone() {
+async fn short_conversation_is_not_compacted() {
     check(
         "
         say one > first
@@ -136,7 +136,7 @@ async fn a_short_conversation_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_long_turn_is_split_and_its_beginning_told_apart() {
+async fn long_turn_is_split_and_its_start_summarized_separately() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -171,7 +171,7 @@ async fn a_long_turn_is_split_and_its_beginning_told_apart() {
 }
 
 #[tokio::test]
-async fn a_split_first_turn_has_no_history() {
+async fn split_first_turn_has_no_history() {
     check(
         "
         say go > looking at the first of the files [read a.txt] > looking at the second of the files [read b.txt] > there is nothing of any interest in them
@@ -199,7 +199,7 @@ async fn a_split_first_turn_has_no_history() {
 }
 
 #[tokio::test]
-async fn a_question_that_nobody_answered_is_kept() {
+async fn unanswered_prompt_is_kept() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -226,14 +226,14 @@ async fn a_question_that_nobody_answered_is_kept() {
               [User]: two, again a question that takes many words to ask
 
             say three, a question that gets no answer however long it is: Failed: cannot talk to p: gone
-            compact: the model could not write the summary: scripted does not understand the request (status 400). The script is over.
+            compact: cannot write the summary: scripted does not understand the request (status 400). The script is over.
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn a_reply_that_failed_without_a_word_stays_beside_the_way() {
+async fn empty_failed_reply_stays_on_its_own_branch() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -265,7 +265,7 @@ async fn a_reply_that_failed_without_a_word_stays_beside_the_way() {
 }
 
 #[tokio::test]
-async fn files_are_carried_from_one_to_the_next() {
+async fn file_lists_carry_over_between_compactions() {
     check(
         "
         say one, which is a rather long question > [read a.txt] > [write c.txt] > first, an answer as long as the question
@@ -314,7 +314,7 @@ async fn files_are_carried_from_one_to_the_next() {
 }
 
 #[tokio::test]
-async fn undone_everything_is_back_in_the_context() {
+async fn undoing_a_compaction_restores_the_context() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -339,7 +339,7 @@ async fn undone_everything_is_back_in_the_context() {
 }
 
 #[tokio::test]
-async fn to_undo_one_is_a_move_like_any_other() {
+async fn undoing_a_compaction_is_an_ordinary_move() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -376,7 +376,7 @@ async fn only_a_compaction_can_be_undone() {
             assistant: "first"  ← active │                 │ user: one
                                          │                 │ assistant: first
 
-            uncompact: nothing on this path was compacted
+            uncompact: this path has no compaction
             uncompact first: 00000004 is not a compaction
         "#]],
     )
@@ -384,7 +384,7 @@ async fn only_a_compaction_can_be_undone() {
 }
 
 #[tokio::test]
-async fn a_summary_that_fails_leaves_everything_as_it_was() {
+async fn failed_summary_changes_nothing() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -419,10 +419,10 @@ async fn a_summary_that_fails_leaves_everything_as_it_was() {
               [User]: one, which is a rather long question about nothing
               [Assistant]: first, an answer as long as the question
 
-            compact: the summary was cut off at the limit of output; choose a model for summaries that may write more
-            compact: the model could not write the summary: cannot talk to p: gone
-            compact: the model wrote nothing; try again, or choose another model for summaries
-            compact: the summary was stopped
+            compact: the summary reached the output limit; choose a model for summaries with a higher limit
+            compact: cannot write the summary: cannot talk to p: gone
+            compact: the model returned an empty summary; try again, or choose another model for summaries
+            compact: the summary was canceled
         "#]],
     )
     .await;

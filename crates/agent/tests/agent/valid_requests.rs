@@ -1,5 +1,5 @@
-//! Whether a body is one that its API takes: roles where they may stand, every call with its result and every result with its
-//! call, nothing empty.
+//! Checks that a request body is valid for its API: role order, a result for every call, a call for every
+//! result, and no empty content.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 use osier_model::{Api, ModelInfo, Request, body_of};
 use serde_json::{Value, json};
 
-use crate::prefix::model;
+use crate::prefix_stability::model;
 
 pub(crate) const APIS: [Api; 4] =
     [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi];
 
-/// What would be sent in a protocol.
+/// The body that would be sent.
 pub(crate) fn body(request: &Request, api: Api) -> Value {
     let model: Arc<ModelInfo> = model(api);
     body_of(&Request { model, ..request.clone() }).unwrap()
 }
 
-/// What is wrong with a request in each protocol.
-pub(crate) fn wrongs(request: &Request) -> Vec<String> {
+/// The problems of a request in each API.
+pub(crate) fn problems(request: &Request) -> Vec<String> {
     let mut wrongs = Vec::new();
     for api in APIS {
         let body = body(request, api);
@@ -88,7 +88,7 @@ fn completions(messages: &[Value]) -> Checked {
             "user" | "assistant" => {}
             other => return Err(format!("the role {other:?}")),
         }
-        ensure(open.is_empty(), "somebody speaks before all calls have results")?;
+        ensure(open.is_empty(), "a message before all calls have results")?;
         let calls = list(&message["tool_calls"]);
         let says = match &message["content"] {
             Value::String(text) => !text.is_empty(),
@@ -142,7 +142,7 @@ fn google(contents: &[Value]) -> Checked {
 }
 
 #[test]
-fn what_is_wrong_is_found() {
+fn checker_finds_invalid_requests() {
     let user = json!({ "role": "user", "content": [{ "type": "text", "text": "x" }] });
     let call = json!({ "role": "assistant", "content": [{ "type": "tool_use", "id": "a" }] });
     let result = json!({ "role": "user", "content": [{ "type": "tool_result", "tool_use_id": "a" }] });

@@ -1,13 +1,13 @@
-//! The model returns to a checkpoint: what it sees then, and what the program adds to its note.
+//! Backtracking to a checkpoint: what the model sees afterward, and what Osier adds to its note.
 
 use expect_test::expect;
 
-use crate::stage::{Props, check_with};
+use crate::scenario::{ScenarioConfig, check_with};
 
 #[tokio::test]
-async fn to_the_message_of_the_user_that_is_never_taken_away() {
+async fn backtrack_to_a_user_message_keeps_the_message() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say find it > looking [read a.txt] > nothing there [back 0 a.txt holds nothing] > I know now
@@ -41,9 +41,9 @@ async fn to_the_message_of_the_user_that_is_never_taken_away() {
 }
 
 #[tokio::test]
-async fn to_a_batch_of_results() {
+async fn backtrack_to_a_batch_of_results() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say find it > looking [read a.txt] [read b.txt] > further [ls .] > [back 1 the folder holds nothing] > I know now
@@ -75,9 +75,9 @@ async fn to_a_batch_of_results() {
 }
 
 #[tokio::test]
-async fn to_a_message_before_the_last_one_and_what_was_said_since_is_not_lost() {
+async fn backtrack_before_the_last_message_keeps_later_user_messages() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         say one > first
         ---
@@ -112,9 +112,9 @@ async fn to_a_message_before_the_last_one_and_what_was_said_since_is_not_lost() 
 }
 
 #[tokio::test]
-async fn what_was_changed_and_run_is_told_by_the_program() {
+async fn note_lists_changed_files_and_commands() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         say one > first
         ---
@@ -160,9 +160,9 @@ async fn what_was_changed_and_run_is_told_by_the_program() {
 }
 
 #[tokio::test]
-async fn the_other_calls_of_the_reply_run_first() {
+async fn other_calls_of_the_reply_run_before_the_backtrack() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > [back 0 all done] [write c.txt] [bash echo late] > done
@@ -194,9 +194,9 @@ async fn the_other_calls_of_the_reply_run_first() {
 }
 
 #[tokio::test]
-async fn a_change_of_a_file_is_progress() {
+async fn file_change_counts_as_progress() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > [back 0 once] > [back 0 twice] > [back 0 thrice] > [write c.txt] > [back 0 a fourth time] > done
@@ -261,9 +261,9 @@ async fn a_change_of_a_file_is_progress() {
 }
 
 #[tokio::test]
-async fn undo_after_a_return_goes_to_what_was_left() {
+async fn undo_after_a_backtrack_returns_to_the_old_leaf() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > looking [read a.txt] > [back 0 nothing there] > done
@@ -296,9 +296,9 @@ async fn undo_after_a_return_goes_to_what_was_left() {
 }
 
 #[tokio::test]
-async fn a_return_within_what_an_earlier_return_led_to() {
+async fn backtrack_after_an_earlier_backtrack() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > looking [write c.txt] > [back 0 first note] > again [bash true] > [back 0 second note] > done
@@ -354,9 +354,9 @@ async fn a_return_within_what_an_earlier_return_led_to() {
 }
 
 #[tokio::test]
-async fn a_branch_left_by_a_return_is_still_there_to_go_to() {
+async fn branch_left_by_a_backtrack_can_be_visited() {
     check_with(
-        Props::backtracking(),
+        ScenarioConfig::backtracking(),
         "
         ---
         say go > looking [read a.txt] > [back 0 nothing there] > done

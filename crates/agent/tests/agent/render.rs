@@ -1,16 +1,16 @@
-//! Pictures of what a play came to: messages in a line each, columns side by side.
+//! Renders the result of a scenario: one line per message, columns side by side.
 
 use osier_model::{Message, Request};
 use osier_tree::projection::preview::one_line;
 use serde_json::Value;
 
-/// A cell of a table is no wider.
+/// The maximum width of a table cell.
 const WIDEST: usize = 42;
 
-/// How the row of the leaf ends.
+/// The end of the leaf's row.
 const ACTIVE: &str = "  ← active";
 
-/// A message in a line, checkpoints as `‹N›`.
+/// A message as one line, with checkpoints as `‹N›`.
 pub(crate) fn message(message: &Value) -> String {
     let role = match message["role"].as_str().unwrap_or_default() {
         "toolResult" => "result",
@@ -34,7 +34,7 @@ pub(crate) fn message(message: &Value) -> String {
     format!("{role}: {}", one_line(text, 400))
 }
 
-/// A summary without what every summary begins with.
+/// A summary without its standard introduction.
 fn summarized(text: &str) -> Option<(&'static str, &str)> {
     let what = match text {
         text if text.starts_with("A branch of this conversation was left") => "branch",
@@ -46,36 +46,36 @@ fn summarized(text: &str) -> Option<(&'static str, &str)> {
     Some((what, text.split_once("Summary of that branch:").map_or(text, |(_, text)| text)))
 }
 
-/// What a request of one message asks.
-pub(crate) fn asked_of(request: &Request) -> String {
+/// The text of a request with one message.
+pub(crate) fn request_text(request: &Request) -> String {
     match &*request.messages {
         [Message::User(user)] => user.text(),
         other => panic!("{other:?}"),
     }
 }
 
-/// What a summariser was told and asked for, without the form.
-pub(crate) fn told_to_summarizer(request: &Request) -> String {
-    let asked = asked_of(request);
-    let mut told = String::new();
+/// What a summarizer gets, without the standard format.
+pub(crate) fn summarizer_input(request: &Request) -> String {
+    let asked = request_text(request);
+    let mut input = String::new();
     let (blocks, task) = asked.rsplit_once("</").unwrap();
     let (_, task) = task.split_once('>').unwrap();
     for line in blocks.lines().filter(|line| !line.is_empty() && *line != "<conversation>") {
-        told += &format!("  {}\n", one_line(line, 110));
+        input += &format!("  {}\n", one_line(line, 110));
     }
     let form = task.contains("Use exactly this form:");
     for line in task.lines().filter(|line| !form || line.starts_with("Additional focus")) {
-        told += if line.is_empty() { String::new() } else { format!("  {line}\n") }.as_str();
+        input += if line.is_empty() { String::new() } else { format!("  {line}\n") }.as_str();
     }
-    told
+    input
 }
 
-/// A text, two columns to the right.
-pub(crate) fn set_in(text: &str) -> String {
+/// Indents a text by two columns.
+pub(crate) fn indent(text: &str) -> String {
     text.lines().map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") }).collect()
 }
 
-/// Columns side by side.
+/// Renders columns side by side.
 pub(crate) fn table(columns: &[(String, Vec<String>)]) -> String {
     let keep = |cell: &String| {
         let (text, mark) = cell.strip_suffix(ACTIVE).map_or((cell.as_str(), ""), |text| (text, ACTIVE));

@@ -1,4 +1,4 @@
-//! What the tests share: an agent with a scripted model, and an ear for what it tells.
+//! The test harness: an agent with a scripted model, and a listener for its events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,57 +14,60 @@ use osier_tree::projection::preview::Previews;
 use osier_tree::{Header, Place, Seq};
 use serde_json::Value;
 
-/// An agent that is silent for so long hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// If the agent sends nothing for this long, it hangs.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(crate) struct Desk {
+pub(crate) struct Harness {
     pub(crate) worker: Worker,
     pub(crate) model: Scripted,
     pub(crate) folder: Arc<tempfile::TempDir>,
     pub(crate) store: Arc<dyn Store>,
 }
 
-impl Desk {
-    /// An agent on a new session. Somebody is there to answer questions.
-    pub(crate) async fn new(turns: impl IntoIterator<Item = Turn>) -> Desk {
-        Desk::with(turns, |_| {}).await
+impl Harness {
+    /// An agent on a new session, with a user present to answer questions.
+    pub(crate) async fn new(turns: impl IntoIterator<Item = Turn>) -> Harness {
+        Harness::with(turns, |_| {}).await
     }
 
-    pub(crate) async fn with(turns: impl IntoIterator<Item = Turn>, change: impl FnOnce(&mut Parts)) -> Desk {
+    pub(crate) async fn with(
+        turns: impl IntoIterator<Item = Turn>,
+        change: impl FnOnce(&mut Parts),
+    ) -> Harness {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-        Desk::on(store, turns, change).await
+        Harness::on(store, turns, change).await
     }
 
-    /// An agent on a new session of a store.
+    /// An agent on a new session in this store.
     pub(crate) async fn on(
         store: Arc<dyn Store>,
         turns: impl IntoIterator<Item = Turn>,
         change: impl FnOnce(&mut Parts),
-    ) -> Desk {
+    ) -> Harness {
         store.create(&Header::new("s", 0, "/x"), &[]).await.unwrap();
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        Desk::open(store, folder, turns, change).await
+        Harness::open(store, folder, turns, change).await
     }
 
-    /// An agent on a session that is there already, as a new process has it.
+    /// An agent on an existing session, like a new process.
     pub(crate) async fn open(
         store: Arc<dyn Store>,
         folder: Arc<tempfile::TempDir>,
         turns: impl IntoIterator<Item = Turn>,
         change: impl FnOnce(&mut Parts),
-    ) -> Desk {
-        Desk::open_in(Env::default(), store, folder, turns, change).await
+    ) -> Harness {
+        Harness::open_in(Env::default(), store, folder, turns, change).await
     }
 
-    /// The same with a time and ids of its own.
+    /// Like `open`, with its own clock and ids.
     pub(crate) async fn open_in(
         env: Env,
         store: Arc<dyn Store>,
         folder: Arc<tempfile::TempDir>,
         turns: impl IntoIterator<Item = Turn>,
         change: impl FnOnce(&mut Parts),
-    ) -> Desk {
-        // The process that had it open has died, and its leases ended with it.
+    ) -> Harness {
+        // The process that had the session open has died, and so have its leases.
         for lease in store.leases("s").await.unwrap() {
             store.release(&lease).await;
         }
@@ -73,30 +76,30 @@ impl Desk {
         let mut parts = parts(&model, folder.path());
         change(&mut parts);
         let worker = Worker::start(session, parts).await.unwrap();
-        Desk { worker, model, folder, store }
+        Harness { worker, model, folder, store }
     }
 
-    /// The same session in another process; what this one's model would say is over.
-    pub(crate) async fn reopen(&self, turns: impl IntoIterator<Item = Turn>) -> Desk {
-        Desk::open(self.store.clone(), self.folder.clone(), turns, |_| {}).await
+    /// The same session in another process, with a new scripted model.
+    pub(crate) async fn reopen(&self, turns: impl IntoIterator<Item = Turn>) -> Harness {
+        Harness::open(self.store.clone(), self.folder.clone(), turns, |_| {}).await
     }
 
     pub(crate) fn session(&self) -> &Session {
         self.worker.session()
     }
 
-    pub(crate) async fn listen(&self) -> Ear {
-        Ear { events: self.worker.attach(None).await.unwrap().events, heard: Vec::new() }
+    pub(crate) async fn listen(&self) -> EventListener {
+        EventListener { events: self.worker.attach(None).await.unwrap().events, received: Vec::new() }
     }
 
-    /// Begins a turn and listens to it.
-    pub(crate) async fn begin(&self, command: Command) -> Ear {
-        let ear = self.listen().await;
+    /// Starts a turn and listens to it.
+    pub(crate) async fn begin(&self, command: Command) -> EventListener {
+        let listener = self.listen().await;
         self.worker.send(command).await.unwrap();
-        ear
+        listener
     }
 
-    /// Says something and waits until the turn ends.
+    /// Sends a prompt and waits until the turn ends.
     pub(crate) async fn say(&self, text: &str) -> Finished {
         self.run(Command::prompt(text)).await
     }
@@ -117,7 +120,7 @@ impl Desk {
         self.folder.path().join(name).exists()
     }
 
-    /// The path, a line for each entry.
+    /// The path, one line per entry.
     pub(crate) async fn path(&self) -> Vec<String> {
         self.path_to(self.worker.cursor().place()).await
     }
@@ -128,7 +131,7 @@ impl Desk {
         seen
     }
 
-    /// The messages on the path, as they are stored.
+    /// The stored messages of the path.
     pub(crate) async fn messages(&self) -> Vec<Value> {
         let mut messages = Vec::new();
         self.each(self.worker.cursor().place(), |line| {
@@ -148,16 +151,16 @@ impl Desk {
         self.session().each_line(self.session().version(), &path, read).await.unwrap();
     }
 
-    /// What the model was told last: a word for each message.
+    /// The messages of the last request, one line each.
     pub(crate) fn last_request(&self) -> Vec<String> {
-        self.model.requests().last().unwrap().messages.iter().map(told).collect()
+        self.model.requests().last().unwrap().messages.iter().map(message_line).collect()
     }
 
-    /// The last results that the model was told.
+    /// The tool results at the end of the last request.
     pub(crate) fn last_results(&self) -> Vec<String> {
-        let told = self.last_request();
-        let at = told.iter().rposition(|told| !told.starts_with("result: ")).map_or(0, |at| at + 1);
-        told[at..].iter().map(|told| told["result: ".len()..].to_owned()).collect()
+        let lines = self.last_request();
+        let at = lines.iter().rposition(|lines| !lines.starts_with("result: ")).map_or(0, |at| at + 1);
+        lines[at..].iter().map(|lines| lines["result: ".len()..].to_owned()).collect()
     }
 }
 
@@ -174,7 +177,7 @@ pub(crate) fn parts(model: &Scripted, folder: &std::path::Path) -> Parts {
     parts
 }
 
-fn told(message: &Message) -> String {
+fn message_line(message: &Message) -> String {
     match message {
         Message::System(_) => "system".to_owned(),
         Message::User(user) => format!("user: {}", user.text()),
@@ -187,21 +190,21 @@ fn told(message: &Message) -> String {
     }
 }
 
-/// What a client hears.
-pub(crate) struct Ear {
+/// Collects the events that a client receives.
+pub(crate) struct EventListener {
     events: Events,
-    pub(crate) heard: Vec<Event>,
+    pub(crate) received: Vec<Event>,
 }
 
-impl Ear {
+impl EventListener {
     pub(crate) async fn next(&mut self) -> Event {
-        let next = tokio::time::timeout(PATIENCE, self.events.next()).await;
-        let event = next.expect("the agent hangs").expect("the agent has ended");
-        self.heard.push(event.clone());
+        let next = tokio::time::timeout(EVENT_TIMEOUT, self.events.next()).await;
+        let event = next.expect("the agent is stuck").expect("the agent has stopped");
+        self.received.push(event.clone());
         event
     }
 
-    /// Listens until something is found in what it hears.
+    /// Waits until `find` returns something for an event.
     pub(crate) async fn until<T>(&mut self, mut find: impl FnMut(&Event) -> Option<T>) -> T {
         loop {
             if let Some(found) = find(&self.next().await) {
@@ -210,7 +213,7 @@ impl Ear {
         }
     }
 
-    /// Listens until a piece of the reply holds this text.
+    /// Waits until a draft delta contains this text.
     pub(crate) async fn until_draft(&mut self, text: &str) {
         self.until(|event| match event {
             Event::Session(SessionEvent::Draft { delta, .. }) => delta.contains(text).then_some(()),
@@ -227,7 +230,7 @@ impl Ear {
         .await
     }
 
-    /// Listens to the end of the turn.
+    /// Waits until the turn ends.
     pub(crate) async fn end(&mut self) -> (Option<Finished>, Option<String>) {
         self.until(|event| match event {
             Event::Live(Live::TurnEnded { finished, error }) => Some((*finished, error.clone())),
@@ -241,6 +244,6 @@ impl Ear {
             Event::Live(Live::Notice { text }) => Some(text.clone()),
             _ => None,
         };
-        self.heard.iter().filter_map(notice).collect()
+        self.received.iter().filter_map(notice).collect()
     }
 }

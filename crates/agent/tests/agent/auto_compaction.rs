@@ -1,17 +1,17 @@
-//! Compaction by itself: when the context is nearly too long, and when it was too long.
+//! Automatic compaction: when the context is close to the limit, and after an overflow.
 
 use expect_test::expect;
 use osier_agent::Compacting;
 
-use crate::stage::{Props, Stage, check, check_with};
+use crate::scenario::{Scenario, ScenarioConfig, check, check_with};
 
-/// A window that is full with 8100 tokens.
-fn small() -> Props {
-    Props::window(10_000)
+/// A context window that counts as full at 8100 tokens.
+fn small() -> ScenarioConfig {
+    ScenarioConfig::window(10_000)
 }
 
 #[tokio::test]
-async fn by_itself_before_a_prompt_is_answered() {
+async fn compacts_before_the_reply_to_a_prompt() {
     check_with(
         small(),
         "
@@ -39,7 +39,7 @@ async fn by_itself_before_a_prompt_is_answered() {
 }
 
 #[tokio::test]
-async fn by_itself_in_the_middle_of_a_turn() {
+async fn compacts_in_the_middle_of_a_turn() {
     check_with(
         small(),
         "
@@ -65,9 +65,9 @@ async fn by_itself_in_the_middle_of_a_turn() {
 }
 
 #[tokio::test]
-async fn not_by_itself_if_the_setting_says_so() {
+async fn setting_disables_automatic_compaction() {
     check_with(
-        Props { compacting: Compacting { automatic: false, ..Props::default().compacting }, ..small() },
+        ScenarioConfig { compacting: Compacting { automatic: false, ..ScenarioConfig::default().compacting }, ..small() },
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
         say two, again a question that takes many words to ask > second, with as many words in its answer #9000
@@ -94,7 +94,7 @@ async fn not_by_itself_if_the_setting_says_so() {
 }
 
 #[tokio::test]
-async fn one_that_fails_by_itself_is_told_and_the_model_asked_all_the_same() {
+async fn failed_compaction_is_reported_and_the_turn_continues() {
     check_with(
         small(),
         "
@@ -119,16 +119,19 @@ async fn one_that_fails_by_itself_is_told_and_the_model_asked_all_the_same() {
               [User]: one, which is a rather long question about nothing
               [Assistant]: first, an answer as long as the question
 
-            say three: the conversation could not be compacted: the summary was cut off at the limit of output; choose a model for summaries that may write more
+            say three: cannot compact the conversation: the summary reached the output limit; choose a model for summaries with a higher limit
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn one_that_finds_nothing_to_cut_is_no_news() {
+async fn nothing_to_compact_is_not_reported() {
     check_with(
-        Props { compacting: Compacting { keep_recent: Some(400), ..Props::default().compacting }, ..small() },
+        ScenarioConfig {
+            compacting: Compacting { keep_recent: Some(400), ..ScenarioConfig::default().compacting },
+            ..small()
+        },
         "
         say one > first #9000
         ---
@@ -147,7 +150,7 @@ async fn one_that_finds_nothing_to_cut_is_no_news() {
 }
 
 #[tokio::test]
-async fn stopped_with_the_turn_nothing_was_compacted() {
+async fn cancel_during_compaction_changes_nothing() {
     check_with(
         small(),
         "
@@ -176,7 +179,7 @@ async fn stopped_with_the_turn_nothing_was_compacted() {
 }
 
 #[tokio::test]
-async fn what_was_too_long_is_compacted_and_asked_again_beside_the_failure() {
+async fn overflow_compacts_and_retries_next_to_the_failed_reply() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -204,7 +207,7 @@ async fn what_was_too_long_is_compacted_and_asked_again_beside_the_failure() {
 }
 
 #[tokio::test]
-async fn a_second_overflow_in_a_row_is_a_failure() {
+async fn second_overflow_in_a_row_is_a_failure() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -234,7 +237,7 @@ async fn a_second_overflow_in_a_row_is_a_failure() {
 }
 
 #[tokio::test]
-async fn an_overflow_later_in_the_turn_is_recovered_from_again() {
+async fn later_overflow_in_the_same_turn_is_recovered_again() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -269,7 +272,7 @@ async fn an_overflow_later_in_the_turn_is_recovered_from_again() {
 }
 
 #[tokio::test]
-async fn an_overflow_with_nothing_to_cut_is_a_failure() {
+async fn overflow_with_nothing_to_compact_is_a_failure() {
     check(
         "
         say one > first
@@ -284,14 +287,14 @@ async fn an_overflow_with_nothing_to_cut_is_a_failure() {
                                          │ assistant: the conversation is too long fo…  ← active │ user: two
                                          │                                                       │ assistant:
 
-            say two: the conversation could not be compacted: nothing to compact: every message is recent or not answered yet; Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
+            say two: cannot compact the conversation: nothing to compact: every message is recent or not answered yet; Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
         "#]],
     )
     .await;
 }
 
 #[tokio::test]
-async fn an_overflow_whose_summary_fails_is_a_failure() {
+async fn overflow_with_a_failed_summary_is_a_failure() {
     check(
         "
         say one, which is a rather long question about nothing > first, an answer as long as the question
@@ -313,29 +316,34 @@ async fn an_overflow_whose_summary_fails_is_a_failure() {
               [User]: one, which is a rather long question about nothing
               [Assistant]: first, an answer as long as the question
 
-            say three: the conversation could not be compacted: the model could not write the summary: cannot talk to p: gone; Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
+            say three: cannot compact the conversation: cannot write the summary: cannot talk to p: gone; Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
         "#]],
     )
     .await;
 }
 
-/// Something of about so many tokens.
+/// A text of about this many tokens.
 fn long(tokens: usize) -> String {
     "word".repeat(tokens)
 }
 
 #[tokio::test]
-async fn a_path_that_was_just_compacted_is_not_compacted_before_each_step() {
-    // Prompt and tools alone nearly fill the window, so no compaction makes enough room.
+async fn recently_compacted_path_is_not_compacted_again() {
+    // The prompt and tools alone nearly fill the window, so no compaction frees enough room.
     let keep_recent = Some(1000);
-    let props = Props { compacting: Compacting { keep_recent, ..Props::default().compacting }, ..small() };
+    let config = ScenarioConfig {
+        compacting: Compacting { keep_recent, ..ScenarioConfig::default().compacting },
+        ..small()
+    };
     let scene = format!("say {} > {} #9000", long(1500), long(1500));
-    let mut stage = Stage::set(props, &scene).await;
-    stage
-        .play("say on > One was said. > [read a.txt] #9000 > [read b.txt] #9000 > [ls .] #9000 > done #9000")
+    let mut scenario = Scenario::set_up(config, &scene).await;
+    scenario
+        .run_script(
+            "say on > One was said. > [read a.txt] #9000 > [read b.txt] #9000 > [ls .] #9000 > done #9000",
+        )
         .await;
-    stage.play("say and on > fine #9000").await;
-    assert_eq!(stage.told, [""; 0]);
-    stage.play(&format!("say {} > More was said. > enough #9000", long(1200))).await;
-    assert_eq!(stage.told, [""; 0]);
+    scenario.run_script("say and on > fine #9000").await;
+    assert_eq!(scenario.results, [""; 0]);
+    scenario.run_script(&format!("say {} > More was said. > enough #9000", long(1200))).await;
+    assert_eq!(scenario.results, [""; 0]);
 }

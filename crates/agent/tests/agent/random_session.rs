@@ -1,4 +1,4 @@
-//! A conversation that anything may happen to: a model that answers whatever it is asked, every text with a word of its own.
+//! A session for random operations, with a model that answers everything. Every text contains a unique word.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,35 +13,35 @@ use osier_tools::{Mode, Tools};
 use osier_tree::projection::request::Request as Seen;
 use osier_tree::{Header, Place, Seq, summary};
 
-use crate::desk::Desk;
-use crate::picture::asked_of;
+use crate::harness::Harness;
+use crate::render::request_text;
 
-/// Plays the turns it is given, then answers in one word; writes a summary whenever it is asked for one.
+/// Returns the given turns, then answers with one word. Writes a summary whenever it gets a summary request.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Player {
+pub(crate) struct WordModel {
     pub(crate) turns: Arc<Mutex<VecDeque<Turn>>>,
     pub(crate) requests: Arc<Mutex<Vec<Request>>>,
     said: Arc<AtomicUsize>,
 }
 
-impl Player {
-    /// A word that nobody said before.
+impl WordModel {
+    /// A word that has not been used before.
     pub(crate) fn word(&self) -> String {
         format!("w{:05}", self.said.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// What it was asked besides summaries.
+    /// All requests except summaries.
     pub(crate) fn asked(&self) -> Vec<Request> {
         let requests = self.requests.lock().unwrap();
         requests.iter().filter(|request| request.system != summary::SYSTEM).cloned().collect()
     }
 }
 
-impl Model for Player {
+impl Model for WordModel {
     fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas {
         self.requests.lock().unwrap().push(request.clone());
         let turn = match request.system == summary::SYSTEM {
-            true => Turn::reply(summarized(&asked_of(&request))),
+            true => Turn::reply(summarized(&request_text(&request))),
             false => {
                 let turn = self.turns.lock().unwrap().pop_front();
                 turn.unwrap_or_else(|| Turn::reply(self.word()))
@@ -51,67 +51,67 @@ impl Model for Player {
     }
 }
 
-/// The same summary for the same conversation.
+/// The same conversation always gets the same summary.
 fn summarized(asked: &str) -> String {
     let hash = asked.bytes().fold(7u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
     format!("summary-{hash:016x}")
 }
 
-/// The words of a text that somebody said.
+/// The unique words in a text.
 pub(crate) fn words(text: &str) -> BTreeSet<String> {
     let word = |at: usize| text.get(at..at + 6).filter(|word| word[1..].bytes().all(|b| b.is_ascii_digit()));
     text.match_indices('w').filter_map(|(at, _)| word(at)).map(str::to_owned).collect()
 }
 
-/// See the module.
-pub(crate) struct Talk {
-    pub(crate) desk: Desk,
-    pub(crate) player: Player,
-    /// The log as it was looked at last.
+/// A session with a random-operation model.
+pub(crate) struct RandomSession {
+    pub(crate) harness: Harness,
+    pub(crate) model: WordModel,
+    /// The log at the last check.
     pub(crate) lines: Vec<Vec<u8>>,
 }
 
-impl Talk {
-    pub(crate) async fn new() -> Talk {
+impl RandomSession {
+    pub(crate) async fn new() -> RandomSession {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         store.create(&Header::new("s", 0, "/x"), &[]).await.unwrap();
         let folder = Arc::new(tempfile::tempdir().unwrap());
         std::fs::write(folder.path().join("a.txt"), "alpha\n").unwrap();
-        let player = Player::default();
-        let desk = open(store, folder, &player).await;
-        Talk { desk, player, lines: Vec::new() }
+        let model = WordModel::default();
+        let harness = open(store, folder, &model).await;
+        RandomSession { harness, model, lines: Vec::new() }
     }
 
     /// The same session in a new process.
     pub(crate) async fn reopen(&mut self) {
-        self.desk = open(self.desk.store.clone(), self.desk.folder.clone(), &self.player).await;
+        self.harness = open(self.harness.store.clone(), self.harness.folder.clone(), &self.model).await;
     }
 
-    /// A copy of the log, opened by another process.
-    pub(crate) async fn copied(&self, lines: &[Vec<u8>]) -> Desk {
+    /// A copy of the log, opened in another process.
+    pub(crate) async fn copied(&self, lines: &[Vec<u8>]) -> Harness {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         store.create(&Header::new("s", 0, "/x"), lines).await.unwrap();
-        open(store, self.desk.folder.clone(), &self.player).await
+        open(store, self.harness.folder.clone(), &self.model).await
     }
 
-    /// Says something new, and lets the model answer with these turns. Whatever is left of them is forgotten.
+    /// Sends a new prompt, and lets the model answer with these turns. Unused turns are dropped.
     pub(crate) async fn say(&self, turns: Vec<Turn>) {
-        *self.player.turns.lock().unwrap() = turns.into();
-        self.desk.begin(Command::prompt(self.player.word())).await.end().await;
-        self.player.turns.lock().unwrap().clear();
+        *self.model.turns.lock().unwrap() = turns.into();
+        self.harness.begin(Command::prompt(self.model.word())).await.end().await;
+        self.model.turns.lock().unwrap().clear();
     }
 
     pub(crate) async fn send(&self, command: Command) -> Result<Reply, Error> {
-        self.desk.worker.send(command).await
+        self.harness.worker.send(command).await
     }
 
     pub(crate) fn place(&self) -> Place {
-        self.desk.worker.cursor().place()
+        self.harness.worker.cursor().place()
     }
 
-    /// The log as it is now.
+    /// The current log.
     pub(crate) async fn script(&self) -> Script {
-        let session = self.desk.session();
+        let session = self.harness.session();
         let all: Vec<Seq> = (0..session.version().entries).map(Seq::new).collect();
         let mut lines: Vec<Vec<u8>> = Vec::new();
         let read = |_, line: &[u8]| -> Result<(), StoreError> {
@@ -123,20 +123,20 @@ impl Talk {
     }
 }
 
-/// What a model would be sent at a place.
+/// What a model would get at a position.
 pub(crate) fn seen(script: &Script, at: Place) -> Seen {
     script.tree.request(&script.tree.context_entries(at), &script.lines, true)
 }
 
-async fn open(store: Arc<dyn Store>, folder: Arc<tempfile::TempDir>, player: &Player) -> Desk {
-    let answers = player.clone();
+async fn open(store: Arc<dyn Store>, folder: Arc<tempfile::TempDir>, model: &WordModel) -> Harness {
+    let answers = model.clone();
     let change = |parts: &mut Parts| {
         parts.model = Arc::new(answers);
-        // Few tools are quickly told.
+        // Fewer tools make shorter requests.
         parts.tools = Arc::new(Tools::standard().only(&["read", "todo"]).unwrap());
         parts.backtracking = true;
         parts.approval = Some(Mode::Yolo);
         parts.compacting = Compacting { keep_recent: Some(8), ..Compacting::default() };
     };
-    Desk::open_in(crate::stage::env(), store, folder, [], change).await
+    Harness::open_in(crate::scenario::env(), store, folder, [], change).await
 }

@@ -1,5 +1,6 @@
-//! Prompt caches live on prefixes. A provider that bills whatever is not the beginning of an earlier request bills, over a
-//! thousand moves with prompts in between, exactly what is new on the path since it last parted from a path that was sent.
+//! Prompt caches work on prefixes. This simulated provider bills everything that is not a prefix of an
+//! earlier request. Over a thousand moves with prompts in between, it bills exactly what is new on the path
+//! since it diverged from a path that was sent before.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,28 +10,28 @@ use osier_model::{Api, Request};
 use osier_tree::{Kind, Place, Role, Seq, SessionTree};
 use serde_json::{Value, json};
 
-use crate::legal::body;
-use crate::player::Talk;
+use crate::random_session::RandomSession;
+use crate::valid_requests::body;
 
 const MOVES: usize = 1000;
 
-/// Numbers that look random and are the same each time.
-struct Dice(u64);
+/// A deterministic pseudorandom generator.
+struct TestRng(u64);
 
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+impl TestRng {
+    fn below(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % sides
     }
 }
 
-/// Remembers every beginning of every request, and tells how much of one it had never seen.
+/// Remembers every prefix of every request, and counts how much of a request is new.
 #[derive(Default)]
-struct Provider {
+struct BillingProvider {
     known: HashMap<(usize, String), usize>,
 }
 
-impl Provider {
+impl BillingProvider {
     fn bill(&mut self, request: &[String]) -> usize {
         let (mut at, mut new) = (0, 0);
         for piece in request {
@@ -43,7 +44,7 @@ impl Provider {
     }
 }
 
-/// What a request is made of: prompt and tools, then its messages, as they go over the wire.
+/// The pieces of a request as sent: prompt and tools, then each message.
 fn pieces(request: &Request) -> Vec<String> {
     let mut body = body(request, Api::OpenaiCompletions);
     let messages = body["messages"].take();
@@ -51,14 +52,14 @@ fn pieces(request: &Request) -> Vec<String> {
     std::iter::once(body["tools"].to_string()).chain(messages).collect()
 }
 
-/// Where each request was sent from: the parents of the replies, in order.
+/// The position of each request: the parents of the replies, in order.
 pub(crate) fn sent_from(tree: &SessionTree) -> Vec<Place> {
     let replies =
         tree.heads().iter().filter(|(_, head)| head.kind == Kind::Message && head.role == Role::Assistant);
     replies.map(|(_, head)| head.parent).collect()
 }
 
-/// How many messages the entries of a path make.
+/// The number of messages on a path.
 fn messages(tree: &SessionTree, at: Place) -> usize {
     let says = |seq: &Seq| match tree.head(*seq).kind {
         Kind::Message => tree.head(*seq).role != Role::System,
@@ -67,44 +68,44 @@ fn messages(tree: &SessionTree, at: Place) -> usize {
     tree.heads().up(at).filter(says).count()
 }
 
-async fn play(talk: &Talk, dice: &mut Dice) {
-    let tree = talk.desk.session().tree();
+async fn run_random_moves(session: &RandomSession, rng: &mut TestRng) {
+    let tree = session.harness.session().tree();
     if !tree.is_empty() {
-        let target = Some(tree.id(Seq::new(dice.roll(tree.len()))).to_string());
-        let wish = Navigation { target, summarize: dice.roll(4) == 0, ..Navigation::default() };
-        talk.send(Command::Navigate(wish)).await.unwrap();
-        if dice.roll(3) > 0 {
+        let target = Some(tree.id(Seq::new(rng.below(tree.len()))).to_string());
+        let navigation = Navigation { target, summarize: rng.below(4) == 0, ..Navigation::default() };
+        session.send(Command::Navigate(navigation)).await.unwrap();
+        if rng.below(3) > 0 {
             return;
         }
     }
     let mut turns = Vec::new();
-    for _ in 0..dice.roll(3) {
-        let (said, id) = (Turn::reply(talk.player.word()), talk.player.word());
-        turns.push(match dice.roll(4) {
+    for _ in 0..rng.below(3) {
+        let (said, id) = (Turn::reply(session.model.word()), session.model.word());
+        turns.push(match rng.below(4) {
             0 => {
-                let note = talk.player.word();
-                said.call(id, "backtrack", &json!({ "checkpoint_id": dice.roll(4), "note": note }))
+                let note = session.model.word();
+                said.call(id, "backtrack", &json!({ "checkpoint_id": rng.below(4), "note": note }))
             }
             _ => said.call(id, "read", &json!({ "path": "a.txt" })),
         });
     }
-    talk.say(turns).await;
+    session.say(turns).await;
 }
 
 #[tokio::test]
-async fn nothing_is_paid_twice() {
-    let (talk, mut dice) = (Talk::new().await, Dice(11));
+async fn provider_bills_only_new_content() {
+    let (session, mut rng) = (RandomSession::new().await, TestRng(11));
     for _ in 0..MOVES {
-        play(&talk, &mut dice).await;
+        run_random_moves(&session, &mut rng).await;
     }
-    let (tree, requests) = (talk.desk.session().tree(), talk.player.asked());
+    let (tree, requests) = (session.harness.session().tree(), session.model.asked());
     let from = sent_from(&tree);
     assert_eq!(from.len(), requests.len());
     assert!(requests.len() > MOVES / 2);
-    let (mut provider, mut sent) = (Provider::default(), HashSet::new());
+    let (mut provider, mut sent) = (BillingProvider::default(), HashSet::new());
     for (at, (request, from)) in requests.iter().zip(from).enumerate() {
         let known = tree.heads().up(from).find(|seq| sent.contains(seq));
-        // The prompt and the tools are paid once.
+        // The prompt and the tools are billed once.
         let prompt = if at == 0 { 2 } else { 0 };
         let new = messages(&tree, from) - messages(&tree, known) + prompt;
         assert_eq!(provider.bill(&pieces(request)), new, "request {at}");

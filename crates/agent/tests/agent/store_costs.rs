@@ -1,4 +1,4 @@
-//! What work costs in a long session, counted in what the store is asked.
+//! The cost of work in a long session, counted in store calls and lines read.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use osier_tools::Mode;
 use osier_tree::Header;
 use serde_json::{Value, json};
 
-use crate::counting::Counting;
-use crate::desk::Desk;
+use crate::counting_store::CountingStore;
+use crate::harness::Harness;
 
-/// A path of so many messages: questions, replies that read a file, results, answers.
+/// A path with this many messages: prompts, replies that read a file, results, answers.
 fn long_path(messages: usize) -> Vec<Vec<u8>> {
     let usage = json!({ "input": 10, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 11 });
     let message = |at: usize| match at % 4 {
@@ -38,51 +38,52 @@ fn long_path(messages: usize) -> Vec<Vec<u8>> {
     (0..messages).map(line).collect()
 }
 
-async fn desk(messages: usize, turns: impl IntoIterator<Item = Turn>) -> (Desk, Arc<Counting>) {
-    let store = Counting::new();
+async fn harness(messages: usize, turns: impl IntoIterator<Item = Turn>) -> (Harness, Arc<CountingStore>) {
+    let store = CountingStore::new();
     store.create(&Header::new("s", 0, "/x"), &long_path(messages)).await.unwrap();
     let folder = Arc::new(tempfile::tempdir().unwrap());
     let yolo = |parts: &mut osier_agent::Parts| parts.approval = Some(Mode::Yolo);
-    (Desk::open(store.clone(), folder, turns, yolo).await, store)
+    (Harness::open(store.clone(), folder, turns, yolo).await, store)
 }
 
 #[tokio::test]
-async fn a_reply_of_a_thousand_pieces_asks_the_store_no_more_than_one_of_a_single_piece() {
+async fn store_calls_do_not_grow_with_the_number_of_deltas() {
     let turns = [Turn::reply("word"), Turn::reply("word"), Turn::reply("word ".repeat(1000))];
-    let (desk, store) = desk(4_000, turns).await;
-    desk.say("the first writes the prompt").await;
+    let (harness, store) = harness(4_000, turns).await;
+    harness.say("the first writes the prompt").await;
     store.counted();
-    desk.say("short").await;
+    harness.say("short").await;
     let short = store.counted().0;
-    desk.say("long").await;
+    harness.say("long").await;
     let long = store.counted().0;
-    // One look at the long path may take a batch more, as it grew.
+    // The path has grown, so reading it may take one more batch.
     assert!(long <= short + 1 && short < 30, "{short} calls for one piece, {long} for a thousand");
 }
 
 #[tokio::test]
-async fn the_side_state_of_a_long_path_is_read_once() {
+async fn side_state_of_a_long_path_is_read_once() {
     let call = |id: &str| Turn::new().call(id, "bash", &json!({ "command": "true" }));
-    let (desk, store) = desk(50_000, [call("x"), Turn::reply("done")]).await;
+    let (harness, store) = harness(50_000, [call("x"), Turn::reply("done")]).await;
     store.counted();
-    let side = desk.worker.side_state().await.unwrap();
+    let side = harness.worker.side_state().await.unwrap();
     assert_eq!(side.files.len(), 12_500);
-    assert_eq!(store.counted().1, 25_000, "replies that call, and results");
-    desk.worker.side_state().await.unwrap();
+    assert_eq!(store.counted().1, 25_000, "replies with calls, and results");
+    harness.worker.side_state().await.unwrap();
     assert_eq!(store.counted().1, 0);
-    desk.say("go").await;
+    harness.say("go").await;
     store.counted();
-    desk.worker.side_state().await.unwrap();
-    assert!(store.counted().1 <= 2, "only what is new");
+    harness.worker.side_state().await.unwrap();
+    assert!(store.counted().1 <= 2, "only new entries");
 }
 
 #[tokio::test]
-async fn deciding_what_comes_next_does_not_read_the_path() {
-    let (desk, store) = desk(4_000, [Turn::new().call("x", "ls", &json!({})), Turn::reply("done")]).await;
-    desk.worker.side_state().await.unwrap();
+async fn deciding_the_next_step_does_not_read_the_path() {
+    let (harness, store) =
+        harness(4_000, [Turn::new().call("x", "ls", &json!({})), Turn::reply("done")]).await;
+    harness.worker.side_state().await.unwrap();
     store.counted();
-    desk.say("go").await;
+    harness.say("go").await;
     let (_, lines) = store.counted();
-    // Two requests are made of the whole path; everything else looks at its end.
+    // Two requests read the whole path; everything else reads only its end.
     assert!(lines < 2 * 4_010 + 200, "{lines} lines were read");
 }

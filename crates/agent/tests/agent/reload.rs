@@ -1,4 +1,5 @@
-//! After reloading the model sees exactly what it sees live: the next request is the same, byte for byte, in every protocol.
+//! After a reload, the model gets exactly what it would get live: the next request is the same, byte for
+//! byte, in every API.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,9 +9,9 @@ use osier_model::scripted::Turn;
 use osier_model::{Api, body_of};
 use osier_store::{FileStore, Store};
 
-use crate::desk::Desk;
-use crate::prefix::model;
-use crate::stage::{Props, Stage, env};
+use crate::harness::Harness;
+use crate::prefix_stability::model;
+use crate::scenario::{Scenario, ScenarioConfig, env};
 
 const APIS: [Api; 4] =
     [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi];
@@ -24,32 +25,36 @@ fn files(home: &Path) -> Arc<dyn Store> {
     Arc::new(FileStore::new(home.join("sessions"), Some(home.join("cache"))))
 }
 
-fn props(api: Api, store: Arc<dyn Store>) -> Props {
+fn config(api: Api, store: Arc<dyn Store>) -> ScenarioConfig {
     let compacting = Compacting { keep_recent: Some(20), ..Compacting::default() };
-    Props { store, model: model(api), compacting, ..Props::backtracking() }
+    ScenarioConfig { store, model: model(api), compacting, ..ScenarioConfig::backtracking() }
 }
 
-/// The body of the request that answers one more prompt.
-async fn next(desk: &Desk) -> String {
-    desk.model.push(Turn::reply("on it"));
-    desk.say("go on").await;
-    body_of(&desk.model.requests().pop().unwrap()).unwrap().to_string()
+/// The body of the request for one more prompt.
+async fn next(harness: &Harness) -> String {
+    harness.model.push(Turn::reply("on it"));
+    harness.say("go on").await;
+    body_of(&harness.model.requests().pop().unwrap()).unwrap().to_string()
 }
 
-/// Plays a script, and asks once more live and in a process that has only the file.
+/// Runs a script, then sends one more prompt, live and in a process that has only the file.
 async fn check(script: &str) {
     for api in APIS {
         let (home, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let stage = Stage::played(props(api, files(home.path())), &format!("---\n{script}")).await;
-        assert!(!stage.told.iter().any(|told| told.contains("no entry")), "{:?}", stage.told);
-        stage.session().sync().await.unwrap();
+        let scenario = Scenario::run(config(api, files(home.path())), &format!("---\n{script}")).await;
+        assert!(
+            !scenario.results.iter().any(|results| results.contains("no entry")),
+            "{:?}",
+            scenario.results
+        );
+        scenario.session().sync().await.unwrap();
         let copied = std::process::Command::new("cp").arg("-r").args([home.path(), copy.path()]).status();
         assert!(copied.unwrap().success());
         let store = files(&copy.path().join(home.path().file_name().unwrap()));
-        let again = props(api, store.clone());
-        let folder = stage.desk.folder.clone();
-        let again = Desk::open_in(env(), store, folder, [], |parts| again.put_in(parts)).await;
-        let (live, reloaded) = (next(&stage.desk).await, next(&again).await);
+        let again = config(api, store.clone());
+        let folder = scenario.harness.folder.clone();
+        let again = Harness::open_in(env(), store, folder, [], |parts| again.apply_to(parts)).await;
+        let (live, reloaded) = (next(&scenario.harness).await, next(&again).await);
         assert_eq!(live, reloaded, "{api:?} after {script}");
     }
 }
@@ -84,7 +89,7 @@ async fn after_compactions() {
 }
 
 #[tokio::test]
-async fn after_returns() {
+async fn after_backtracks() {
     check("say go > looking [read a.txt] > nothing [back 0 it holds nothing] > done").await;
     check("say one > first\n say go > [write c.txt] > [bash true] > [back 0 written] [read a.txt] > done")
         .await;

@@ -1,5 +1,6 @@
-//! Whatever happens in whatever order: the log stays sound, the path alone decides what the model sees, nobody loses his way
-//! back, summaries tell only what is left, and every request is one that its API takes.
+//! Random operations in random order. Invariants: the log stays valid, the path alone decides what the model
+//! sees, undo and redo always lead back, summaries cover only the branch that is left, and every request is
+//! valid for its API.
 
 use osier_agent::{Command, Navigation, Reply};
 use osier_model::Failure;
@@ -10,21 +11,21 @@ use osier_tree::{Kind, Place, Seq, summary};
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::legal::{APIS, body, wrongs};
-use crate::picture::asked_of;
-use crate::player::{Talk, seen, words};
+use crate::random_session::{RandomSession, seen, words};
+use crate::render::request_text;
+use crate::valid_requests::{APIS, body, problems};
 
 #[derive(Debug, Clone)]
 enum Op {
-    /// Replies that call tools, before one that calls none.
-    Say(Vec<Vec<Called>>),
+    /// Replies that call tools, followed by one that calls none.
+    Say(Vec<Vec<ToolUse>>),
     /// The last reply reports a full window.
     Fill,
     Overflow,
     Fail,
-    Move(usize, How),
+    Move(usize, MoveKind),
     Root(bool),
-    /// To an entry and back.
+    /// Moves to an entry and back.
     ThereAndBack(usize),
     Undo,
     Redo,
@@ -38,7 +39,7 @@ enum Op {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Called {
+enum ToolUse {
     Read,
     Todo,
     Nothing,
@@ -46,21 +47,26 @@ enum Called {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum How {
+enum MoveKind {
     Plain,
     Exact,
-    Labelled,
+    Labeled,
     Summarized,
 }
 
 fn op() -> impl Strategy<Value = Op> {
     let called = prop_oneof![
-        3 => Just(Called::Read),
-        1 => Just(Called::Todo),
-        1 => Just(Called::Nothing),
-        2 => (0i64..6).prop_map(Called::Back),
+        3 => Just(ToolUse::Read),
+        1 => Just(ToolUse::Todo),
+        1 => Just(ToolUse::Nothing),
+        2 => (0i64..6).prop_map(ToolUse::Back),
     ];
-    let how = prop_oneof![Just(How::Plain), Just(How::Exact), Just(How::Labelled), Just(How::Summarized)];
+    let how = prop_oneof![
+        Just(MoveKind::Plain),
+        Just(MoveKind::Exact),
+        Just(MoveKind::Labeled),
+        Just(MoveKind::Summarized)
+    ];
     let replies = prop::collection::vec(prop::collection::vec(called, 1..4), 0..3);
     let entry = || 0usize..1000;
     prop_oneof![
@@ -83,17 +89,17 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-impl Talk {
-    fn turns(&self, replies: &[Vec<Called>]) -> Vec<Turn> {
-        let turn = |calls: &Vec<Called>| {
-            calls.iter().fold(Turn::reply(self.player.word()), |turn, call| {
-                let id = self.player.word();
+impl RandomSession {
+    fn turns(&self, replies: &[Vec<ToolUse>]) -> Vec<Turn> {
+        let turn = |calls: &Vec<ToolUse>| {
+            calls.iter().fold(Turn::reply(self.model.word()), |turn, call| {
+                let id = self.model.word();
                 match call {
-                    Called::Read => turn.call(id, "read", &json!({ "path": "a.txt" })),
-                    Called::Todo => turn.call(id, "todo", &json!({ "items": [] })),
-                    Called::Nothing => turn.call(id, "nothing", &json!({})),
-                    Called::Back(number) => {
-                        let note = self.player.word();
+                    ToolUse::Read => turn.call(id, "read", &json!({ "path": "a.txt" })),
+                    ToolUse::Todo => turn.call(id, "todo", &json!({ "items": [] })),
+                    ToolUse::Nothing => turn.call(id, "nothing", &json!({})),
+                    ToolUse::Back(number) => {
+                        let note = self.model.word();
                         turn.call(id, "backtrack", &json!({ "checkpoint_id": number, "note": note }))
                     }
                 }
@@ -104,37 +110,37 @@ impl Talk {
 
     /// The id of some entry, if there is one.
     fn entry(&self, at: usize) -> Option<String> {
-        let tree = self.desk.session().tree();
+        let tree = self.harness.session().tree();
         (!tree.is_empty()).then(|| tree.id(Seq::new(at % tree.len())).to_string())
     }
 
     fn id(&self, place: Place) -> Option<String> {
-        place.map(|seq| self.desk.session().tree().id(seq).to_string())
+        place.map(|seq| self.harness.session().tree().id(seq).to_string())
     }
 
-    async fn play(&mut self, op: &Op) -> Result<(), TestCaseError> {
-        let session = self.desk.session().clone();
+    async fn apply(&mut self, op: &Op) -> Result<(), TestCaseError> {
+        let session = self.harness.session().clone();
         match op {
             Op::Say(replies) => self.say(self.turns(replies)).await,
-            Op::Fill => self.say(vec![Turn::reply(self.player.word()).usage(126_000, 0)]).await,
+            Op::Fill => self.say(vec![Turn::reply(self.model.word()).usage(126_000, 0)]).await,
             Op::Overflow => {
                 let failure = Failure::Overflow { needed: None, window: None, said: String::new() };
                 self.say(vec![Turn::new().fail(failure)]).await;
             }
             Op::Fail => {
                 let failure = Failure::Network { provider: "p".into(), said: "gone".into() };
-                self.say(vec![Turn::reply(self.player.word()).fail(failure)]).await;
+                self.say(vec![Turn::reply(self.model.word()).fail(failure)]).await;
             }
             Op::Move(to, how) => {
                 let Some(target) = self.entry(*to) else { return Ok(()) };
-                let wish = Navigation { target: Some(target), ..Navigation::default() };
-                let wish = match how {
-                    How::Plain => wish,
-                    How::Exact => Navigation { exact: true, ..wish },
-                    How::Labelled => Navigation { label: Some("x".into()), ..wish },
-                    How::Summarized => Navigation { summarize: true, ..wish },
+                let navigation = Navigation { target: Some(target), ..Navigation::default() };
+                let navigation = match how {
+                    MoveKind::Plain => navigation,
+                    MoveKind::Exact => Navigation { exact: true, ..navigation },
+                    MoveKind::Labeled => Navigation { label: Some("x".into()), ..navigation },
+                    MoveKind::Summarized => Navigation { summarize: true, ..navigation },
                 };
-                self.go(wish).await?;
+                self.go(navigation).await?;
             }
             Op::Root(summarize) => {
                 self.go(Navigation { summarize: *summarize, ..Navigation::default() }).await?;
@@ -165,11 +171,11 @@ impl Talk {
         Ok(())
     }
 
-    /// Moves, and looks whether undo and redo lead back and forth.
-    async fn go(&self, wish: Navigation) -> Result<(), TestCaseError> {
-        let (before, asked) = (self.place(), self.player.requests.lock().unwrap().len());
-        let entries = self.desk.session().version().entries;
-        let Ok(Reply::Navigated(moved)) = self.send(Command::Navigate(wish.clone())).await else {
+    /// Moves, and checks that undo and redo lead back and forth.
+    async fn go(&self, navigation: Navigation) -> Result<(), TestCaseError> {
+        let (before, asked) = (self.place(), self.model.requests.lock().unwrap().len());
+        let entries = self.harness.session().version().entries;
+        let Ok(Reply::Navigated(moved)) = self.send(Command::Navigate(navigation.clone())).await else {
             return Ok(());
         };
         let (script, after) = (self.script().await, self.place());
@@ -177,39 +183,39 @@ impl Talk {
             return Ok(());
         }
         let written = script.lines.len() - entries;
-        prop_assert_eq!(written, 1 + usize::from(wish.label.is_some()), "one entry, and a label");
-        self.summaries_tell_only_what_is_left(&script, before, &wish, asked)?;
+        prop_assert_eq!(written, 1 + usize::from(navigation.label.is_some()), "one entry, and a label");
+        self.check_summaries_cover_only_the_left_branch(&script, before, &navigation, asked)?;
         prop_assert_eq!(
             moved.summary_entry.is_some(),
             script.tree.head(Seq::new(entries)).kind == Kind::BranchSummary
         );
         prop_assert!(self.send(Command::Undo).await.is_ok());
         let back = self.script().await;
-        prop_assert!(back.tree.same_place(before, self.place()), "undo leads back after {:?}", wish);
+        prop_assert!(back.tree.same_place(before, self.place()), "undo leads back after {:?}", navigation);
         prop_assert_eq!(seen(&script, before), seen(&back, self.place()));
         prop_assert!(self.send(Command::Redo).await.is_ok());
         let forth = self.script().await;
-        prop_assert!(forth.tree.same_place(after, self.place()), "redo leads forth after {:?}", wish);
+        prop_assert!(forth.tree.same_place(after, self.place()), "redo leads forth after {:?}", navigation);
         prop_assert_eq!(seen(&script, after), seen(&forth, self.place()));
         Ok(())
     }
 
-    fn summaries_tell_only_what_is_left(
+    fn check_summaries_cover_only_the_left_branch(
         &self,
         script: &Script,
         before: Place,
-        wish: &Navigation,
+        navigation: &Navigation,
         asked: usize,
     ) -> Result<(), TestCaseError> {
-        let chosen = wish.target.as_deref().and_then(|id| script.tree.find(id));
+        let chosen = navigation.target.as_deref().and_then(|id| script.tree.find(id));
         let common = script.tree.common_ancestor(before, chosen);
         let common: String = script.tree.path(common).iter().map(|seq| line(script, *seq)).collect();
         let common = words(&common);
-        for request in self.player.requests.lock().unwrap()[asked..].iter() {
+        for request in self.model.requests.lock().unwrap()[asked..].iter() {
             prop_assert_eq!(&request.system, summary::SYSTEM);
-            let told = words(&asked_of(request));
-            let both: Vec<_> = told.intersection(&common).collect();
-            prop_assert!(both.is_empty(), "{:?} was said before the branches part", both);
+            let covered = words(&request_text(request));
+            let both: Vec<_> = covered.intersection(&common).collect();
+            prop_assert!(both.is_empty(), "{:?} is from before the branches diverge", both);
         }
         Ok(())
     }
@@ -227,40 +233,48 @@ impl Talk {
         Ok(())
     }
 
-    /// What holds at any time.
+    /// Invariants after every operation.
     async fn check(&mut self) -> Result<(), TestCaseError> {
         let script = self.script().await;
         let kept = self.lines.iter().zip(&script.lines).all(|(old, new)| old == new);
-        prop_assert!(kept && script.lines.len() >= self.lines.len(), "nothing that was written changes");
+        prop_assert!(kept && script.lines.len() >= self.lines.len(), "the log is append-only");
         self.lines.clone_from(&script.lines);
         let at = self.place();
-        prop_assert!(script.tree.same_place(at, script.tree.leaf()), "who opens it next stands here too");
+        prop_assert!(script.tree.same_place(at, script.tree.leaf()), "reopening ends at the same position");
         let path = script.tree.path(at);
         let alone = Script::of_lines(path.iter().map(|seq| &script.lines[seq.index()]));
-        prop_assert_eq!(seen(&script, at), seen(&alone, alone.tree.leaf()), "the path alone decides");
+        prop_assert_eq!(
+            seen(&script, at),
+            seen(&alone, alone.tree.leaf()),
+            "other branches do not affect the request"
+        );
         for at in 0..script.tree.len() {
             let id = script.tree.id(Seq::new(at));
-            prop_assert_eq!(script.tree.find(id.as_str()), Some(Seq::new(at)), "every entry can be reached");
+            prop_assert_eq!(
+                script.tree.find(id.as_str()),
+                Some(Seq::new(at)),
+                "every entry is found by its id"
+            );
         }
         Ok(())
     }
 
-    /// What holds in the end.
+    /// Invariants at the end.
     async fn finish(&mut self) -> Result<(), TestCaseError> {
-        for request in self.player.requests.lock().unwrap().iter() {
-            prop_assert_eq!(wrongs(request), [""; 0]);
+        for request in self.model.requests.lock().unwrap().iter() {
+            prop_assert_eq!(problems(request), [""; 0]);
         }
         let script = self.script().await;
-        let file = self.desk.folder.path().join("log.jsonl");
+        let file = self.harness.folder.path().join("log.jsonl");
         std::fs::write(&file, script.file()).unwrap();
         prop_assert!(verify(&file).unwrap().is_sound());
-        // A process that has only the log sends what this one sends.
+        // A process that has only the log sends the same request.
         let again = self.copied(&script.lines).await;
-        let word = self.player.word();
+        let word = self.model.word();
         again.begin(Command::prompt(word.clone())).await.end().await;
-        let reloaded = self.player.asked().pop();
-        self.desk.begin(Command::prompt(word)).await.end().await;
-        let live = self.player.asked().pop();
+        let reloaded = self.model.asked().pop();
+        self.harness.begin(Command::prompt(word)).await.end().await;
+        let live = self.model.asked().pop();
         let (live, reloaded) = (live.unwrap(), reloaded.unwrap());
         for api in APIS {
             let (live, reloaded) = (body(&live, api).to_string(), body(&reloaded, api).to_string());
@@ -270,7 +284,7 @@ impl Talk {
     }
 }
 
-/// What an entry says itself. What a note quotes was said elsewhere.
+/// The text of an entry, without text that a note quotes from elsewhere.
 fn line(script: &Script, seq: Seq) -> String {
     match script.tree.head(seq).kind {
         Kind::Message | Kind::CustomMessage => {
@@ -283,12 +297,12 @@ fn line(script: &Script, seq: Seq) -> String {
 fn check(ops: &[Op]) -> Result<(), TestCaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let mut talk = Talk::new().await;
+        let mut session = RandomSession::new().await;
         for op in ops {
-            talk.play(op).await?;
-            talk.check().await?;
+            session.apply(op).await?;
+            session.check().await?;
         }
-        talk.finish().await
+        session.finish().await
     })
 }
 
@@ -296,38 +310,38 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_happens(ops in prop::collection::vec(op(), 1..20)) {
+    fn random_operations_keep_all_invariants(ops in prop::collection::vec(op(), 1..20)) {
         check(&ops)?;
     }
 }
 
 #[test]
-fn the_property_is_about_everything() {
+fn random_operations_reach_every_entry_kind() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let kinds = runtime.block_on(async {
-        let mut talk = Talk::new().await;
+        let mut session = RandomSession::new().await;
         for op in [
-            Op::Say(vec![vec![Called::Read, Called::Todo]]),
-            Op::Say(vec![vec![Called::Read], vec![Called::Back(0)]]),
-            Op::Move(4, How::Summarized),
+            Op::Say(vec![vec![ToolUse::Read, ToolUse::Todo]]),
+            Op::Say(vec![vec![ToolUse::Read], vec![ToolUse::Back(0)]]),
+            Op::Move(4, MoveKind::Summarized),
             Op::Say(Vec::new()),
             Op::Fill,
             Op::Say(Vec::new()),
             Op::Overflow,
             Op::Graft(8, true),
             Op::ThereAndBack(3),
-            Op::Move(2, How::Labelled),
+            Op::Move(2, MoveKind::Labeled),
             Op::Delete(5),
         ] {
-            talk.play(&op).await.unwrap();
-            talk.check().await.unwrap();
+            session.apply(&op).await.unwrap();
+            session.check().await.unwrap();
         }
-        talk.finish().await.unwrap();
-        let script = talk.script().await;
+        session.finish().await.unwrap();
+        let script = session.script().await;
         script.tree.heads().iter().map(|(_, head)| head.kind).collect::<Vec<Kind>>()
     });
     let count = |kind| kinds.iter().filter(|found| **found == kind).count();
     assert_eq!((count(Kind::BranchSummary), count(Kind::Compaction), count(Kind::Backtrack)), (2, 2, 1));
     assert_eq!((count(Kind::Label), count(Kind::DeleteBranch)), (1, 1));
-    assert!(count(Kind::Leaf) > 6, "moves, undone and redone");
+    assert!(count(Kind::Leaf) > 6, "moves, undo and redo");
 }

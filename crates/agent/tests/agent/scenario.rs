@@ -1,7 +1,8 @@
-//! Small plays about trees: a script goes in; the tree before and after, what the model would see then, and what came of each
-//! step come out.
+//! Scripted scenarios on a session tree. A script goes in; out come the tree before and after, what the model
+//! would see, and the result of each step.
 //!
-//! A line of a script is a step, or a step with replies of the model: `say hello > hi`. Steps before `---` set the scene.
+//! A script line is one step, optionally with replies of the model: `say hello > hi`. The steps before `---`
+//! are the setup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -22,14 +23,14 @@ use osier_tree::scan::Raw;
 use osier_tree::{Header, Kind, Seq, summary};
 use serde_json::json;
 
-use crate::desk::Desk;
-use crate::picture::{message, set_in, table, told_to_summarizer};
+use crate::harness::Harness;
+use crate::render::{indent, message, summarizer_input, table};
 
-/// One second later each time it is asked.
+/// Advances by one second on each call.
 #[derive(Debug, Default)]
-struct Ticks(AtomicI64);
+struct TickingClock(AtomicI64);
 
-impl Clock for Ticks {
+impl Clock for TickingClock {
     fn now(&self) -> i64 {
         1_767_225_600_000 + self.0.fetch_add(1000, Ordering::Relaxed)
     }
@@ -37,9 +38,9 @@ impl Clock for Ticks {
 
 /// `00000001`, `00000002`, …
 #[derive(Debug, Default)]
-struct Counted(AtomicUsize);
+struct SequentialIds(AtomicUsize);
 
-impl Ids for Counted {
+impl Ids for SequentialIds {
     fn entry(&self) -> String {
         format!("{:08}", self.0.fetch_add(1, Ordering::Relaxed) + 1)
     }
@@ -49,28 +50,28 @@ impl Ids for Counted {
     }
 }
 
-/// A process with a time and ids of its own, which waits for no disk.
+/// A deterministic clock and ids, without waiting for the disk.
 pub(crate) fn env() -> Env {
-    let (clock, ids) = (Arc::new(Ticks::default()), Arc::new(Counted::default()));
+    let (clock, ids) = (Arc::new(TickingClock::default()), Arc::new(SequentialIds::default()));
     Env { clock, ids, durability: Durability::Os, ..Env::default() }
 }
 
-/// See the module.
-pub(crate) struct Stage {
-    pub(crate) desk: Desk,
-    /// How the tree was drawn when the scene was set.
+/// See the module documentation.
+pub(crate) struct Scenario {
+    pub(crate) harness: Harness,
+    /// The drawing of the tree after the setup.
     before: String,
-    /// How many entries there were then, and how many requests had been sent.
+    /// The number of entries, and of requests sent, after the setup.
     entries: usize,
     asked: usize,
     calls: usize,
     markers: bool,
-    /// What came of the steps.
-    pub(crate) told: Vec<String>,
+    /// The results of the steps.
+    pub(crate) results: Vec<String>,
 }
 
-/// How the agent of a stage differs from the usual one.
-pub(crate) struct Props {
+/// The agent configuration of a scenario.
+pub(crate) struct ScenarioConfig {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) model: Arc<ModelInfo>,
     pub(crate) compacting: Compacting,
@@ -80,12 +81,12 @@ pub(crate) struct Props {
     pub(crate) gates: Option<Arc<dyn Gates>>,
 }
 
-impl Default for Props {
-    fn default() -> Props {
-        Props {
+impl Default for ScenarioConfig {
+    fn default() -> ScenarioConfig {
+        ScenarioConfig {
             store: Arc::new(MemoryStore::default()),
             model: Arc::new(Scripted::info()),
-            // What was said in a play is short, and all but its last words is history.
+            // Scenarios are short; everything but the last few words counts as history.
             compacting: Compacting { automatic: true, reserve: None, keep_recent: Some(20) },
             backtracking: false,
             restore_on_move: true,
@@ -95,22 +96,22 @@ impl Default for Props {
     }
 }
 
-impl Props {
-    pub(crate) fn backtracking() -> Props {
-        Props { backtracking: true, ..Props::default() }
+impl ScenarioConfig {
+    pub(crate) fn backtracking() -> ScenarioConfig {
+        ScenarioConfig { backtracking: true, ..ScenarioConfig::default() }
     }
 
-    pub(crate) fn gated(gates: impl Gates + 'static) -> Props {
-        Props { gates: Some(Arc::new(gates)), ..Props::default() }
+    pub(crate) fn gated(gates: impl Gates + 'static) -> ScenarioConfig {
+        ScenarioConfig { gates: Some(Arc::new(gates)), ..ScenarioConfig::default() }
     }
 
-    /// A model with this window.
-    pub(crate) fn window(tokens: u64) -> Props {
+    /// A model with this context window.
+    pub(crate) fn window(tokens: u64) -> ScenarioConfig {
         let model = ModelInfo { context_window: tokens, max_output: 1000, ..Scripted::info() };
-        Props { model: Arc::new(model), ..Props::default() }
+        ScenarioConfig { model: Arc::new(model), ..ScenarioConfig::default() }
     }
 
-    pub(crate) fn put_in(&self, parts: &mut Parts) {
+    pub(crate) fn apply_to(&self, parts: &mut Parts) {
         let other = ModelInfo { id: "other".to_owned(), ..(*self.model).clone() };
         let known: Vec<Arc<ModelInfo>> = vec![self.model.clone(), Arc::new(other)];
         parts.default_model = self.model.clone();
@@ -124,58 +125,59 @@ impl Props {
     }
 }
 
-/// Plays a script and compares what came of it.
+/// Runs a script and compares the rendered result.
 pub(crate) async fn check(script: &str, expected: Expect) {
-    check_with(Props::default(), script, expected).await;
+    check_with(ScenarioConfig::default(), script, expected).await;
 }
 
-pub(crate) async fn check_with(props: Props, script: &str, expected: Expect) {
-    expected.assert_eq(&Stage::played(props, script).await.shown().await);
+pub(crate) async fn check_with(config: ScenarioConfig, script: &str, expected: Expect) {
+    expected.assert_eq(&Scenario::run(config, script).await.render().await);
 }
 
-impl Stage {
-    pub(crate) async fn played(props: Props, script: &str) -> Stage {
+impl Scenario {
+    pub(crate) async fn run(config: ScenarioConfig, script: &str) -> Scenario {
         let (scene, rest) = script.split_once("---").unwrap_or((script, ""));
-        let mut stage = Stage::set(props, scene).await;
-        stage.play(rest).await;
-        stage
+        let mut scenario = Scenario::set_up(config, scene).await;
+        scenario.run_script(rest).await;
+        scenario
     }
 
-    /// Plays what comes before.
-    pub(crate) async fn set(props: Props, scene: &str) -> Stage {
-        props.store.create(&Header::new("s", 0, "/x"), &[]).await.unwrap();
+    /// Runs the setup steps.
+    pub(crate) async fn set_up(config: ScenarioConfig, scene: &str) -> Scenario {
+        config.store.create(&Header::new("s", 0, "/x"), &[]).await.unwrap();
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let desk = Desk::open_in(env(), props.store.clone(), folder, [], |parts| props.put_in(parts)).await;
-        desk.write("a.txt", "alpha\n");
-        desk.write("b.txt", "beta\n");
-        let (before, told, markers) = (String::new(), Vec::new(), props.backtracking);
-        let mut stage = Stage { desk, before, entries: 0, asked: 0, calls: 0, markers, told };
-        stage.play(scene).await;
-        assert_eq!(stage.told, [""; 0], "the scene is set without surprises");
-        stage.before = draw(&stage.script().await);
-        stage.entries = stage.session().version().entries;
-        stage.asked = stage.desk.model.requests().len();
-        stage
+        let harness =
+            Harness::open_in(env(), config.store.clone(), folder, [], |parts| config.apply_to(parts)).await;
+        harness.write("a.txt", "alpha\n");
+        harness.write("b.txt", "beta\n");
+        let (before, results, markers) = (String::new(), Vec::new(), config.backtracking);
+        let mut scenario = Scenario { harness, before, entries: 0, asked: 0, calls: 0, markers, results };
+        scenario.run_script(scene).await;
+        assert_eq!(scenario.results, [""; 0], "the setup has no unexpected results");
+        scenario.before = draw(&scenario.script().await);
+        scenario.entries = scenario.session().version().entries;
+        scenario.asked = scenario.harness.model.requests().len();
+        scenario
     }
 
-    pub(crate) async fn play(&mut self, script: &str) {
+    pub(crate) async fn run_script(&mut self, script: &str) {
         for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let mut pieces = line.split('>').map(str::trim);
             let step = pieces.next().unwrap_or_default();
             let replies: Vec<&str> = pieces.collect();
             for reply in &replies {
                 let turn = self.turn(reply);
-                self.desk.model.push(turn);
+                self.harness.model.push(turn);
             }
             let stopped = replies.iter().any(|reply| reply.contains("!hang"));
-            if let Some(told) = self.step(step, stopped).await {
-                self.told.push(format!("{step}: {told}"));
+            if let Some(results) = self.step(step, stopped).await {
+                self.results.push(format!("{step}: {results}"));
             }
-            assert_eq!(self.desk.model.left(), 0, "nobody asked for all replies of {line:?}");
+            assert_eq!(self.harness.model.left(), 0, "unused replies in {line:?}");
         }
     }
 
-    /// A reply: words, `[calls]`, how it ends, and what it took.
+    /// A reply: words, `[calls]`, how it ends, and its token usage.
     pub(crate) fn turn(&mut self, reply: &str) -> Turn {
         let mut turn = Turn::new();
         let mut rest = reply;
@@ -205,12 +207,12 @@ impl Stage {
         turn.call(format!("c{}", self.calls), name, &arguments)
     }
 
-    /// Does a step, and says what came of it if that is worth a word.
+    /// Runs a step, and returns its result unless it is unremarkable.
     async fn step(&mut self, step: &str, stopped: bool) -> Option<String> {
         let (word, rest) = step.split_once(' ').unwrap_or((step, ""));
         let command = match word {
-            "say" => return self.turn_of(Command::prompt(rest), stopped).await,
-            "resume" => return self.turn_of(Command::Resume, stopped).await,
+            "say" => return self.run_turn(Command::prompt(rest), stopped).await,
+            "resume" => return self.run_turn(Command::Resume, stopped).await,
             "move" => Command::Navigate(self.navigation(rest).await),
             "undo" => Command::Undo,
             "redo" => Command::Redo,
@@ -227,7 +229,7 @@ impl Stage {
                 Command::Graft { tip: self.id(tip).await, summarize, instructions: None }
             }
             "model" => {
-                let provider = self.desk.worker.choice().await.unwrap().model.provider.clone();
+                let provider = self.harness.worker.choice().await.unwrap().model.provider.clone();
                 Command::SetModel(format!("{provider}/{rest}"))
             }
             "thinking" => Command::SetThinking(ThinkingLevel::parse(rest).unwrap()),
@@ -237,24 +239,24 @@ impl Stage {
                 return None;
             }
         };
-        let worker = self.desk.worker.clone();
+        let worker = self.harness.worker.clone();
         let reply = if stopped { self.stopped(command).await } else { worker.send(command).await };
         match reply {
             Err(error) => Some(format!("{error}")),
             Ok(Reply::Navigated(navigated)) => {
-                let mut told: Vec<String> = Vec::new();
-                told.extend(navigated.editor.map(|editor| format!("editor {:?}", editor.text)));
-                told.extend(navigated.cancelled.then(|| "cancelled".to_owned()));
-                told.extend(navigated.aborted.then(|| "aborted".to_owned()));
-                told.extend(navigated.returned.iter().map(|said| format!("returned {:?}", said.text)));
-                Some(told.join(", ")).filter(|told| !told.is_empty())
+                let mut results: Vec<String> = Vec::new();
+                results.extend(navigated.editor.map(|editor| format!("editor {:?}", editor.text)));
+                results.extend(navigated.cancelled.then(|| "cancelled".to_owned()));
+                results.extend(navigated.aborted.then(|| "aborted".to_owned()));
+                results.extend(navigated.returned.iter().map(|said| format!("returned {:?}", said.text)));
+                Some(results.join(", ")).filter(|results| !results.is_empty())
             }
             Ok(Reply::Compacted(compacted)) if compacted.entry.is_none() => Some("refused".to_owned()),
             Ok(_) => None,
         }
     }
 
-    /// What is done to the session without the agent.
+    /// Changes the session without the agent.
     async fn append(&self, word: &str, rest: &str) {
         let session = self.session();
         let entry = match word {
@@ -267,71 +269,72 @@ impl Stage {
             "note" => {
                 json!({ "type": "custom_message", "customType": "ext", "content": rest, "display": true })
             }
-            other => panic!("what is {other:?}?"),
+            other => panic!("unknown word {other:?}"),
         };
         session.append_entry(entry.to_string().as_bytes()).await.unwrap();
     }
 
-    async fn turn_of(&mut self, command: Command, stopped: bool) -> Option<String> {
-        let mut ear = self.desk.begin(command).await;
+    async fn run_turn(&mut self, command: Command, stopped: bool) -> Option<String> {
+        let mut listener = self.harness.begin(command).await;
         if stopped {
-            ear.until(|event| match event {
-                Event::Session(SessionEvent::Draft { delta, .. }) => delta.contains('!').then_some(()),
-                Event::Live(Live::SummaryText { text }) => text.contains('!').then_some(()),
-                _ => None,
-            })
-            .await;
-            self.desk.send(Command::Cancel).await;
+            listener
+                .until(|event| match event {
+                    Event::Session(SessionEvent::Draft { delta, .. }) => delta.contains('!').then_some(()),
+                    Event::Live(Live::SummaryText { text }) => text.contains('!').then_some(()),
+                    _ => None,
+                })
+                .await;
+            self.harness.send(Command::Cancel).await;
         }
-        let (finished, error) = ear.end().await;
-        let mut told: Vec<String> = ear.notices();
-        told.extend((finished != Some(Finished::Done)).then(|| match (finished, error) {
+        let (finished, error) = listener.end().await;
+        let mut results: Vec<String> = listener.notices();
+        results.extend((finished != Some(Finished::Done)).then(|| match (finished, error) {
             (Some(finished), None) => format!("{finished:?}"),
             (Some(finished), Some(error)) => format!("{finished:?}: {error}"),
             (None, error) => error.unwrap_or_default(),
         }));
-        Some(told.join("; ")).filter(|told| !told.is_empty())
+        Some(results.join("; ")).filter(|results| !results.is_empty())
     }
 
-    /// Stops a summary while it is being written.
+    /// Cancels a summary while it is being written.
     async fn stopped(&self, command: Command) -> Result<Reply, osier_agent::Error> {
-        let mut ear = self.desk.listen().await;
-        let worker = self.desk.worker.clone();
+        let mut listener = self.harness.listen().await;
+        let worker = self.harness.worker.clone();
         let task = tokio::spawn(async move { worker.send(command).await });
-        ear.until(|event| matches!(event, Event::Live(Live::SummaryText { .. })).then_some(())).await;
-        self.desk.send(Command::Cancel).await;
+        listener.until(|event| matches!(event, Event::Live(Live::SummaryText { .. })).then_some(())).await;
+        self.harness.send(Command::Cancel).await;
         task.await.unwrap()
     }
 
     /// `TEXT, option, option`.
     pub(crate) async fn navigation(&self, rest: &str) -> Navigation {
         let mut words = rest.split(", ");
-        let mut wish = Navigation { target: None, ..Navigation::default() };
+        let mut navigation = Navigation { target: None, ..Navigation::default() };
         match words.next() {
             Some("root") | None => {}
-            Some(target) => wish.target = Some(self.id(target).await),
+            Some(target) => navigation.target = Some(self.id(target).await),
         }
         for option in words {
             match option.split_once(' ').unwrap_or((option, "")) {
-                ("exact", _) => wish.exact = true,
-                ("summarize", _) => wish.summarize = true,
-                ("stop", _) => wish.stop_turn = true,
-                ("label", label) => wish.label = Some(label.to_owned()),
-                ("about", own) => wish.instructions = Some(own.to_owned()),
+                ("exact", _) => navigation.exact = true,
+                ("summarize", _) => navigation.summarize = true,
+                ("stop", _) => navigation.stop_turn = true,
+                ("label", label) => navigation.label = Some(label.to_owned()),
+                ("about", own) => navigation.instructions = Some(own.to_owned()),
                 ("only", own) => {
-                    (wish.instructions, wish.replace_instructions) = (Some(own.to_owned()), true);
+                    (navigation.instructions, navigation.replace_instructions) = (Some(own.to_owned()), true);
                 }
-                (other, _) => panic!("what is {other:?}?"),
+                (other, _) => panic!("unknown word {other:?}"),
             }
         }
-        wish
+        navigation
     }
 
     pub(crate) fn session(&self) -> &Session {
-        self.desk.session()
+        self.harness.session()
     }
 
-    /// The last entry that is drawn with this text in it.
+    /// The last entry whose preview contains this text.
     pub(crate) async fn id(&self, text: &str) -> String {
         let script = self.script().await;
         let mut previews = Previews::new(None);
@@ -340,7 +343,7 @@ impl Stage {
         found.map_or_else(|| text.to_owned(), |entry| entry.id.to_string())
     }
 
-    /// The log as it is now.
+    /// The current log.
     pub(crate) async fn script(&self) -> Script {
         let session = self.session();
         let version = session.version();
@@ -354,15 +357,15 @@ impl Stage {
         Script::of_lines(lines)
     }
 
-    /// What the model would see, a line for each message.
+    /// What the model would see, one line per message.
     pub(crate) async fn seen(&self) -> Vec<String> {
         let script = self.script().await;
-        let at = self.desk.worker.cursor().place();
+        let at = self.harness.worker.cursor().place();
         let plan = script.tree.context_entries(at);
         script.tree.request(&plan, &script.lines, self.markers).messages.iter().map(message).collect()
     }
 
-    /// What the model wrote to itself since the scene was set, as it will read it.
+    /// The notes that the model wrote since the setup, as it will read them.
     async fn notes(&self) -> Vec<String> {
         let script = self.script().await;
         let entries = script.lines[self.entries..].iter().map(|line| read_entry(line).unwrap());
@@ -370,7 +373,7 @@ impl Stage {
         notes.map(|entry| entry.get("content").and_then(Raw::text).unwrap().into_owned()).collect()
     }
 
-    pub(crate) async fn shown(&self) -> String {
+    pub(crate) async fn render(&self) -> String {
         let after = draw(&self.script().await);
         let same = if after == self.before { "after: the same".to_owned() } else { "after".to_owned() };
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
@@ -381,21 +384,21 @@ impl Stage {
             ("the model would see".to_owned(), self.seen().await),
         ];
         let mut shown = table(&columns);
-        let asked = self.desk.model.requests();
+        let asked = self.harness.model.requests();
         for request in asked[self.asked..].iter().filter(|request| request.system == summary::SYSTEM) {
-            shown += &format!("\nasked for a summary\n{}", told_to_summarizer(request));
+            shown += &format!("\nasked for a summary\n{}", summarizer_input(request));
         }
         for note in self.notes().await {
-            shown += &format!("\nnote\n{}", set_in(&note));
+            shown += &format!("\nnote\n{}", indent(&note));
         }
-        if !self.told.is_empty() {
-            shown += &format!("\n{}\n", self.told.join("\n"));
+        if !self.results.is_empty() {
+            shown += &format!("\n{}\n", self.results.join("\n"));
         }
         shown
     }
 }
 
-/// Words of a reply and its end: `!cut`, `!fail`, `!overflow`, `!hang`, and `#N` for N tokens.
+/// Parses the words of a reply and its end: `!cut`, `!fail`, `!overflow`, `!hang`, and `#N` for N tokens.
 fn words(turn: Turn, said: &str) -> Turn {
     let provider = || "p".to_owned();
     let (ends, text): (Vec<&str>, Vec<&str>) =

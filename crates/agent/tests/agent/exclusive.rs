@@ -1,0 +1,481 @@
+//! MoveKind moves, compactions and grafts interact with everything else that runs.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use osier_agent::gates::{BeforeCompact, BeforeTree, CompactPreparation, Gates, TreePreparation};
+use osier_agent::{Answer, Client, Command, Error, Finished, Live, Navigated, Navigation, Reply, When};
+use osier_agent::{Event, NoSummary};
+use osier_model::scripted::Turn;
+use osier_model::{CancellationToken, ThinkingLevel};
+use osier_session::{Change, Env, Gate, Session, Verdict};
+use osier_tools::user_bash::UserCommand;
+use osier_tools::{Allowance, Mode};
+use osier_tree::Kind;
+use tokio::sync::Semaphore;
+
+use crate::harness::{EventListener, Harness};
+use crate::scenario::{Scenario, ScenarioConfig};
+
+const SCENE: &str = "say one > first\n say two > second";
+
+async fn to(scenario: &Scenario, navigation: &str) -> Command {
+    Command::Navigate(scenario.navigation(navigation).await)
+}
+
+/// A turn that hangs in the middle of its reply.
+async fn hanging(scenario: &mut Scenario) -> EventListener {
+    let turn = scenario.turn("on it !hang");
+    scenario.harness.model.push(turn);
+    let mut listener = scenario.harness.begin(Command::prompt("three")).await;
+    listener.until_draft("!").await;
+    listener
+}
+
+fn navigated(reply: Reply) -> Navigated {
+    match reply {
+        Reply::Navigated(navigated) => navigated,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn steer(text: &str) -> Command {
+    Command::Prompt { text: text.to_owned(), images: Vec::new(), files: Vec::new(), when: When::Steer }
+}
+
+#[tokio::test]
+async fn moves_are_refused_during_a_turn() {
+    let mut scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
+    let mut listener = hanging(&mut scenario).await;
+    let before = scenario.session().version();
+    let graft = Command::Graft { tip: scenario.id("second").await, summarize: false, instructions: None };
+    let moving = to(&scenario, "first").await;
+    for command in [moving, Command::Undo, Command::Redo, Command::UndoCompaction { entry: None }, graft] {
+        let refused = scenario.harness.worker.send(command).await;
+        assert!(matches!(refused, Err(Error::Busy)), "{refused:?}");
+    }
+    assert_eq!(scenario.session().version(), before);
+    scenario.harness.send(Command::Cancel).await;
+    assert_eq!(listener.end().await.0, Some(Finished::Cancelled));
+}
+
+#[tokio::test]
+async fn move_with_stop_turn_cancels_the_turn_and_returns_the_queue() {
+    let mut scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
+    let mut listener = hanging(&mut scenario).await;
+    scenario.harness.send(steer("to the left")).await;
+    let navigation = to(&scenario, "first, stop").await;
+    let navigated = navigated(scenario.harness.send(navigation).await);
+    assert_eq!(listener.end().await.0, Some(Finished::Cancelled));
+    let tree = scenario.session().tree();
+    let place = |id: &str| tree.find(id);
+    assert!(tree.same_place(place(&navigated.leaf.unwrap()), place(&scenario.id("first").await)));
+    let returned: Vec<&str> = navigated.returned.iter().map(|said| said.text.as_str()).collect();
+    assert_eq!(returned, ["to the left"]);
+    scenario.run_script("say three > third").await;
+    assert_eq!(scenario.harness.last_request(), ["user: one", "assistant: first", "user: three"]);
+}
+
+#[tokio::test]
+async fn impossible_move_does_not_stop_the_turn() {
+    let mut scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
+    let mut listener = hanging(&mut scenario).await;
+    scenario.harness.send(steer("to the left")).await;
+    let nowhere = Navigation { target: Some("nowhere".into()), stop_turn: true, ..Navigation::default() };
+    let refused = scenario.harness.worker.send(Command::Navigate(nowhere)).await;
+    assert!(matches!(refused, Err(Error::Session(_))), "{refused:?}");
+    let attached = scenario.harness.worker.attach(None).await.unwrap();
+    assert_eq!((attached.running, attached.queue.steering.len()), (true, 1));
+    scenario.harness.send(Command::Cancel).await;
+    listener.end().await;
+}
+
+#[tokio::test]
+async fn compaction_stops_the_turn_without_resuming_it() {
+    let mut scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
+    let keep =
+        "say three, again a question that takes many words to ask > third, in many words as well it seems";
+    scenario.run_script(keep).await;
+    let mut listener = hanging(&mut scenario).await;
+    let summary = scenario.turn("One and two.");
+    scenario.harness.model.push(summary);
+    assert!(matches!(scenario.harness.send(Command::Compact { focus: None }).await, Reply::Compacted(_)));
+    assert_eq!(listener.end().await.0, Some(Finished::Cancelled));
+    assert!(!scenario.harness.worker.attach(None).await.unwrap().running);
+}
+
+#[tokio::test]
+async fn move_is_refused_during_a_shell_command() {
+    let scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
+    let worker = scenario.harness.worker.clone();
+    let mut listener = scenario.harness.listen().await;
+    let command = UserCommand { command: "echo up; cat go".into(), exclude_from_context: false };
+    std::process::Command::new("mkfifo").arg(scenario.harness.folder.path().join("go")).status().unwrap();
+    let bash = tokio::spawn(async move { worker.send(Command::Bash(command)).await });
+    listener.until(|event| matches!(event, Event::Live(Live::BashOutput { .. })).then_some(())).await;
+    let refused = scenario.harness.worker.send(to(&scenario, "first").await).await;
+    assert!(matches!(refused, Err(Error::CommandRuns)), "{refused:?}");
+    std::fs::write(scenario.harness.folder.path().join("go"), "ran to its end\n").unwrap();
+    assert!(matches!(bash.await.unwrap(), Ok(Reply::Ran { .. })));
+    // The command counts as ended when the loop takes the next command.
+    navigated(scenario.harness.send(to(&scenario, "first").await).await);
+}
+
+/// Blocks a gate until the test releases it.
+#[derive(Debug)]
+struct GateBarrier {
+    arrived: Semaphore,
+    release: Semaphore,
+}
+
+impl GateBarrier {
+    fn new() -> Arc<GateBarrier> {
+        Arc::new(GateBarrier { arrived: Semaphore::new(0), release: Semaphore::new(0) })
+    }
+
+    async fn pass(&self) {
+        self.arrived.add_permits(1);
+        self.release.acquire().await.unwrap().forget();
+    }
+
+    /// Waits until a gate arrives.
+    async fn wait_for_arrival(&self) {
+        self.arrived.acquire().await.unwrap().forget();
+    }
+}
+
+/// Gates that block until they are released.
+#[derive(Debug)]
+struct SlowGates(Arc<GateBarrier>);
+
+#[async_trait]
+impl Gates for SlowGates {
+    async fn before_tree(&self, _: &TreePreparation, _: &CancellationToken) -> BeforeTree {
+        self.0.pass().await;
+        BeforeTree::default()
+    }
+
+    async fn before_compact(&self, _: &CompactPreparation, _: &CancellationToken) -> BeforeCompact {
+        self.0.pass().await;
+        BeforeCompact::default()
+    }
+}
+
+/// Garbage collection can remove the position where an exclusive command started.
+#[tokio::test]
+async fn move_survives_a_log_that_shrinks() {
+    let barrier = GateBarrier::new();
+    let scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
+    let (worker, navigation) = (scenario.harness.worker.clone(), to(&scenario, "first").await);
+    let moving = tokio::spawn(async move { worker.send(navigation).await });
+    barrier.wait_for_arrival().await;
+    let session = scenario.harness.worker.session().clone();
+    let first =
+        br#"{"type":"message","id":"alone000","parentId":null,"message":{"role":"user","content":"alone"}}"#;
+    session.store().rewrite_in_use(session.key(), session.version(), &[first.to_vec()]).await.unwrap();
+    session.refresh().await.unwrap();
+    let worker = scenario.harness.worker.clone();
+    let chosen = tokio::spawn(async move { worker.send(Command::SetThinking(ThinkingLevel::Low)).await });
+    // The test has one thread, so the loop has received the command by then.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    barrier.release.add_permits(1);
+    let moved = moving.await.unwrap();
+    assert!(!matches!(moved, Err(Error::Closed)), "{moved:?}");
+    let chosen = chosen.await.unwrap();
+    assert!(chosen.is_ok(), "{chosen:?}");
+}
+
+#[tokio::test]
+async fn other_commands_are_refused_during_a_move_and_model_changes_wait() {
+    let barrier = GateBarrier::new();
+    let mut scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
+    let (worker, navigation) = (scenario.harness.worker.clone(), to(&scenario, "first").await);
+    let moving = tokio::spawn(async move { worker.send(navigation).await });
+    barrier.wait_for_arrival().await;
+    let bash = UserCommand { command: "true".into(), exclude_from_context: false };
+    for command in [Command::prompt("three"), Command::Resume, Command::Undo, Command::Bash(bash), steer("x")]
+    {
+        let refused = scenario.harness.worker.send(command).await;
+        assert!(matches!(refused, Err(Error::OnTheWay)), "{refused:?}");
+    }
+    let before = scenario.session().version();
+    scenario.harness.send(Command::SetModel("scripted/other".into())).await;
+    assert_eq!(scenario.session().version(), before, "nothing is stored at the old position");
+    barrier.release.add_permits(1);
+    navigated(moving.await.unwrap().unwrap());
+    scenario.run_script("say three > third").await;
+    assert_eq!(scenario.harness.model.requests().pop().unwrap().model.id, "other");
+}
+
+/// Blocks labels until they are released.
+#[derive(Debug)]
+struct SlowLabels(Arc<GateBarrier>);
+
+#[async_trait]
+impl Gate for SlowLabels {
+    async fn ask(&self, change: Change<'_>) -> Verdict {
+        if change.draft.kind == Kind::Label {
+            self.0.pass().await;
+        }
+        Verdict::Pass
+    }
+}
+
+#[tokio::test]
+async fn next_command_waits_until_a_stored_move_is_done() {
+    let scenario = Scenario::set_up(ScenarioConfig::default(), SCENE).await;
+    let barrier = GateBarrier::new();
+    let env = Env { gate: Some(Arc::new(SlowLabels(barrier.clone()))), ..Env::default() };
+    let (store, folder) = (scenario.harness.store.clone(), scenario.harness.folder.clone());
+    let harness = Harness::open_in(env, store, folder, [], |_| {}).await;
+    let ask = |command: Command| {
+        let worker = harness.worker.clone();
+        tokio::spawn(async move { worker.send(command).await })
+    };
+    let moving = ask(to(&scenario, "first, label here").await);
+    barrier.wait_for_arrival().await;
+    let undoing = ask(Command::Undo);
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    assert!(!moving.is_finished() && !undoing.is_finished(), "the move is stored, and its label is blocked");
+    barrier.release.add_permits(1);
+    navigated(moving.await.unwrap().unwrap());
+    let undone = undoing.await.unwrap();
+    assert!(matches!(undone, Ok(Reply::Stored { .. })), "{undone:?}");
+}
+
+#[tokio::test]
+async fn undo_and_redo_wait_for_each_other() {
+    let barrier = GateBarrier::new();
+    let scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
+    let ask = |command: Command| {
+        let worker = scenario.harness.worker.clone();
+        tokio::spawn(async move { worker.send(command).await })
+    };
+    barrier.release.add_permits(1);
+    navigated(ask(to(&scenario, "first").await).await.unwrap().unwrap());
+    barrier.wait_for_arrival().await;
+    let undoing = ask(Command::Undo);
+    barrier.wait_for_arrival().await;
+    let others = [ask(Command::Redo), ask(Command::Undo)];
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+    assert!(others.iter().all(|going| !going.is_finished()), "they are deferred");
+    barrier.release.add_permits(3);
+    for going in [undoing].into_iter().chain(others) {
+        let moved = going.await.unwrap();
+        assert!(matches!(moved, Ok(Reply::Stored { .. })), "{moved:?}");
+    }
+    for _ in 0..2 {
+        barrier.wait_for_arrival().await;
+    }
+    let (waits, follows) = (ask(Command::Redo), ask(Command::Undo));
+    barrier.wait_for_arrival().await;
+    scenario.harness.send(Command::Cancel).await;
+    assert_eq!(waits.await.unwrap().unwrap(), Reply::Done, "it was canceled");
+    assert!(matches!(follows.await.unwrap(), Err(Error::OnTheWay)), "cancel also drops deferred commands");
+}
+
+#[tokio::test]
+async fn waiting_for_a_gate_can_be_canceled() {
+    let barrier = GateBarrier::new();
+    let scene =
+        "say one, a question of many words that fill the line > first, with many words in its answer as well
+        say two, a question of many words that fill the line > second, with many words in its answer as well";
+    let scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), scene).await;
+    let before = scenario.session().version();
+    let stopped = |command: Command| async {
+        let worker = scenario.harness.worker.clone();
+        let going = tokio::spawn(async move { worker.send(command).await });
+        barrier.wait_for_arrival().await;
+        scenario.harness.send(Command::Cancel).await;
+        going.await.unwrap()
+    };
+    let moved = navigated(stopped(to(&scenario, "first").await).await.unwrap());
+    assert!(moved.cancelled && moved.aborted);
+    let compacted = stopped(Command::Compact { focus: None }).await;
+    assert!(matches!(compacted, Err(Error::NoSummary(NoSummary::Stopped))), "{compacted:?}");
+    assert_eq!(scenario.session().version(), before);
+}
+
+#[tokio::test]
+async fn gates_also_decide_about_undo() {
+    #[derive(Debug)]
+    struct RefusingGates;
+    #[async_trait]
+    impl Gates for RefusingGates {
+        async fn before_tree(&self, asked: &TreePreparation, _: &CancellationToken) -> BeforeTree {
+            BeforeTree { cancel: asked.old_leaf_id.is_some(), ..BeforeTree::default() }
+        }
+    }
+    let scenario = Scenario::set_up(ScenarioConfig::gated(RefusingGates), SCENE).await;
+    let tree = scenario.session().tree();
+    scenario.harness.worker.cursor().move_to(tree.find(&scenario.id("first").await)).await.unwrap();
+    let before = scenario.session().version();
+    assert_eq!(scenario.harness.send(Command::Undo).await, Reply::Done);
+    assert_eq!(scenario.session().version(), before);
+}
+
+/// Starts a move with a summary, and runs `happens` before it ends.
+async fn while_moving(happens: impl AsyncFnOnce(&Scenario)) -> (Scenario, Result<Reply, Error>) {
+    let barrier = GateBarrier::new();
+    let mut scenario = Scenario::set_up(ScenarioConfig::gated(SlowGates(barrier.clone())), SCENE).await;
+    let summary = scenario.turn("Two was tried.");
+    scenario.harness.model.push(summary);
+    let (worker, navigation) =
+        (scenario.harness.worker.clone(), to(&scenario, "first, summarize, label x").await);
+    let moving = tokio::spawn(async move { worker.send(navigation).await });
+    barrier.wait_for_arrival().await;
+    happens(&scenario).await;
+    barrier.release.add_permits(1);
+    let moved = moving.await.unwrap();
+    (scenario, moved)
+}
+
+/// The same session in another process.
+async fn other(scenario: &Scenario) -> Session {
+    Session::open(scenario.harness.store.clone(), "s", Env::default()).await.unwrap()
+}
+
+#[tokio::test]
+async fn mark_from_another_process_does_not_break_a_move() {
+    let (_, moved) = while_moving(async |scenario| {
+        other(scenario).await.label(&scenario.id("one").await, Some("theirs")).await.unwrap();
+        scenario.session().refresh().await.unwrap();
+    })
+    .await;
+    assert!(navigated(moved.unwrap()).summary_entry.is_some());
+}
+
+#[tokio::test]
+async fn move_fails_if_another_process_adds_a_message() {
+    let (scenario, moved) = while_moving(async |scenario| {
+        let theirs = other(scenario).await;
+        for message in [
+            r#"{"role":"user","content":"theirs"}"#,
+            r#"{"role":"assistant","content":[{"type":"text","text":"said"}],"stopReason":"stop"}"#,
+        ] {
+            let entry = format!(r#"{{"type":"message","message":{message}}}"#);
+            theirs.append_entry(entry.as_bytes()).await.unwrap();
+        }
+        scenario.session().refresh().await.unwrap();
+    })
+    .await;
+    let changed = matches!(moved, Err(Error::Session(osier_session::Error::LeafChanged { .. })));
+    assert!(changed, "{moved:?}");
+    assert_eq!(
+        scenario.harness.path().await.last().unwrap(),
+        "assistant: \"said\"",
+        "nothing is stored after the other process's entry"
+    );
+    let tree = scenario.session().tree();
+    assert_eq!(tree.path(tree.leaf()).len(), tree.len());
+}
+
+#[tokio::test]
+async fn steering_is_delivered_after_a_backtrack_before_the_model_call() {
+    let mut scenario = Scenario::set_up(
+        ScenarioConfig { backtracking: true, ..ScenarioConfig::default() },
+        "say one > first",
+    )
+    .await;
+    scenario.harness.send(Command::SetApproval(Mode::Default)).await;
+    let turns = [scenario.turn("[back 1 nothing] [bash true]"), scenario.turn("turning left")];
+    turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
+    let mut listener = scenario.harness.begin(Command::prompt("two")).await;
+    let (question, _) = listener.until_asked().await;
+    scenario.harness.send(steer("to the left")).await;
+    let always = Answer::Always(Allowance::Tool("bash".into()));
+    scenario.harness.send(Command::Answer { question, answer: always }).await;
+    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    let lines = scenario.harness.last_request();
+    assert!(lines[3].contains("Note from your future self"), "{lines:#?}");
+    assert!(lines[4].starts_with("user: to the left"), "{lines:#?}");
+    assert_eq!(lines.len(), 5);
+}
+
+#[tokio::test]
+async fn steering_from_the_left_branch_is_in_the_note() {
+    let mut scenario = Scenario::set_up(
+        ScenarioConfig { backtracking: true, ..ScenarioConfig::default() },
+        "say one > first",
+    )
+    .await;
+    scenario.harness.send(Command::SetApproval(Mode::Default)).await;
+    let turns =
+        [scenario.turn("[bash true]"), scenario.turn("[back 0 nothing]"), scenario.turn("turning left")];
+    turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
+    let mut listener = scenario.harness.begin(Command::prompt("two")).await;
+    let (question, _) = listener.until_asked().await;
+    scenario.harness.send(steer("to the left")).await;
+    scenario.harness.send(Command::Answer { question, answer: Answer::Once }).await;
+    assert_eq!(listener.end().await.0, Some(Finished::Done));
+    let lines = scenario.harness.last_request();
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[1].contains("still to be heeded:\n- two\n- to the left\n"), "{}", lines[1]);
+}
+
+#[tokio::test]
+async fn backtrack_is_one_event() {
+    let mut scenario = Scenario::set_up(ScenarioConfig::backtracking(), "").await;
+    let turns =
+        [scenario.turn("looking [read a.txt]"), scenario.turn("[back 0 nothing]"), scenario.turn("done")];
+    turns.into_iter().for_each(|turn| scenario.harness.model.push(turn));
+    let mut listener = scenario.harness.begin(Command::prompt("go")).await;
+    listener.end().await;
+    let entries = listener
+        .received
+        .iter()
+        .map(|event| serde_json::from_str::<serde_json::Value>(&event.json()).unwrap());
+    let returns: Vec<_> = entries.filter(|event| event["entry"]["type"] == "backtrack").collect();
+    let [event] = &returns[..] else { panic!("{returns:#?}") };
+    let entry = &event["entry"];
+    assert_eq!((&entry["checkpointId"], &entry["discarded"]), (&0.into(), &4.into()));
+    assert_eq!((&entry["note"], &entry["originalUserMessage"]), (&"nothing".into(), &"go".into()));
+    assert!(entry["addendum"].as_str().unwrap().contains("- looking"));
+    assert!(entry["fromId"].is_string());
+}
+
+#[tokio::test]
+async fn canceled_turn_does_not_backtrack() {
+    let mut scenario = Scenario::set_up(
+        ScenarioConfig { backtracking: true, ..ScenarioConfig::default() },
+        "say one > first",
+    )
+    .await;
+    scenario.harness.send(Command::SetApproval(Mode::Default)).await;
+    let turn = scenario.turn("[back 0 nothing] [bash true]");
+    scenario.harness.model.push(turn);
+    let mut listener = scenario.harness.begin(Command::prompt("two")).await;
+    listener.until_asked().await;
+    scenario.harness.send(Command::Cancel).await;
+    assert_eq!(listener.end().await.0, Some(Finished::Cancelled));
+    let path = scenario.harness.path().await;
+    assert!(path.last().unwrap().contains("bash"), "{path:#?}");
+    scenario.run_script("say three > third").await;
+    assert_eq!(scenario.results, [""; 0]);
+}
+
+#[tokio::test]
+async fn current_tools_and_prompt_stay_after_a_backtrack() {
+    let scenario = Scenario::set_up(ScenarioConfig::default(), "say one > first").await;
+    let turns = [Turn::new().call("x", "backtrack", &serde_json::json!({ "checkpoint_id": 0, "note": "n" }))];
+    // Another process has the tool and a different preamble.
+    let later =
+        Harness::open(scenario.harness.store.clone(), scenario.harness.folder.clone(), turns, |parts| {
+            parts.backtracking = true;
+            parts.briefing = Arc::new(vec![("preamble".to_owned(), "You work there.".to_owned())]);
+        })
+        .await;
+    later.model.push(Turn::reply("done"));
+    assert_eq!(later.say("two").await, Finished::Done);
+    let requests = later.model.requests();
+    assert_eq!(requests.len(), 2);
+    assert_eq!(requests[0].system, requests[1].system);
+    assert_eq!(requests[0].tools, requests[1].tools);
+    assert!(requests[1].tools.iter().any(|tool| tool.name == "backtrack"));
+}
