@@ -182,7 +182,10 @@ fn an_image_for_a_model_that_sees_none_is_told() {
     asked.answer("I cannot tell.");
     let ran = running.end();
     assert_eq!(ran.out, "I cannot tell.\n", "{ran}");
-    assert_eq!(ran.err, "local/test does not accept images; the image will be replaced by a placeholder\n", "{ran}");
+    assert_eq!(
+        ran.err, "local/test does not accept images; the image will be replaced by a placeholder\n",
+        "{ran}"
+    );
 }
 
 /// One white point.

@@ -261,7 +261,8 @@ fn stopped_or_failed_it_changes_nothing() {
         refused: osier: cannot write the summary: local does not understand the request (status 400). no
         cut off: osier: the summary reached the output limit; choose a model for summaries with a higher limit
         blank: osier: the model returned an empty summary; try again, or choose another model for summaries
-    "#]].assert_eq(&told);
+    "#]]
+    .assert_eq(&told);
 }
 
 #[test]
