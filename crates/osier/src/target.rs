@@ -339,7 +339,7 @@ fn nearest(known: &[String], word: &str) -> String {
 pub(crate) fn nearest_entries<'a>(ids: impl Iterator<Item = &'a str>, word: &str) -> String {
     let near = alike(ids, word);
     match near.is_empty() {
-        true => "`osier sessions tree --ids` shows what there is".to_owned(),
+        true => "`osier sessions tree --ids` lists the entries".to_owned(),
         false => format!("the nearest: {}", some(&near)),
     }
 }

@@ -1,4 +1,4 @@
-//! Drawings of a session.
+//! Draws a session as text.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,36 +14,36 @@ use osier_tree::{Role, Seq};
 
 use crate::Script;
 
-/// Plays a script and compares the drawing of its tree.
+/// Runs a script and compares the drawing of its tree.
 #[track_caller]
 pub fn check(script: &str, expected: Expect) {
     expected.assert_eq(&draw(&Script::run(script)));
 }
 
-/// The tree as `sessions tree` draws it.
+/// Draws the tree as `osier sessions tree` does.
 pub fn draw(script: &Script) -> String {
     draw_with(script, &Options::default(), Glyphs::Plain)
 }
 
-/// The tree as the options want it, a line per row.
+/// Draws the tree with the given options, one line per row.
 pub fn draw_with(script: &Script, options: &Options, glyphs: Glyphs) -> String {
     let previews = previews(script);
     let outline = outline(script, options);
     let mut drawing = String::new();
     for (at, row) in outline.rows.iter().enumerate() {
         let pieces = outline.pieces(at, &previews[row.seq.index()], glyphs);
-        writeln!(drawing, "{pieces}").expect("a String takes every text");
+        writeln!(drawing, "{pieces}").expect("writing to a String cannot fail");
     }
     drawing
 }
 
-/// The previews of all entries, by place.
+/// The previews of all entries, in log order.
 pub fn previews(script: &Script) -> Vec<String> {
     let mut previews = Previews::new(None);
     script.lines.iter().map(|line| previews.preview(&read(line))).collect()
 }
 
-/// The rows of the tree as the options want it.
+/// The rows of the tree with the given options.
 pub fn outline(script: &Script, options: &Options) -> Outline {
     let previews = previews(script);
     let texts = |seq: Seq| {
@@ -55,17 +55,17 @@ pub fn outline(script: &Script, options: &Options) -> Outline {
 }
 
 fn read(line: &[u8]) -> osier_tree::Entry<'_> {
-    read_entry(line).expect("a script writes entries")
+    read_entry(line).expect("every line of a script is an entry")
 }
 
-/// What the model sees at the leaf, a line per message.
+/// The context at the leaf, one line per message.
 pub fn context_text(script: &Script) -> String {
     let mut seen = String::new();
     for item in script.tree.context_entries(script.tree.leaf()).items {
         let entry = read(&script.lines[item.seq.index()]);
         let edit = item.edit.and_then(|edit| script.lines.entry(edit));
         messages(&entry, edit.as_ref(), &mut |message| {
-            writeln!(seen, "{}", message_text(message)).expect("a String takes every text");
+            writeln!(seen, "{}", message_text(message)).expect("writing to a String cannot fail");
         });
     }
     seen
@@ -74,17 +74,17 @@ pub fn context_text(script: &Script) -> String {
 fn message_text(message: &[u8]) -> String {
     let Ok(message) = Raw::parse(message) else { return "?".to_owned() };
     let word = |key| message.get(key).and_then(Raw::text);
-    let mut said = word("summary").or_else(|| word("command")).map(Cow::into_owned).unwrap_or_default();
+    let mut text = word("summary").or_else(|| word("command")).map(Cow::into_owned).unwrap_or_default();
     if let Some(content) = message.get("content") {
-        said.push_str(&content.text().unwrap_or_default());
+        text.push_str(&content.text().unwrap_or_default());
         content.each_item(|block| {
-            if let Some(text) = block.get("text").and_then(Raw::text) {
-                said.push_str(&text);
+            if let Some(block_text) = block.get("text").and_then(Raw::text) {
+                text.push_str(&block_text);
             }
             if let Some(name) = block.get("name").and_then(Raw::text) {
-                write!(said, " [calls {name}]").expect("a String takes every text");
+                write!(text, " [calls {name}]").expect("writing to a String cannot fail");
             }
         });
     }
-    format!("{}: {}", word("role").unwrap_or_default(), one_line(&said, 200))
+    format!("{}: {}", word("role").unwrap_or_default(), one_line(&text, 200))
 }

@@ -1,7 +1,7 @@
-//! Sessions for tests: a script in, a drawing out.
+//! Test sessions: build a session from a script, and compare a drawing of its tree.
 //!
-//! Ids count up from `00000001`, the clock begins at 2026-01-01T00:00:00.000Z and goes on by a second an entry, so that
-//! every run gives the same bytes. For what no script would think of there are random logs. A wrong script panics.
+//! Ids count up from `00000001`, and the clock starts at 2026-01-01T00:00:00.000Z and advances by one second per entry, so
+//! every run gives the same bytes. Random logs cover cases that scripts do not. An invalid script panics.
 
 mod draw;
 mod message;

@@ -1,4 +1,4 @@
-//! Messages as pi writes them.
+//! Messages in pi's format.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ pub(crate) fn text(text: &str) -> Value {
     json!([{ "type": "text", "text": sized(text) }])
 }
 
-/// A text that `TEXT ~N` makes N tokens long, a token being four characters.
+/// Expands `TEXT ~N` to N tokens of four characters each.
 pub(crate) fn sized(given: &str) -> String {
     match size(given) {
         (name, Some(tokens)) => format!("{name} {}", "x".repeat((4 * tokens).saturating_sub(name.len() + 1))),
@@ -14,14 +14,14 @@ pub(crate) fn sized(given: &str) -> String {
     }
 }
 
-/// What `TEXT ~N` is called, and N.
+/// Splits `TEXT ~N` into the text and N.
 pub(crate) fn size(given: &str) -> (&str, Option<usize>) {
     let parts = given.rsplit_once(" ~").map(|(name, size)| (name, size.parse().ok()));
     parts.filter(|(_, size)| size.is_some()).unwrap_or((given, None))
 }
 
-pub(crate) fn user(said: &str, now: i64) -> Value {
-    json!({ "role": "user", "content": text(said), "timestamp": now })
+pub(crate) fn user(content: &str, now: i64) -> Value {
+    json!({ "role": "user", "content": text(content), "timestamp": now })
 }
 
 pub(crate) fn assistant(content: &Value, stop: &str, now: i64) -> Value {
@@ -37,7 +37,7 @@ pub(crate) fn assistant(content: &Value, stop: &str, now: i64) -> Value {
     })
 }
 
-/// A dollar per thousand tokens, so that sums are easy to check.
+/// One dollar per thousand tokens, so that sums are easy to check.
 pub(crate) fn usage(input: u64, output: u64) -> Value {
     let cost = |tokens: u64| tokens as f64 / 1000.0;
     json!({
@@ -53,10 +53,10 @@ pub(crate) fn usage(input: u64, output: u64) -> Value {
 }
 
 /// The content of a reply: its text, if any, and its calls, given as `read a.txt, bash ls`.
-pub(crate) fn reply(said: &str, calls: &str, number: usize) -> Value {
+pub(crate) fn reply(text: &str, calls: &str, number: usize) -> Value {
     let mut content = Vec::new();
-    if !said.is_empty() {
-        content.push(json!({ "type": "text", "text": sized(said) }));
+    if !text.is_empty() {
+        content.push(json!({ "type": "text", "text": sized(text) }));
     }
     for (at, call) in calls.split(',').map(str::trim).filter(|call| !call.is_empty()).enumerate() {
         let (name, argument) = call.split_once(' ').unwrap_or((call, ""));

@@ -1,4 +1,4 @@
-//! Random logs, healthy and damaged, for property tests.
+//! Random logs, valid and damaged, for property tests.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use crate::message::{assistant, reply, text, usage, user};
 
-/// The lines of a random log, the header left out. A longer log of the same seed begins with the shorter one.
+/// The lines of a random log, without the header. A longer log from the same seed starts with the shorter one.
 #[derive(Clone)]
 pub struct RandomLog {
-    /// All lines, bad ones too.
+    /// All lines, including invalid ones.
     pub lines: Vec<Vec<u8>>,
-    /// Those that are entries, by place.
+    /// The lines that are entries, in log order.
     pub entries: Vec<Vec<u8>>,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Debug for RandomLog {
     }
 }
 
-/// Random logs with that many lines.
+/// Random logs with a number of lines in this range.
 pub fn random_logs(damaged: bool, lines: Range<usize>) -> impl Strategy<Value = RandomLog> {
     (any::<u64>(), lines).prop_map(move |(seed, lines)| RandomLog::new(seed, lines, damaged))
 }
@@ -39,7 +39,7 @@ impl RandomLog {
     }
 }
 
-/// SplitMix64: small, and good enough to mix things up.
+/// SplitMix64, a small random number generator.
 struct Random(u64);
 
 impl Random {
@@ -67,7 +67,7 @@ fn id(number: usize) -> String {
 }
 
 impl Writer {
-    /// A line as a program writes it that does everything right.
+    /// A valid line.
     fn line(&mut self) -> Vec<u8> {
         let mut object = self.body();
         let own = id(self.entries);
@@ -97,7 +97,7 @@ impl Writer {
         object.to_string().into_bytes()
     }
 
-    /// The id of any entry so far.
+    /// The id of a random earlier entry.
     fn earlier(&mut self) -> String {
         id(self.random.below(self.entries))
     }
@@ -165,12 +165,12 @@ impl Writer {
         }
     }
 
-    /// What an entry may point at: an earlier one, mostly.
+    /// A random target: an earlier entry, if there is one.
     fn target(&mut self) -> String {
         if self.entries == 0 { id(0) } else { self.earlier() }
     }
 
-    /// A line as damage, foreign programs and accidents leave it.
+    /// A line that may be damaged, or written by another program.
     fn damaged_line(&mut self) -> Vec<u8> {
         match self.random.below(40) {
             0 => b"null".to_vec(),
@@ -195,7 +195,7 @@ impl Writer {
         }
     }
 
-    /// An entry that contradicts others, or names what is not there.
+    /// An entry that conflicts with others, or refers to missing entries.
     fn misplaced_line(&mut self) -> Vec<u8> {
         let mut object = self.body();
         let later = id(self.entries + 1 + self.random.below(4));

@@ -1,4 +1,4 @@
-//! A session made by a script.
+//! Sessions built from scripts.
 
 use std::collections::HashMap;
 
@@ -12,53 +12,53 @@ use crate::step;
 /// 2026-01-01T00:00:00.000Z
 const START: Millis = 1_767_225_600_000;
 
-/// A session and the log it is the fold of.
+/// A session and its log.
 ///
-/// Steps are separated by `;` or line ends, and an entry is named by its text: see [`Script::run`].
+/// Steps are separated by `;` or line ends. An entry is named by its text. See `ScriptedSession::run`.
 #[derive(Debug, Clone, Default)]
 pub struct Script {
     pub tree: SessionTree,
-    /// The entries' lines, by place, without line feeds.
+    /// The lines of the entries, in log order, without line feeds.
     pub lines: Vec<Vec<u8>>,
     names: HashMap<String, String>,
-    /// Where the next entry of the conversation hangs, if not below the leaf.
+    /// The parent of the next conversation entry, if it is not the leaf.
     below: Option<Place>,
 }
 
 impl Script {
-    /// Plays the steps of a script.
+    /// Runs the steps of a script.
     ///
-    /// | step | what it appends |
+    /// | step | appends |
     /// |---|---|
-    /// | `say TEXT` · `system TEXT` | a message of the user, the system |
-    /// | `bash COMMAND` · `bash COMMAND exits N` · `aside COMMAND` | a command the user ran; one kept from the model |
-    /// | `reply TEXT` · `reply TEXT calls TOOL ARG, TOOL ARG` · `fail TEXT` · `abort` | a message of the assistant |
-    /// | `result TEXT` · `error TEXT` · `result TEXT details {…}` | the result of the oldest open call on the path |
-    /// | `note TYPE TEXT` · `hidden TYPE TEXT` · `custom TYPE` | a custom message, one not shown, extension state |
-    /// | `model PROVIDER/ID` · `thinking LEVEL` · `omit X` · `edit X TEXT` | what they say |
+    /// | `say TEXT` · `system TEXT` | a user message, a system message |
+    /// | `bash COMMAND` · `bash COMMAND exits N` · `aside COMMAND` | a user command; one excluded from the context |
+    /// | `reply TEXT` · `reply TEXT calls TOOL ARG, TOOL ARG` · `fail TEXT` · `abort` | an assistant message |
+    /// | `result TEXT` · `error TEXT` · `result TEXT details {…}` | the result of the oldest unanswered call on the path |
+    /// | `note TYPE TEXT` · `hidden TYPE TEXT` · `custom TYPE` | a custom message, a hidden one, extension state |
+    /// | `model PROVIDER/ID` · `thinking LEVEL` · `omit X` · `edit X TEXT` | the named change |
     /// | `label NAME` · `label NAME on X` · `unlabel X` · `name TEXT` · `config KEY=VALUE` | a mark |
-    /// | `move X` · `root` · `undo` · `redo` | a jump |
-    /// | `backtrack N NOTE` · `return N NOTE` | a return to a checkpoint with a bare note, or with a completed one |
-    /// | `summarize TEXT` · `summarize TEXT at X` | a branch summary here, or at X about the branch left |
+    /// | `move X` · `root` · `undo` · `redo` | a move |
+    /// | `backtrack N NOTE` · `return N NOTE` | a backtrack without or with an addendum |
+    /// | `summarize TEXT` · `summarize TEXT at X` | a branch summary here, or at X for the abandoned branch |
     /// | `compact keep X TEXT` | a compaction |
-    /// | `delete X` · `restore X` · `batch TASK, TASK` · `update X STATUS` · `spend TOKENS` | what they say |
-    /// | `entry {…}` | any object; id, parent and time are filled in |
-    /// | `TEXT ~N` for the text of any of them | a text that begins so and takes N tokens |
-    /// | `below X` | nothing: the next entry hangs below X, as if another window had written it |
-    /// | `reopen` | nothing: the log is folded anew |
+    /// | `delete X` · `restore X` · `batch TASK, TASK` · `update X STATUS` · `spend TOKENS` | the named entry |
+    /// | `entry {…}` | any JSON object; id, parent and time are filled in |
+    /// | `TEXT ~N` in any step | a text that starts with TEXT and takes N tokens |
+    /// | `below X` | nothing: the next entry goes below X, as if another window had written it |
+    /// | `reopen` | nothing: the log is folded again |
     pub fn run(script: &str) -> Script {
-        let mut played = Script::default();
-        played.play(script);
-        played
+        let mut session = Script::default();
+        session.play(script);
+        session
     }
 
-    /// A session with these lines, all of them entries.
+    /// A session with these lines, which must all be entries.
     pub fn of_lines<L: AsRef<[u8]>>(lines: impl IntoIterator<Item = L>) -> Script {
         let lines: Vec<Vec<u8>> = lines.into_iter().map(|line| line.as_ref().to_vec()).collect();
         Script { tree: fold(&lines), lines, ..Script::default() }
     }
 
-    /// Plays more steps.
+    /// Runs more steps.
     pub fn play(&mut self, script: &str) {
         for step in steps(script) {
             step::play(self, step);
@@ -71,10 +71,10 @@ impl Script {
     }
 
     pub fn seq(&self, name: &str) -> Seq {
-        self.tree.find(self.id(name)).expect("a script's entries are in its tree")
+        self.tree.find(self.id(name)).expect("every entry of a script is in its tree")
     }
 
-    /// The whole file: header and lines.
+    /// The session file: header and lines.
     pub fn file(&self) -> Vec<u8> {
         let header = br#"{"type":"session","version":3,"id":"5e551011-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/code"}"#;
         let mut file = header.to_vec();
@@ -86,7 +86,7 @@ impl Script {
         file
     }
 
-    /// Writes an entry the way a session does.
+    /// Appends an entry as a session does.
     pub fn append(&mut self, draft: &Draft, name: &str) -> Seq {
         let parent = match draft.under {
             Under::Log => self.tree.leaf(),
@@ -104,7 +104,7 @@ impl Script {
         seq
     }
 
-    /// Where the next entry of the conversation hangs.
+    /// The parent of the next conversation entry.
     pub(crate) fn here(&mut self) -> Place {
         self.below.take().unwrap_or_else(|| self.tree.leaf())
     }
@@ -133,7 +133,7 @@ pub fn fold(lines: &[Vec<u8>]) -> SessionTree {
     tree
 }
 
-/// The steps of a script; a separator inside quotes or braces separates nothing.
+/// Splits a script into steps. Ignores separators inside quotes and braces.
 fn steps(script: &str) -> Vec<&str> {
     let (mut quoted, mut depth) = (false, 0);
     let ends = |ch: char| {

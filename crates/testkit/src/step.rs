@@ -1,4 +1,4 @@
-//! The steps of a script.
+//! Runs the steps of a script.
 
 use osier_tree::asking::answer;
 use osier_tree::entry::read_entry;
@@ -39,7 +39,7 @@ fn message(script: &mut Script, message: &Value, name: &str) {
 
 fn said(script: &mut Script, word: &str, rest: &str) {
     let now = script.now();
-    let (said, calls) = match rest.strip_prefix("calls ") {
+    let (text_part, calls) = match rest.strip_prefix("calls ") {
         Some(calls) => ("", calls),
         None => rest.split_once(" calls ").unwrap_or((rest, "")),
     };
@@ -49,7 +49,7 @@ fn said(script: &mut Script, word: &str, rest: &str) {
         "bash" | "aside" => ran(rest, word == "aside", now),
         "reply" => {
             let stop = if calls.is_empty() { "stop" } else { "toolUse" };
-            assistant(&reply(said, calls, script.lines.len()), stop, now)
+            assistant(&reply(text_part, calls, script.lines.len()), stop, now)
         }
         "abort" => assistant(&json!([]), "aborted", now),
         "fail" => {
@@ -58,10 +58,10 @@ fn said(script: &mut Script, word: &str, rest: &str) {
             failed
         }
         _ => {
-            let (id, tool) = open_call(script).expect("a call on the path has no result yet");
-            let (said, details) = with_details(rest);
+            let (id, tool) = open_call(script).expect("no unanswered call on the path");
+            let (output, details) = with_details(rest);
             let mut result = json!({
-                "role": "toolResult", "toolCallId": id, "toolName": tool, "content": text(said),
+                "role": "toolResult", "toolCallId": id, "toolName": tool, "content": text(output),
                 "isError": word == "error", "timestamp": now,
             });
             if let Some(details) = details {
@@ -71,14 +71,14 @@ fn said(script: &mut Script, word: &str, rest: &str) {
         }
     };
     let name = match word {
-        "reply" => said,
+        "reply" => text_part,
         "result" | "error" => with_details(rest).0,
         _ => rest,
     };
     message(script, &made, name);
 }
 
-/// A command the user ran, with its exit code if that is not 0; `aside` kept it from the model.
+/// A user command with its exit code. `aside` excludes it from the context.
 fn ran(rest: &str, aside: bool, now: i64) -> Value {
     let (command, code) = rest.split_once(" exits ").unwrap_or((rest, "0"));
     let code: i64 = code.parse().expect("bash COMMAND exits N");
@@ -94,16 +94,18 @@ fn ran(rest: &str, aside: bool, now: i64) -> Value {
 
 fn with_details(rest: &str) -> (&str, Option<Value>) {
     match rest.split_once(" details ") {
-        Some((said, details)) => (said, Some(serde_json::from_str(details).expect("details {…} holds JSON"))),
+        Some((output, details)) => {
+            (output, Some(serde_json::from_str(details).expect("details {…} must be JSON")))
+        }
         None => (rest, None),
     }
 }
 
-/// The oldest call on the path that has no result.
+/// The oldest call on the path without a result.
 fn open_call(script: &Script) -> Option<(String, String)> {
     let mut open: Vec<(String, String)> = Vec::new();
     for seq in script.tree.path(script.tree.leaf()) {
-        let entry = read_entry(&script.lines[seq.index()]).expect("a script writes entries");
+        let entry = read_entry(&script.lines[seq.index()]).expect("every line of a script is an entry");
         open.extend(calls_of(&entry).into_iter().map(|(id, call)| (id.to_string(), call.name.to_string())));
         if let (Role::ToolResult, Some(message)) = (entry.role, entry.message) {
             let answered = message.get("toolCallId").and_then(Raw::text);
@@ -119,7 +121,7 @@ fn mark(script: &mut Script, word: &str, rest: &str) {
         "label" => match rest.split_once(" on ") {
             Some((label, target)) => tree.plan_label(script.id(target), Some(label)),
             None => {
-                let here = tree.heads().anchor(tree.leaf()).expect("there is an entry to label");
+                let here = tree.heads().anchor(tree.leaf()).expect("no entry to label");
                 tree.plan_label(tree.id(here).as_str(), Some(rest))
             }
         },
@@ -145,13 +147,13 @@ fn jump(script: &mut Script, word: &str, rest: &str) {
     let tree = &script.tree;
     let history = tree.history();
     let draft = match word {
-        "move" => tree.plan_move(from, place(script, rest)).expect("a move leads elsewhere"),
-        "root" => tree.plan_move(from, None).expect("a move leads elsewhere"),
+        "move" => tree.plan_move(from, place(script, rest)).expect("already at this place"),
+        "root" => tree.plan_move(from, None).expect("already at this place"),
         "undo" => planned(tree.plan_undo(from, history.back.last().copied())),
         "redo" => planned(tree.plan_redo(from, history.forward.last().copied())),
         "backtrack" | "return" => {
             let (number, note) = rest.split_once(' ').expect("backtrack N NOTE");
-            let number: usize = number.parse().expect("checkpoints have numbers");
+            let number: usize = number.parse().expect("the checkpoint must be a number");
             let checkpoint = tree.checkpoints(from)[number];
             match word {
                 "backtrack" => tree.plan_backtrack(from, checkpoint, note, "", ""),
@@ -178,7 +180,7 @@ fn jump(script: &mut Script, word: &str, rest: &str) {
 fn other(script: &mut Script, word: &str, rest: &str) {
     let at = script.here();
     let tree = &script.tree;
-    let pair = || rest.split_once(' ').unwrap_or_else(|| panic!("{word} wants two words and got {rest:?}"));
+    let pair = || rest.split_once(' ').unwrap_or_else(|| panic!("{word} needs two words, got {rest:?}"));
     let object = |value: Value, name: &str| (any(script, at, &value), name.to_owned());
     let (draft, name) = match word {
         "model" => {
@@ -188,15 +190,15 @@ fn other(script: &mut Script, word: &str, rest: &str) {
         "thinking" => (planned(tree.plan_thinking_level(at, rest)), rest.to_owned()),
         "custom" => (tree.plan_custom(at, rest, None), rest.to_owned()),
         "note" | "hidden" => {
-            let (kind, said) = pair();
-            (tree.plan_custom_message(at, kind, &json!(sized(said)), word == "note", None), said.to_owned())
+            let (kind, text) = pair();
+            (tree.plan_custom_message(at, kind, &json!(sized(text)), word == "note", None), text.to_owned())
         }
         "omit" => (planned(tree.plan_context_edit(at, script.id(rest), None)), format!("omit {rest}")),
         "edit" => {
-            let (target, said) = pair();
+            let (target, text) = pair();
             (
-                planned(tree.plan_context_edit(at, script.id(target), Some(&json!(sized(said))))),
-                said.to_owned(),
+                planned(tree.plan_context_edit(at, script.id(target), Some(&json!(sized(text))))),
+                text.to_owned(),
             )
         }
         "compact" => {
@@ -223,8 +225,8 @@ fn other(script: &mut Script, word: &str, rest: &str) {
             let content = json!({ "batchId": "b1", "mode": "parallel", "tasks": tasks, "status": "running" });
             object(json!({ "type": "subagent_batch", "content": content }), rest)
         }
-        "entry" => object(serde_json::from_str(rest).expect("entry {…} holds JSON"), rest),
-        _ => panic!("no step is called {word:?}"),
+        "entry" => object(serde_json::from_str(rest).expect("entry {…} must be JSON"), rest),
+        _ => panic!("unknown step {word:?}"),
     };
     script.append(&draft, &name);
 }
@@ -240,5 +242,5 @@ fn place(script: &Script, name: &str) -> Place {
 }
 
 fn planned<E: std::fmt::Display>(draft: Result<Draft, E>) -> Draft {
-    draft.unwrap_or_else(|why| panic!("the script asks for what cannot be: {why}"))
+    draft.unwrap_or_else(|error| panic!("cannot run this step: {error}"))
 }

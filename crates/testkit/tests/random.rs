@@ -1,4 +1,4 @@
-//! Random logs hold every kind of entry and every kind of damage.
+//! Random logs contain every kind of entry and every kind of damage.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use osier_tree::entry::{flag, read_entry};
 use osier_tree::{Kind, Role};
 
 #[test]
-fn a_longer_log_begins_with_the_shorter_one() {
+fn a_longer_log_starts_with_the_shorter_one() {
     for damaged in [false, true] {
         let (short, long) = (RandomLog::new(7, 50, damaged), RandomLog::new(7, 90, damaged));
         assert_eq!(short.lines, long.lines[..50]);
@@ -15,7 +15,7 @@ fn a_longer_log_begins_with_the_shorter_one() {
 }
 
 #[test]
-fn healthy_logs_hold_all_kinds_and_no_damage() {
+fn valid_logs_contain_all_kinds_and_no_damage() {
     let mut kinds = BTreeSet::new();
     for seed in 0..40 {
         let log = RandomLog::new(seed, 100, false);
@@ -35,8 +35,8 @@ fn healthy_logs_hold_all_kinds_and_no_damage() {
 }
 
 #[test]
-fn damaged_logs_hold_all_damage() {
-    let (mut flags, mut bad_lines, mut late_parents, mut long_circles, mut strangers) = (0, 0, 0, 0, 0);
+fn damaged_logs_contain_every_kind_of_damage() {
+    let (mut flags, mut bad_lines, mut late_parents, mut long_cycles, mut unknown_kinds) = (0, 0, 0, 0, 0);
     for seed in 0..40 {
         let log = RandomLog::new(seed, 100, true);
         let tree = fold(&log.lines);
@@ -44,9 +44,9 @@ fn damaged_logs_hold_all_damage() {
         for (seq, head) in tree.heads().iter() {
             flags |= head.flags;
             late_parents += usize::from(head.parent.is_some_and(|parent| parent > seq));
-            strangers += usize::from(head.kind == Kind::Unknown || head.role == Role::Unknown);
-            let entry = read_entry(&log.entries[seq.index()]).expect("the log says that it is an entry");
-            long_circles += usize::from(head.has(flag::CUT) && entry.parent != Some(entry.id));
+            unknown_kinds += usize::from(head.kind == Kind::Unknown || head.role == Role::Unknown);
+            let entry = read_entry(&log.entries[seq.index()]).expect("log.entries contains only entries");
+            long_cycles += usize::from(head.has(flag::CUT) && entry.parent != Some(entry.id));
         }
     }
     let damage = flag::ORPHAN | flag::CUT | flag::SUPERSEDED | flag::LONG_ID | flag::NO_CONTENT;
@@ -54,8 +54,8 @@ fn damaged_logs_hold_all_damage() {
     for (what, seen) in [
         ("bad lines", bad_lines),
         ("late parents", late_parents),
-        ("circles", long_circles),
-        ("strangers", strangers),
+        ("cycles", long_cycles),
+        ("unknown kinds", unknown_kinds),
     ] {
         assert!(seen >= 20, "only {seen} {what}");
     }

@@ -1,4 +1,4 @@
-//! Scripts write what pi would write, and the same every time.
+//! Scripts write lines in pi's format, the same in every run.
 
 use osier_testkit::{Script, check, expect, fold};
 
@@ -19,14 +19,14 @@ fn a_script_writes_lines_with_fixed_ids_and_times() {
 }
 
 #[test]
-fn an_entry_is_named_by_its_text_and_the_last_one_counts() {
+fn an_entry_is_named_by_its_text_and_the_last_one_wins() {
     let script = Script::run("say a; reply b; say a");
     assert_eq!((script.id("a"), script.id("b")), ("00000003", "00000002"));
     assert_eq!(script.seq("b").index(), 1);
 }
 
 #[test]
-fn an_entry_may_hang_below_any_other_as_if_another_window_wrote_it() {
+fn below_places_the_next_entry_under_any_other() {
     check(
         "say a; reply b; below a; say c; label x on b",
         expect![[r#"
@@ -38,16 +38,16 @@ fn an_entry_may_hang_below_any_other_as_if_another_window_wrote_it() {
 }
 
 #[test]
-fn reopening_and_the_file_hold_the_same_session() {
+fn reopening_and_the_file_give_the_same_session() {
     let script = Script::run("say a; reply b; move a; reopen");
     assert_eq!(script.tree.leaf(), Some(script.seq("a")));
     let file = script.file();
     let lines: Vec<Vec<u8>> = file.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
-    assert_eq!(fold(&lines).leaf(), script.tree.leaf(), "header and end are no entries");
+    assert_eq!(fold(&lines).leaf(), script.tree.leaf(), "the header and the empty last line are not entries");
 }
 
 #[test]
 #[should_panic(expected = "the script has no entry \"z\"")]
-fn a_wrong_script_says_what_is_wrong() {
+fn an_invalid_script_panics_with_the_reason() {
     Script::run("say a; move z");
 }

@@ -1,6 +1,6 @@
-//! What Osier would summarise: answers questions about session files, for `cargo xtask conformance` and for whoever wants to
-//! see it. Takes `{files: [{file, cases}], limits}` as JSON on stdin, and writes the answers to stdout.
-#![allow(clippy::unwrap_used, reason = "an example for use by hand: a wrong question ends it")]
+//! Shows what Osier would summarize in session files. Used by `cargo xtask conformance` and for debugging. Reads
+//! `{files: [{file, cases}], limits}` as JSON from stdin, and writes the results to stdout.
+#![allow(clippy::unwrap_used, reason = "a debugging example may panic on invalid input")]
 
 use std::io::{Read, Write};
 
@@ -15,23 +15,23 @@ use osier_tree::{Place, Seq, SessionTree};
 use serde_json::{Value, json};
 
 /// A folded log with its lines.
-struct Log {
+struct FoldedLog {
     tree: SessionTree,
     lines: Vec<Vec<u8>>,
 }
 
 fn main() {
-    let mut questions = String::new();
-    std::io::stdin().read_to_string(&mut questions).unwrap();
-    let questions: Value = serde_json::from_str(&questions).unwrap();
-    let files = questions["files"].as_array().into_iter().flatten().map(|asked| {
-        let log = Log::read(asked["file"].as_str().unwrap());
-        asked["cases"].as_array().unwrap().iter().map(|case| log.answer(case)).collect::<Vec<_>>()
+    let mut input = String::new();
+    std::io::stdin().read_to_string(&mut input).unwrap();
+    let input: Value = serde_json::from_str(&input).unwrap();
+    let files = input["files"].as_array().into_iter().flatten().map(|request| {
+        let log = FoldedLog::read(request["file"].as_str().unwrap());
+        request["cases"].as_array().unwrap().iter().map(|case| log.result(case)).collect::<Vec<_>>()
     });
     let files: Vec<_> = files.collect();
-    let limits: Vec<bool> = questions["limits"].as_array().into_iter().flatten().map(is_full).collect();
-    let answers = serde_json::to_vec(&json!({ "files": files, "limits": limits })).unwrap();
-    std::io::stdout().write_all(&answers).unwrap();
+    let limits: Vec<bool> = input["limits"].as_array().into_iter().flatten().map(is_full).collect();
+    let output = serde_json::to_vec(&json!({ "files": files, "limits": limits })).unwrap();
+    std::io::stdout().write_all(&output).unwrap();
 }
 
 fn is_full(case: &Value) -> bool {
@@ -40,8 +40,8 @@ fn is_full(case: &Value) -> bool {
     limits.should_compact(number("tokens"))
 }
 
-impl Log {
-    fn read(file: &str) -> Log {
+impl FoldedLog {
+    fn read(file: &str) -> FoldedLog {
         let bytes = std::fs::read(file).unwrap();
         let lines: Vec<Vec<u8>> = bytes
             .split(|byte| *byte == b'\n')
@@ -50,10 +50,10 @@ impl Log {
             .collect();
         let mut tree = SessionTree::default();
         tree.extend(lines.iter().map(|line| (read_entry(line).unwrap(), 0, line.len() as u32)));
-        Log { tree, lines }
+        FoldedLog { tree, lines }
     }
 
-    fn answer(&self, case: &Value) -> Value {
+    fn result(&self, case: &Value) -> Value {
         match case["what"].as_str().unwrap() {
             "messages" => self.messages(self.place(&case["at"])),
             "leave" => self.leave(case),
@@ -69,13 +69,13 @@ impl Log {
         self.tree.id(seq).to_string()
     }
 
-    /// Each message of a context with its tokens and its text.
+    /// The tokens and the text of each message of a context.
     fn messages(&self, at: Place) -> Value {
         let mut seen = Vec::new();
         for item in self.tree.context_entries(at).items {
             self.each_message(&item, |message| {
                 let raw = Raw::parse(message).unwrap();
-                if !is_aside(raw) {
+                if !is_excluded(raw) {
                     seen.push(json!({ "tokens": estimate(raw), "text": tell(message) }));
                 }
             });
@@ -92,7 +92,7 @@ impl Log {
         json!({
             "ancestor": leaving.ancestor.map(|seq| self.id(seq)),
             "entries": leaving.entries.iter().map(|seq| self.id(*seq)).collect::<Vec<_>>(),
-            "told": self.said(&told),
+            "told": self.sent_messages(&told),
             "tokens": left.tokens,
             "files": left.files.details(),
         })
@@ -101,14 +101,14 @@ impl Log {
     fn cut(&self, case: &Value) -> Value {
         let cut = match self.tree.cut(self.place(&case["at"]), case["keep"].as_u64().unwrap(), &self.lines) {
             Ok(cut) => cut,
-            Err(why) => return json!({ "nothing": format!("{why:?}") }),
+            Err(error) => return json!({ "nothing": format!("{error:?}") }),
         };
         let text = cut.prepare(&self.tree, 0, &self.lines);
         let told: Vec<Item> = cut.history.iter().chain(&cut.prefix).copied().collect();
         json!({
             "firstKept": self.id(cut.first_kept),
-            "told": self.said(&told),
-            "prefix": self.said(&cut.prefix).len(),
+            "told": self.sent_messages(&told),
+            "prefix": self.sent_messages(&cut.prefix).len(),
             "isSplit": cut.is_split_turn(),
             "tokensBefore": cut.tokens_before,
             "previous": text.previous,
@@ -121,24 +121,24 @@ impl Log {
         item.messages(self.lines.line(item.seq).unwrap(), edit, &mut f);
     }
 
-    /// What models see of these entries, as texts of JSON, because it may hold halves of characters. System messages and
-    /// commands that were kept from models are left out.
-    fn said(&self, items: &[Item]) -> Vec<String> {
-        let mut said = Vec::new();
+    /// The messages of these entries as JSON text, because they may contain lone surrogates. Without system messages and
+    /// commands excluded from the context.
+    fn sent_messages(&self, items: &[Item]) -> Vec<String> {
+        let mut sent = Vec::new();
         for item in items {
             self.each_message(item, |message| {
                 let raw = Raw::parse(message).unwrap();
                 let is_system = raw.get("role").and_then(Raw::text).as_deref() == Some("system");
-                if !is_system && !is_aside(raw) {
-                    said.push(String::from_utf8_lossy(message).into_owned());
+                if !is_system && !is_excluded(raw) {
+                    sent.push(String::from_utf8_lossy(message).into_owned());
                 }
             });
         }
-        said
+        sent
     }
 }
 
-/// A command that its user kept from the model.
-fn is_aside(message: Raw<'_>) -> bool {
+/// A command that the user excluded from the context.
+fn is_excluded(message: Raw<'_>) -> bool {
     message.get("excludeFromContext").is_some_and(Raw::is_true)
 }

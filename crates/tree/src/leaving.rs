@@ -1,6 +1,6 @@
-//! What is left behind when the leaf moves to another branch, and how a summariser is told of it.
+//! The branch that a move leaves, and its text for the summarizer.
 //!
-//! Nothing of the part that both paths share is told, and nothing that the models did not see either.
+//! The text contains neither the part that both paths share nor anything that was not sent to the model.
 
 use crate::asking::{Asks, Batches, Piece, answer};
 use crate::cutting::is_told;
@@ -13,31 +13,31 @@ use crate::scan::Raw;
 use crate::serialize::{role_of, shortened, tell};
 use crate::tokens::{estimate, is_kept_from_models};
 
-/// The part of a path that another one does not have.
+/// The entries on the path to one place that are not on the path to another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaving {
-    /// The place left.
+    /// The place that the move leaves.
     pub from: Place,
-    /// The deepest entry that both paths have.
+    /// The deepest entry on both paths.
     pub ancestor: Place,
-    /// All entries below it on the path left, oldest first.
+    /// All entries below `ancestor` on the path to `from`, oldest first.
     pub entries: Vec<Seq>,
 }
 
-/// What a summariser is told of a branch.
+/// A branch as text for the summarizer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Left {
-    /// Empty if there is nothing to tell.
+    /// Empty if there is nothing to summarize.
     pub text: String,
     pub files: Files,
-    /// What is told, oldest first, and a guess at its tokens.
+    /// The entries in the text, oldest first, and their estimated tokens.
     pub told: Vec<Seq>,
     pub tokens: u64,
 }
 
 impl SessionTree {
-    /// What is left on going from a place to a chosen entry. An entry that is chosen to be said again is not left: its text
-    /// goes to the editor.
+    /// The branch that a move from a place to a chosen entry leaves. A user message chosen for editing is not part of it:
+    /// its text goes to the editor.
     pub fn leaving(&self, from: Place, chosen: Place) -> Leaving {
         let ancestor = self.common_ancestor(from, chosen);
         let mut entries: Vec<Seq> = self.heads().up(from).take_while(|seq| Some(*seq) != ancestor).collect();
@@ -47,18 +47,18 @@ impl SessionTree {
 }
 
 impl Leaving {
-    /// Collects what a summariser is told: the context of the place left, without what the ancestor has too, the newest
-    /// first and no more than `budget` tokens. So the last compaction's summary stands for what it hides.
+    /// Collects the text for the summarizer: the context at `from` without the entries up to `ancestor`, newest first, at
+    /// most `budget` tokens (0 for no limit). The summary of the last compaction represents what it hides.
     pub fn preparing(&self, tree: &SessionTree, budget: u64) -> Preparing {
         let shared = self.ancestor.map_or(0, |seq| tree.head(seq).depth + 1);
         let plan = tree.context_entries(self.from);
         let pieces = plan.items.iter().rev().map(|item| Piece { item: *item, head: *tree.head(item.seq) });
-        let tells = |piece: &Piece| match piece.head.kind {
-            // One that hides nothing but what both paths have tells nothing of what is left.
+        let is_included = |piece: &Piece| match piece.head.kind {
+            // A compaction that hides only the shared part adds nothing about this branch.
             Kind::Compaction => piece.head.depth >= shared && hides_from(tree, piece) > shared,
             _ => piece.head.depth >= shared && is_told(&piece.head),
         };
-        let pieces: Vec<Piece> = pieces.filter(tells).collect();
+        let pieces: Vec<Piece> = pieces.filter(is_included).collect();
         Preparing {
             summaries: pieces.iter().filter(|piece| is_summary(piece)).map(|piece| piece.item.seq).collect(),
             pieces,
@@ -70,7 +70,7 @@ impl Leaving {
         }
     }
 
-    /// The same with all lines at hand.
+    /// The same, when all lines are available.
     pub fn prepare(&self, tree: &SessionTree, budget: u64, lines: &dyn Lines) -> Left {
         let mut preparing = self.preparing(tree, budget);
         answer(&mut preparing, lines);
@@ -78,7 +78,7 @@ impl Leaving {
     }
 }
 
-/// Everything above this depth is hidden by a compaction.
+/// The depth of the first entry that a compaction keeps. It hides everything above.
 fn hides_from(tree: &SessionTree, compaction: &Piece) -> u32 {
     let kept = compaction.head.target.filter(|kept| tree.heads().is_ancestor(*kept, compaction.head.parent));
     kept.map_or(compaction.head.depth, |kept| tree.head(kept).depth)
@@ -88,12 +88,12 @@ fn is_summary(piece: &Piece) -> bool {
     matches!(piece.head.kind, Kind::BranchSummary | Kind::Compaction)
 }
 
-/// Collects what a summariser is told of a branch; see [`Leaving::preparing`].
+/// Builds a `BranchText`; see `AbandonedBranch::text_builder`.
 #[derive(Debug)]
 pub struct Preparing {
     /// Newest first.
     pieces: Vec<Piece>,
-    /// Earlier summaries whose files are not taken in yet. They count however long the branch is.
+    /// Earlier summaries whose files are not added yet. They are added even if the text exceeds the budget.
     summaries: Vec<Seq>,
     batches: Batches,
     budget: u64,
@@ -116,16 +116,16 @@ impl Preparing {
             return;
         };
         let edit = piece.item.edit.and_then(|edit| lines.entry(edit));
-        let mut said: Option<(u64, String)> = None;
+        let mut serialized: Option<(u64, String)> = None;
         context::messages(&entry, edit.as_ref(), &mut |message| {
             let Ok(raw) = Raw::parse(message) else { return };
             self.left.files.add_message(raw);
-            // A call tells enough of what a tool was asked, and the answer tells what came of it.
+            // The call and the following reply are enough for a summary.
             if !matches!(role_of(raw), "toolResult" | "system") {
-                said = Some((estimate(raw), tell(message)));
+                serialized = Some((estimate(raw), tell(message)));
             }
         });
-        if let Some((tokens, text)) = said {
+        if let Some((tokens, text)) = serialized {
             self.add(piece, tokens, text);
         }
     }
@@ -133,13 +133,13 @@ impl Preparing {
     fn add(&mut self, piece: &Piece, mut tokens: u64, mut text: String) {
         let used = self.left.tokens;
         self.is_full = used.saturating_add(tokens) > self.budget;
-        // Something that stands for much is told although it is long, unless hardly any room is left.
+        // A summary represents many entries, so it may exceed the budget while less than 90% of it is used.
         let has_room = used.saturating_mul(10) < self.budget.saturating_mul(9);
         if self.is_full && !(is_summary(piece) && has_room) {
             if !self.left.told.is_empty() {
                 return;
             }
-            // Where not even the newest fits, its beginning is better than nothing.
+            // Not even the newest entry fits: include its beginning.
             tokens = self.budget;
             text = shortened(&text, usize::try_from(tokens.saturating_mul(4)).unwrap_or(usize::MAX))
                 .into_owned();

@@ -1,7 +1,7 @@
-//! The pure heart of Osier: what an entry is, the fold that makes a tree of a log, and the projections that make of the
-//! tree what a model, a person or a program sees.
+//! The pure core of Osier: entries, the fold that builds a tree from a log, and the projections that turn the tree into
+//! what a model, a person or a program sees.
 //!
-//! Nothing here does I/O, reads a clock, makes an id or waits. Callers bring all of that.
+//! Nothing here does I/O, reads the clock, generates ids or blocks. Callers do all of that.
 
 pub mod asking;
 pub mod children;

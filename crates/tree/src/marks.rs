@@ -1,5 +1,5 @@
-//! What marks say about a session as a whole: labels, name, settings, deleted branches, updates of running entries.
-//! Of each the last one in the log counts, wherever it hangs.
+//! The state of a session that its marks define: labels, name, settings, deleted branches, updates of running entries.
+//! The last mark in the log wins, wherever it is in the tree.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use crate::heads::Seq;
 use crate::layered::LayeredMap;
 use crate::scan::Raw;
 
-/// A person's name for an entry.
+/// A name that a user gave to an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     pub text: String,
     /// The entry that set it.
     pub set_by: Seq,
-    /// The entry that set the first of an unbroken row of labels on this target: labels are listed in that order.
+    /// The entry that first set a label on this target since it last had none. Labels are listed in this order.
     since: Seq,
 }
 
-/// See the module. Every published state of a session has its own, so copies share what they have in common.
+/// The state defined by the marks of a log. Every published state of a session has its own copy, so copies share data.
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
     labels: LayeredMap<Arc<str>, Arc<Label>>,
@@ -82,7 +82,7 @@ impl Marks {
         self.labels.get(id).map(|label| &**label)
     }
 
-    /// All labels with the ids they name, in the order in which they were first set.
+    /// All labels with the ids of their entries, in the order in which they were first set.
     pub fn labels(&self) -> Vec<(&str, &Label)> {
         let mut labels: Vec<_> = self.labels.iter().map(|(id, label)| (&**id, &**label)).collect();
         labels.sort_by_key(|(_, label)| label.since);
@@ -93,12 +93,12 @@ impl Marks {
         self.name.as_deref()
     }
 
-    /// The session's settings as far as entries set them; a key that is not here has its default.
+    /// The settings that entries set. A key that is missing here has its default.
     pub fn settings(&self) -> &BTreeMap<String, Value> {
         &self.settings
     }
 
-    /// Ids of the first entries of deleted branches, with the entry that deleted each.
+    /// The ids of the first entries of deleted branches, each with the entry that deleted it.
     pub fn deleted(&self) -> impl Iterator<Item = (&str, Seq)> {
         self.deleted.iter().map(|(id, seq)| (&**id, *seq))
     }
@@ -107,7 +107,7 @@ impl Marks {
         self.deleted.get(id).is_some()
     }
 
-    /// Ids of updated entries with the latest update of each, in log order.
+    /// The ids of updated entries, each with its latest update, in log order.
     pub fn updates(&self) -> Vec<(&str, Seq)> {
         let mut updates: Vec<(&str, Seq)> = self.updates.iter().map(|(id, seq)| (&**id, *seq)).collect();
         updates.sort_by_key(|(_, seq)| *seq);

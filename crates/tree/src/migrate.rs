@@ -1,4 +1,4 @@
-//! Logs of pi's versions 1 and 2, brought to version 3. Pure: the store decides when a file is replaced.
+//! Migrates logs of pi's versions 1 and 2 to version 3. Pure: the store decides when to replace a file.
 
 use rustc_hash::FxHashSet;
 
@@ -8,12 +8,12 @@ use crate::header::{Header, VERSION};
 use crate::projection::context::with_field;
 use crate::scan::{Raw, quote};
 
-/// The lines of an old log as version 3 has them; lines that are not JSON objects stay as they are.
+/// Returns the lines of an old log in version 3. Lines that are not JSON objects are unchanged.
 ///
-/// Ids are derived from the session's id and the line's number, so that reading the same file twice gives the same tree.
+/// Ids are derived from the session id and the line number, so reading the same file twice gives the same tree.
 pub fn migrate(header: &Header, lines: &[&[u8]]) -> Vec<Vec<u8>> {
     let ids = if header.version < 2 { chain_ids(header, lines) } else { Vec::new() };
-    // pi counts the lines it could parse, header first.
+    // pi counts the lines that it can parse, including the header.
     let counted: Vec<usize> =
         (0..lines.len()).filter(|at| Raw::parse(lines[*at]).is_ok_and(|raw| !raw.is_null())).collect();
     let mut previous: Option<&str> = None;
@@ -39,7 +39,7 @@ pub fn migrate(header: &Header, lines: &[&[u8]]) -> Vec<Vec<u8>> {
     out
 }
 
-/// An id for each line that becomes an entry; headers and other lines have an empty one.
+/// An id for each line that becomes an entry; an empty string for headers and other lines.
 fn chain_ids(header: &Header, lines: &[&[u8]]) -> Vec<String> {
     let mut taken = FxHashSet::default();
     let mut id_of = |number: usize| {
@@ -58,7 +58,7 @@ fn chain_ids(header: &Header, lines: &[&[u8]]) -> Vec<String> {
         .collect()
 }
 
-/// Eight hex digits. The hash is FNV-1a, written out because it must never change.
+/// Eight hex digits. The FNV-1a hash is implemented here because it must never change.
 fn derived_id(session: &str, number: usize, again: u32) -> String {
     let text = format!("{session}:{number}:{again}");
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -67,7 +67,7 @@ fn derived_id(session: &str, number: usize, again: u32) -> String {
     format!("{:08x}", (hash >> 32) as u32 ^ hash as u32)
 }
 
-/// The id of the line that `firstKeptEntryIndex` counts to. Lines behind the compaction had none yet when pi looked.
+/// The id of the line that `firstKeptEntryIndex` refers to. Lines after the compaction have no id yet when pi migrates it.
 fn kept_id<'a>(object: Raw<'_>, counted: &[usize], ids: &'a [String]) -> Option<&'a str> {
     let index = object.get("firstKeptEntryIndex")?.number()?;
     let whole = index >= 0.0 && index.fract() == 0.0;

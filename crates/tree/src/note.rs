@@ -1,8 +1,8 @@
-//! Returning to a checkpoint: which ones there are, whether one more return is allowed, and how the program completes the
-//! model's note with what stays true outside the conversation.
+//! Backtracking to a checkpoint: which checkpoints are available, whether another backtrack is allowed, and the addendum
+//! that the program appends to the model's note.
 //!
-//! Everything is worked out from the part of the path that is left behind, and from what earlier returns in it left behind.
-//! Nothing of the part that stays is told again: the model sees it.
+//! The addendum lists facts that remain true, such as changed files. It is computed from the discarded part of the path,
+//! including what earlier backtracks in it discarded. It does not repeat the part that stays: the model still sees that.
 
 mod doings;
 mod gather;
@@ -28,17 +28,17 @@ pub(crate) use section::cut;
 
 pub use texts::{DESCRIPTION, INVALID_ARGUMENTS, PENDING, SCHEDULED, UNAVAILABLE};
 
-/// How many characters the program adds to a note.
+/// The maximum length of the addendum, in characters.
 pub const BUDGET: usize = 6_000;
 
-/// How often the model may return to one checkpoint while nothing comes of it.
+/// How often the model may return to the same checkpoint without any progress in between.
 pub const RETURNS: usize = 3;
 
-/// How much is kept of the user's message that a return leads back to.
+/// The maximum length of the stored original user message, in characters.
 const ORIGINAL: usize = 2_000;
 
 impl SessionTree {
-    /// The checkpoints that a model can see at a place, hence return to: those that no compaction hides.
+    /// The checkpoints that the model sees at a place and can return to: those that no compaction hides.
     pub fn available_checkpoints(&self, at: Place) -> Vec<Checkpoint> {
         let mut checkpoints = self.checkpoints(at);
         let seen: BTreeSet<Seq> = self.context_entries(at).items.iter().map(|item| item.seq).collect();
@@ -46,7 +46,7 @@ impl SessionTree {
         checkpoints
     }
 
-    /// The checkpoint with this number, or the ones there are.
+    /// Finds a checkpoint by number. The error lists the available ones.
     pub fn require_checkpoint(&self, at: Place, number: i64) -> Result<Checkpoint, PlanError> {
         let checkpoints = self.available_checkpoints(at);
         let wanted = usize::try_from(number).ok();
@@ -55,15 +55,15 @@ impl SessionTree {
         found.copied().ok_or_else(|| PlanError::InvalidCheckpoint { number, available: available() })
     }
 
-    /// A return to a checkpoint of the path to `from`; see [`Returning`].
+    /// Starts planning a backtrack to a checkpoint on the path to `from`; see `BacktrackPlanner`.
     pub fn returning(&self, from: Place, to: Checkpoint) -> Returning<'_> {
         let (held, asked) = Default::default();
         Returning { tree: self, from, to, held, asked }
     }
 }
 
-/// A return that is being planned: it asks for the lines of what is left behind, then tells whether the return is allowed, and
-/// plans it.
+/// Plans a backtrack: requests the lines of the discarded part, then checks whether the backtrack is allowed and builds its
+/// entry.
 #[derive(Debug)]
 pub struct Returning<'t> {
     tree: &'t SessionTree,
@@ -88,14 +88,14 @@ impl Asks for Returning<'_> {
 }
 
 impl Returning<'_> {
-    /// Whether one more return is allowed. After [`RETURNS`] of them to the same checkpoint something must have happened:
-    /// a file was changed, or the user did or said something.
+    /// Checks whether another backtrack is allowed. After `MAX_BACKTRACKS` of them to the same checkpoint there must be
+    /// progress: a file change, a user message or a user command.
     pub fn allowed(&self) -> Result<(), PlanError> {
         let left = self.left_behind();
-        let happened = gather::last_progress(self.tree, &left, &self.held);
+        let progress = gather::last_progress(self.tree, &left, &self.held);
         let is_return = |seq: &Seq| {
             let head = self.tree.head(*seq);
-            head.kind == Kind::Backtrack && head.parent == Some(self.to.entry) && Some(*seq) > happened
+            head.kind == Kind::Backtrack && head.parent == Some(self.to.entry) && Some(*seq) > progress
         };
         match left.iter().filter(|seq| is_return(seq)).count() {
             times if times >= RETURNS => Err(PlanError::TooManyReturns { number: self.to.number, times }),
@@ -103,7 +103,7 @@ impl Returning<'_> {
         }
     }
 
-    /// The entry that carries it out: what the model noted, completed in about `budget` characters.
+    /// The backtrack entry: the model's note, with an addendum of at most about `budget` characters.
     pub fn plan(&self, note: &str, budget: usize) -> Draft {
         let entry = self.original().and_then(|seq| Lines::entry(&self.held, seq));
         let original = entry.as_ref().map(shown_text).unwrap_or_default();
@@ -111,17 +111,17 @@ impl Returning<'_> {
         self.tree.plan_backtrack(self.from, self.to, note, &self.addendum(budget), &original)
     }
 
-    /// What the program adds to the note.
+    /// The text that the program appends to the note.
     pub fn addendum(&self, budget: usize) -> String {
         Facts::of(self.tree, &self.left_behind(), &self.held).told(budget)
     }
 
-    /// The user's message that the checkpoint belongs to.
+    /// The user message that the checkpoint belongs to.
     fn original(&self) -> Option<Seq> {
         self.tree.heads().up(Some(self.to.entry)).find(|seq| self.tree.head(*seq).role == Role::User)
     }
 
-    /// What the return leaves behind, as far as it is known, in the order of the log.
+    /// The entries that the backtrack discards, as far as they are known, in log order.
     fn left_behind(&self) -> BTreeSet<Seq> {
         let heads = self.tree.heads();
         let mut left = BTreeSet::new();
@@ -139,7 +139,7 @@ impl Returning<'_> {
         left
     }
 
-    /// The part that an earlier return left behind: its end, and the checkpoint above it.
+    /// The part that an earlier backtrack discarded: its end, and the checkpoint above it.
     fn left_by(&self, seq: Seq) -> Option<(Place, Seq)> {
         let head = self.tree.head(seq);
         if head.kind != Kind::Backtrack {
@@ -152,7 +152,7 @@ impl Returning<'_> {
     }
 }
 
-/// Numbers in order, as `2-5, 7-7`.
+/// Formats sorted numbers as ranges, such as `2-5, 7-7`.
 fn ranges(numbers: impl Iterator<Item = usize>) -> String {
     let mut ranges: Vec<(usize, usize)> = Vec::new();
     for number in numbers {

@@ -1,4 +1,4 @@
-//! Plans: pure checks of a request against the tree, each giving the one entry that would carry it out.
+//! Plans: pure functions that check a request against the tree and return the one entry that carries it out.
 
 use serde_json::{Map, Value, json};
 
@@ -15,11 +15,11 @@ use crate::short_ids::has_prefix;
 /// Why a request cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    #[error("no entry {id} in this session; `osier sessions tree --ids` shows what there is")]
+    #[error("no entry {id} in this session; `osier sessions tree --ids` lists the entries")]
     NotFound { id: String },
     #[error("{prefix} is ambiguous: it could mean {}; give more characters", candidates(ids))]
     Ambiguous { prefix: String, ids: Vec<String> },
-    #[error("entry {id} lies in a deleted branch; `osier sessions restore-branch` shows it again")]
+    #[error("entry {id} is in a deleted branch; restore the branch with `osier sessions restore-branch`")]
     Hidden { id: String },
     #[error("there is no move to undo")]
     NothingToUndo,
@@ -31,38 +31,38 @@ pub enum PlanError {
     AlreadyDeleted { id: String },
     #[error("entry {id} is finished, and a finished entry never changes")]
     EntryImmutable { id: String },
-    #[error("entry {id} is not on the path to the leaf, so it cannot be edited here")]
+    #[error("cannot use entry {id} here: it is not on the path to the leaf")]
     NotOnPath { id: String },
-    #[error("entry {id} says nothing to the model that could be edited")]
+    #[error("cannot edit entry {id}: it has no content that is sent to the model")]
     NotEditable { id: String },
-    #[error("this is not an entry: {why}")]
+    #[error("not a valid entry: {why}")]
     NotAnEntry { why: &'static str },
     #[error("{what} must not be empty")]
     Empty { what: &'static str },
     #[error("the setting {key:?} must be {expected}, not {value}")]
     WrongSetting { key: String, expected: &'static str, value: String },
-    #[error("a turn is running in this session; wait for its end, or stop it")]
+    #[error("a turn is running in this session; wait until it ends, or stop it")]
     SessionBusy,
-    #[error("the session stands at {id} by now; look at it, then try again")]
+    #[error("the session has moved to {id}; check it, then try again")]
     LeafChanged { id: String },
     #[error(
-        "entry {id} calls tools that never answered; choose what comes before it, or go to it with `--exact`"
+        "entry {id} calls tools that have no result; choose an earlier entry, or move to it with `--exact`"
     )]
     IncompleteToolBatch { id: String },
-    /// The model reads this and the next one.
+    /// The model reads this error and the next one.
     #[error("Invalid checkpoint {number}, available: {available}")]
     InvalidCheckpoint { number: i64, available: String },
     #[error(
-        "Returned to checkpoint {number} {times} times already, and since then no file was changed and the user said \
-         nothing. Go on from here, or ask the user"
+        "Already returned to checkpoint {number} {times} times, with no file change and no user message since then. \
+         Continue from here, or ask the user"
     )]
     TooManyReturns { number: usize, times: usize },
-    #[error("{id} is on the path already, so it has nothing to bring here; choose the end of another branch")]
+    #[error("cannot graft {id}: it is already on the current path; choose the end of another branch")]
     NothingToGraft { id: String },
 }
 
 impl PlanError {
-    /// The code that programs know it by.
+    /// The machine-readable code.
     pub fn code(&self) -> ErrorCode {
         match self {
             PlanError::NotFound { .. } => ErrorCode::EntryNotFound,
@@ -89,49 +89,49 @@ impl PlanError {
 }
 
 impl SessionTree {
-    /// Finds an entry or says that there is none.
+    /// Finds an entry by its exact id.
     pub fn require(&self, id: &str) -> Result<Seq, PlanError> {
         self.find(id).ok_or_else(|| PlanError::NotFound { id: id.to_owned() })
     }
 
-    /// Finds the entry that a person names: by its id, or by a prefix of it, in any case, that no other id begins with.
-    /// What programs pass on is looked up by [`SessionTree::require`] instead.
+    /// Finds the entry that a user names: by its id or by a unique prefix of it, ignoring case. For ids that come from
+    /// programs use [`SessionTree::require`].
     pub fn resolve(&self, word: &str) -> Result<Seq, PlanError> {
         if let Some(seq) = self.find(word) {
             return Ok(seq);
         }
-        let counts = |seq: &Seq| !self.head(*seq).has(flag::SUPERSEDED);
-        let begins = |seq: &Seq| !word.is_empty() && has_prefix(self.id(*seq).as_str(), word);
-        let all = || self.heads().iter().map(|(seq, _)| seq).filter(counts).filter(begins);
-        let whole = |seq: &Seq| self.id(*seq).as_str().len() == word.len();
+        let is_current = |seq: &Seq| !self.head(*seq).has(flag::SUPERSEDED);
+        let has_word = |seq: &Seq| !word.is_empty() && has_prefix(self.id(*seq).as_str(), word);
+        let all = || self.heads().iter().map(|(seq, _)| seq).filter(is_current).filter(has_word);
+        let is_exact = |seq: &Seq| self.id(*seq).as_str().len() == word.len();
         let mut found = all();
         match (found.next(), found.next()) {
             (None, _) => Err(PlanError::NotFound { id: word.to_owned() }),
             (Some(seq), None) => Ok(seq),
-            _ => all().find(whole).ok_or_else(|| PlanError::Ambiguous {
+            _ => all().find(is_exact).ok_or_else(|| PlanError::Ambiguous {
                 prefix: word.to_owned(),
                 ids: all().map(|seq| self.id(seq).to_string()).collect(),
             }),
         }
     }
 
-    /// Finds an entry that is not deleted, or says why there is none.
+    /// Finds an entry that is not in a deleted branch.
     pub fn require_shown(&self, id: &str) -> Result<Seq, PlanError> {
         let seq = self.require(id)?;
         if self.is_hidden(seq) { Err(PlanError::Hidden { id: id.to_owned() }) } else { Ok(seq) }
     }
 
-    /// A message below a place. `message` is its JSON object; a `tool` role becomes `toolResult`.
+    /// Plans a message below a place. `message` is a JSON object; the role `tool` becomes `toolResult`.
     pub fn plan_message(&self, at: Place, message: Raw<'_>) -> Result<Draft, PlanError> {
         if !message.is_object() {
-            return Err(PlanError::NotAnEntry { why: "a message is a JSON object" });
+            return Err(PlanError::NotAnEntry { why: "a message must be a JSON object" });
         }
         let renamed = renamed_tool(message);
         let message = renamed.as_deref().unwrap_or(message.bytes());
         Ok(Draft::new(Kind::Message, Under::Place(at)).with_raw("message", message))
     }
 
-    /// Any entry, given as its JSON object. Ids in it are checked like those of the typed plans.
+    /// Plans any entry, given as a JSON object. Its ids are checked as in the typed plans.
     pub fn plan_entry(&self, at: Option<Place>, object: Raw<'_>) -> Result<Draft, PlanError> {
         let line = with_field(object, "id", b"\"0\"");
         let entry = crate::entry::read_entry(&line)
@@ -142,26 +142,28 @@ impl SessionTree {
         if entry.kind == Kind::Message && entry.message.is_none() {
             return Err(PlanError::NotAnEntry { why: "a message entry needs a `message`" });
         }
-        // One that is there already was allowed then; whether it is the same one, the writer sees.
-        let is_there = object.get("id").and_then(Raw::text).is_some_and(|id| self.find(&id).is_some());
+        // An entry that already exists was allowed before. The writer checks whether it is the same one.
+        let already_exists = object.get("id").and_then(Raw::text).is_some_and(|id| self.find(&id).is_some());
         match (entry.kind, entry.target.as_deref()) {
-            (Kind::Label | Kind::ContextEdit, Some(target)) if !is_there => drop(self.require_shown(target)?),
+            (Kind::Label | Kind::ContextEdit, Some(target)) if !already_exists => {
+                drop(self.require_shown(target)?)
+            }
             (Kind::Label | Kind::ContextEdit | Kind::DeleteBranch | Kind::RestoreBranch, Some(target)) => {
                 self.require(target)?;
             }
             _ => {}
         }
-        if entry.kind == Kind::EntryUpdate && !is_there {
+        if entry.kind == Kind::EntryUpdate && !already_exists {
             let status = entry.get("data").and_then(|data| data.get("status")).and_then(Raw::text);
             let target = entry.target.as_deref().unwrap_or_default();
             self.check_update(target, status.as_deref().unwrap_or_default())?;
         }
-        if entry.kind == Kind::Config && !is_there {
+        if entry.kind == Kind::Config && !already_exists {
             check_settings(&entry)?;
         }
         let under = match (entry.kind, &entry.target) {
-            _ if is_there => at.map_or(Under::Log, Under::Place),
-            // Where it hangs decides whether the leaf stays inside the deleted branch.
+            _ if already_exists => at.map_or(Under::Log, Under::Place),
+            // Its parent decides whether the leaf stays inside the deleted branch.
             (Kind::DeleteBranch, Some(target)) if at.is_none() => self.plan_delete_branch(target)?.under,
             (Kind::DeleteBranch | Kind::RestoreBranch, None) => {
                 return Err(PlanError::NotAnEntry { why: "it needs a `targetId`" });
@@ -198,7 +200,7 @@ impl SessionTree {
         Ok(Draft::new(Kind::ThinkingLevelChange, Under::Place(at)).with("thinkingLevel", level))
     }
 
-    /// Names an entry; an empty label takes the name away.
+    /// Labels an entry; an empty label removes it.
     pub fn plan_label(&self, target: &str, label: Option<&str>) -> Result<Draft, PlanError> {
         self.require_shown(target)?;
         let draft = Draft::new(Kind::Label, Under::Log).with("targetId", target);
@@ -208,12 +210,12 @@ impl SessionTree {
         })
     }
 
-    /// Names the session; an empty name takes the name away.
+    /// Names the session; an empty name removes it.
     pub fn plan_name(&self, name: &str) -> Draft {
         Draft::new(Kind::SessionInfo, Under::Log).with("name", &one_line(name))
     }
 
-    /// Changes settings of the session, key by key.
+    /// Changes individual settings of the session.
     pub fn plan_config(&self, set: &Map<String, Value>, unset: &[String]) -> Result<Draft, PlanError> {
         if set.is_empty() && unset.is_empty() {
             return Err(PlanError::Empty { what: "a change of settings" });
@@ -222,7 +224,7 @@ impl SessionTree {
         Ok(Draft::new(Kind::Config, Under::Log).with_value("data", &json!({ "set": set, "unset": unset })))
     }
 
-    /// Moves the leaf. `None` if `to` is where it stands.
+    /// Moves the leaf. `None` if it is already at `to`.
     pub fn plan_move(&self, from: Place, to: Place) -> Option<Draft> {
         (!self.same_place(from, to)).then(|| self.move_entry(from, to, "move"))
     }
@@ -259,7 +261,7 @@ impl SessionTree {
         Ok(Draft::new(Kind::RestoreBranch, Under::Log).with_value("data", &json!({ "targetId": first })))
     }
 
-    /// Leaves a summary of the branch `from` at the place `at`, and thereby moves there.
+    /// Adds a summary of the branch that ends at `from` below `at`, which also moves the leaf there.
     pub fn plan_branch_summary(
         &self,
         at: Place,
@@ -273,7 +275,7 @@ impl SessionTree {
         with_all(draft, extra)
     }
 
-    /// Lets a summary stand for everything on the path before `first_kept`.
+    /// Replaces everything on the path before `first_kept` with a summary.
     pub fn plan_compaction(
         &self,
         at: Place,
@@ -293,7 +295,7 @@ impl SessionTree {
         Ok(with_all(draft, extra))
     }
 
-    /// Omits (`None`) or replaces what an earlier entry on the path says to the model.
+    /// Omits (`None`) or replaces the content of an earlier entry on the path in the model's context.
     pub fn plan_context_edit(
         &self,
         at: Place,
@@ -305,9 +307,9 @@ impl SessionTree {
             return Err(PlanError::NotOnPath { id: target.to_owned() });
         }
         let head = self.head(seq);
-        let says = matches!(head.role, Role::User | Role::Assistant | Role::ToolResult)
+        let has_content = matches!(head.role, Role::User | Role::Assistant | Role::ToolResult)
             || head.kind == Kind::CustomMessage;
-        if !says {
+        if !has_content {
             return Err(PlanError::NotEditable { id: target.to_owned() });
         }
         let replacement = match content {
@@ -348,8 +350,8 @@ impl SessionTree {
         }
     }
 
-    /// Returns to a checkpoint with a note. One entry does it: appending under the checkpoint moves the leaf.
-    /// `addendum` is what stays true outside the conversation, worked out by the program.
+    /// Returns to a checkpoint with a note. One entry is enough: appending below the checkpoint moves the leaf.
+    /// `addendum` lists what remains true outside the conversation.
     pub fn plan_backtrack(
         &self,
         from: Place,
@@ -360,10 +362,10 @@ impl SessionTree {
     ) -> Draft {
         let discarded = self.heads().up(from).take_while(|seq| *seq != to.entry);
         let discarded = discarded.filter(|seq| self.head(*seq).is_message()).count();
-        let told =
+        let text =
             [note, addendum].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n");
-        // Nothing inside may end the frame or pass for a checkpoint.
-        let told = told.replace("<system>", "[system]").replace("</system>", "[/system]");
+        // The text must not close the `<system>` tag or look like a checkpoint.
+        let text = text.replace("<system>", "[system]").replace("</system>", "[/system]");
         let details = json!({
             "checkpointId": to.number,
             "note": note,
@@ -373,7 +375,7 @@ impl SessionTree {
             "discarded": discarded,
         });
         Draft::new(Kind::Backtrack, Under::Place(Some(to.entry)))
-            .with("content", &format!("<system>Note from your future self: {told}</system>"))
+            .with("content", &format!("<system>Note from your future self: {text}</system>"))
             .with_value("display", &json!(true))
             .with_value("details", &details)
     }
@@ -387,7 +389,7 @@ impl SessionTree {
         }
     }
 
-    /// Finishes a running batch of sub-agents. Nothing else ever changes.
+    /// Completes a running batch of sub-agents, the only entry that can change.
     pub fn plan_entry_update(&self, target: &str, status: &str, payload: &Value) -> Result<Draft, PlanError> {
         self.check_update(target, status)?;
         let data = json!({ "targetId": target, "status": status, "payload": payload });
@@ -395,7 +397,7 @@ impl SessionTree {
     }
 }
 
-/// The first of many ids, and how many more there are.
+/// Lists the first ids, and the number of the others.
 fn candidates(ids: &[String]) -> String {
     const SHOWN: usize = 10;
     let shown = ids.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -405,13 +407,13 @@ fn candidates(ids: &[String]) -> String {
     }
 }
 
-/// A message that other programs give the role `tool`, with the role it has here.
+/// A message with the role `tool`, which other programs use, changed to `toolResult`. `None` for other roles.
 fn renamed_tool(message: Raw<'_>) -> Option<Vec<u8>> {
     let is_tool = message.get("role").and_then(Raw::text).as_deref() == Some("tool");
     is_tool.then(|| with_field(message, "role", b"\"toolResult\""))
 }
 
-/// Refuses a `config` entry that sets a key to a value that no reader can use.
+/// Rejects a `config` entry with an invalid value.
 fn check_settings(entry: &crate::entry::Entry<'_>) -> Result<(), PlanError> {
     let mut checked = Ok(());
     if let Some(set) = entry.get("data").and_then(|data| data.get("set")) {

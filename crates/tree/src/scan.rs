@@ -1,23 +1,23 @@
-//! Reads JSON text in place: checks that it is well formed and tells where its parts lie.
+//! A JSON scanner that works in place: it validates text and locates values in it.
 //!
-//! It never builds a document, never recurses and never allocates for plain text, because opening a session means
-//! doing this to every line of it. What it accepts is what `JSON.parse` accepts; broken UTF-8 and lone surrogates
-//! pass, and become U+FFFD when a string is taken out.
+//! It builds no document, does not recurse and does not allocate for plain text, because opening a session scans every line.
+//! It accepts what `JSON.parse` accepts. Invalid UTF-8 and lone surrogates are accepted, and become U+FFFD when a string is
+//! decoded.
 
 use std::borrow::Cow;
 
 use wide::u8x32;
 
-/// The text is not JSON. Where exactly does not matter to anybody: the line is reported as a whole.
+/// The text is not JSON. There is no position, because errors are reported per line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotJson;
 
-/// One JSON value inside a larger text, surrounding white space left out.
+/// A JSON value inside a larger text, without surrounding white space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Raw<'a>(&'a [u8]);
 
 impl<'a> Raw<'a> {
-    /// Checks `text` and takes it as one value.
+    /// Validates `text` as one value.
     pub fn parse(text: &'a [u8]) -> Result<Raw<'a>, NotJson> {
         let mut scanner = Scanner::new(text);
         let value = scanner.value()?;
@@ -25,7 +25,7 @@ impl<'a> Raw<'a> {
         Ok(value)
     }
 
-    /// Takes text as a value that was checked before.
+    /// Wraps text that is already validated.
     pub(crate) fn checked(text: &'a [u8]) -> Raw<'a> {
         Raw(text.trim_ascii())
     }
@@ -72,7 +72,7 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// The value of `key` if this is an object that has it. As in JavaScript the last of several counts.
+    /// The value of `key` if this is an object. As in JavaScript, the last of several equal keys wins.
     pub fn get(self, key: &str) -> Option<Raw<'a>> {
         let mut found = None;
         let mut scanner = Scanner::new(self.0);
@@ -89,7 +89,7 @@ impl<'a> Raw<'a> {
     /// Calls `f` for each field of an object, in order; does nothing for other values.
     pub fn each_field(self, mut f: impl FnMut(&str, Raw<'a>)) {
         let mut scanner = Scanner::new(self.0);
-        // The text was checked when this value was made, so an error here only means "not an object".
+        // The text is valid JSON, so an error here only means "not an object".
         let _ = scanner.object(|scanner, key| {
             let value = scanner.value()?;
             f(&lossy(key), value);
@@ -107,7 +107,7 @@ impl<'a> Raw<'a> {
     }
 }
 
-/// How far the plain part of a string goes: to the first quote, backslash or control character, or to the end of `text`.
+/// The length of the plain prefix of a string: up to the first quote, backslash or control character, or the end.
 #[inline]
 fn plain_part(text: &[u8]) -> usize {
     let mut at = 0;
@@ -122,10 +122,10 @@ fn plain_part(text: &[u8]) -> usize {
     at + rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)).unwrap_or(rest.len())
 }
 
-/// How many bytes are looked at together: most keys, ids and words of a log end within so many.
+/// The number of bytes compared at once. Most keys, ids and words of a log are shorter.
 const BLOCK: usize = 32;
 
-/// A bit for each byte that ends plain text.
+/// A bit mask of the bytes that end plain text.
 #[inline]
 fn ends_of_plain(block: [u8; BLOCK]) -> u32 {
     let text = u8x32::new(block);
@@ -166,12 +166,12 @@ impl<'a> Scanner<'a> {
         Err(NotJson)
     }
 
-    /// Nothing but white space may follow.
+    /// Checks that only white space follows.
     pub(crate) fn end(&mut self) -> Result<(), NotJson> {
         if self.peek().is_none() { Ok(()) } else { Err(NotJson) }
     }
 
-    /// Walks an object. `field` is called behind each colon and must consume the value.
+    /// Walks an object. `field` is called after each colon and must consume the value.
     pub(crate) fn object(
         &mut self,
         mut field: impl FnMut(&mut Self, &[u8]) -> Result<(), NotJson>,
@@ -223,7 +223,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The next value is an object (and not consumed yet).
+    /// Whether the next value is an object. Does not consume it.
     pub(crate) fn at_object(&mut self) -> bool {
         self.peek() == Some(b'{')
     }
@@ -232,7 +232,7 @@ impl<'a> Scanner<'a> {
         self.peek() == Some(b'[')
     }
 
-    /// Where the next value starts, so that a caller who walks into it can name it afterwards.
+    /// The start of the next value, for a later `raw_since`.
     pub(crate) fn mark(&mut self) -> usize {
         self.white_space();
         self.at
@@ -275,7 +275,7 @@ impl<'a> Scanner<'a> {
                 b'n' => self.word(b"null")?,
                 _ => return Err(NotJson),
             }
-            // Behind a value: go on in, or close, whatever is open.
+            // After a value: continue or close the open containers.
             loop {
                 let Some(in_object) = open.top() else { return Ok(self.since(start)) };
                 match (self.peek().ok_or(NotJson)?, in_object) {
@@ -312,7 +312,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Consumes a string; gives what is between its quotes, and whether there are escapes in it.
+    /// Consumes a string. Returns the text between its quotes, and whether it contains escapes.
     fn string(&mut self) -> Result<(&'a [u8], bool), NotJson> {
         let rest = self.text.get(self.at..).and_then(|rest| rest.strip_prefix(b"\"")).ok_or(NotJson)?;
         let mut at = 0;
@@ -322,7 +322,7 @@ impl<'a> Scanner<'a> {
             match rest.get(at) {
                 Some(b'"') => break,
                 Some(b'\\') => escaped = true,
-                // A control character, which JSON forbids here, or the end.
+                // The end, or a control character, which JSON does not allow here.
                 _ => return Err(NotJson),
             }
             at += match rest.get(at + 1) {
@@ -367,7 +367,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Which brackets are open, `true` for an object. Sixty-four levels cost no allocation.
+/// A stack of open brackets, `true` for an object. The first 64 levels need no allocation.
 #[derive(Default)]
 struct Nesting {
     near: u64,
@@ -401,9 +401,9 @@ fn hex4(text: &[u8]) -> Option<u32> {
     text.get(..4)?.iter().try_fold(0, |sum, &b| Some(sum * 16 + char::from(b).to_digit(16)?))
 }
 
-/// The text that the inside of a JSON string stands for. What is no valid Unicode becomes U+FFFD.
+/// Decodes the inside of a JSON string. Invalid Unicode becomes U+FFFD.
 fn unescape(inner: &[u8]) -> Cow<'_, str> {
-    // Most texts taken out are ids and names, for which a search is not worth its beginning.
+    // Most strings are ids and names, for which `memchr` is not worth its setup.
     let is_plain =
         if inner.len() < 48 { !inner.contains(&b'\\') } else { memchr::memchr(b'\\', inner).is_none() };
     if is_plain {
@@ -421,12 +421,12 @@ fn unescape(inner: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Text from bytes that nearly always are text.
+/// Decodes bytes that are nearly always valid UTF-8.
 fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
 
-/// The character an escape stands for, and how many bytes it took.
+/// Decodes an escape. Returns the character and the number of bytes used.
 fn escape(text: &[u8]) -> (char, usize) {
     let simple = match text.get(1) {
         Some(b'u') => {
@@ -451,9 +451,9 @@ fn escape(text: &[u8]) -> (char, usize) {
     (simple, 2)
 }
 
-/// Writes `text` as a JSON string, quotes included.
+/// Writes `text` as a JSON string, including the quotes.
 pub fn quote(text: &str, out: &mut Vec<u8>) {
-    serde_json::to_writer(out, text).expect("a string always serialises, and a Vec takes every byte");
+    serde_json::to_writer(out, text).expect("serializing a string to a Vec cannot fail");
 }
 
 #[cfg(test)]
@@ -462,7 +462,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn it_accepts_what_json_parse_accepts() {
+    fn the_scanner_accepts_what_json_parse_accepts() {
         for good in
             ["{}", " [ ] ", "null", "-0.5e+3", r#""\u00e9\ud800""#, r#"{"a":[1,{"b":null}],"a":2}"#, "[[[]]]"]
         {
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_has_no_limit() {
+    fn nesting_depth_is_unlimited() {
         let deep = format!("{}{}", "[".repeat(300_000), "]".repeat(300_000));
         assert!(Raw::parse(deep.as_bytes()).is_ok());
         let mixed = format!("{}1{}", "[{\"a\":".repeat(100_000), "}]".repeat(100_000));
@@ -498,38 +498,38 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_equal_keys_counts_and_escaped_keys_are_read() {
+    fn the_last_of_equal_keys_wins_and_escaped_keys_are_decoded() {
         let object = Raw::parse(br#"{"id":1,"\u0069d":2}"#).unwrap();
         assert_eq!(object.get("id").unwrap().bytes(), b"2");
     }
 
     #[test]
-    fn strings_come_out_whole() {
+    fn strings_are_decoded() {
         let raw = Raw::parse(r#""a\n\"\\\/é\u00e9\ud83d\ude80\ud83dx""#.as_bytes()).unwrap();
         assert_eq!(raw.text().unwrap(), "a\n\"\\/éé🚀\u{fffd}x");
     }
 
     proptest! {
         #[test]
-        fn it_agrees_with_serde_json_on_any_text(text in r#"[\[\]{}:,"\\a-cu0-9eE+. \t\x01ntrulfs-]{0,24}"#) {
+        fn the_scanner_agrees_with_serde_json_on_any_text(text in r#"[\[\]{}:,"\\a-cu0-9eE+. \t\x01ntrulfs-]{0,24}"#) {
             let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
             prop_assert_eq!(Raw::parse(text.as_bytes()).is_ok(), theirs);
         }
 
         #[test]
-        fn it_agrees_with_serde_json_on_broken_documents(cut in 0usize..200, with in any::<u8>()) {
+        fn the_scanner_agrees_with_serde_json_on_broken_documents(cut in 0usize..200, with in any::<u8>()) {
             let mut text = br#"{"type":"message","id":"0a","x":[1,-2.5e3,{"y":"z\u00e9\n"},null,true],"m":{"role":"user"}}"#.to_vec();
             let at = cut % text.len();
             text[at] = with;
             let theirs = serde_json::from_slice::<&serde_json::value::RawValue>(&text);
-            // serde_json also refuses broken UTF-8, which JavaScript replaces.
+            // serde_json also rejects invalid UTF-8, which JavaScript replaces.
             if std::str::from_utf8(&text).is_ok() {
                 prop_assert_eq!(Raw::parse(&text).is_ok(), theirs.is_ok());
             }
         }
 
         #[test]
-        fn quoted_text_reads_back(text in any::<String>()) {
+        fn quoted_text_decodes_to_the_original(text in any::<String>()) {
             let mut out = Vec::new();
             quote(&text, &mut out);
             prop_assert_eq!(Raw::parse(&out).unwrap().text().unwrap(), text);

@@ -1,6 +1,7 @@
-//! A conversation as text for a summariser: told in the third person, so that no model takes it for one to be continued.
+//! Serializes a conversation as text for the summarizer, in a form that a model does not mistake for a conversation to
+//! continue.
 //!
-//! Thinking, images, system prompts and what is not sent to models are left out, and long results of tools are cut.
+//! Thinking, images, system prompts and content that is not sent to the model are omitted. Long tool results are truncated.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -11,10 +12,10 @@ use crate::projection::request;
 use crate::scan::{Raw, quote};
 use crate::tokens;
 
-/// So many UTF-16 units are told of what a tool returned.
+/// The maximum length of a tool result, in UTF-16 units.
 const RESULT: usize = 2000;
 
-/// One message of a context as paragraphs; empty if there is nothing to tell.
+/// Serializes one message of a context as paragraphs. Empty if the message has no text.
 pub fn tell(message: &[u8]) -> String {
     let Ok(raw) = Raw::parse(message) else { return String::new() };
     let content = raw.get("content");
@@ -23,15 +24,15 @@ pub fn tell(message: &[u8]) -> String {
         "assistant" => reply(content),
         "toolResult" => paragraph("Tool result", &shortened(&text_of(content, ""), RESULT)),
         "bashExecution" | "branchSummary" | "compactionSummary" => {
-            let told = request::told(message);
-            let text = told.as_ref().and_then(|told| told["content"][0]["text"].as_str());
+            let sent = request::told(message);
+            let text = sent.as_ref().and_then(|sent| sent["content"][0]["text"].as_str());
             paragraph("User", text.unwrap_or_default())
         }
         _ => String::new(),
     }
 }
 
-/// The word for who speaks in a message of a context.
+/// The role name of a message of a context.
 pub(crate) fn role_of(message: Raw<'_>) -> &'static str {
     let Some(role) = message.get("role").and_then(Raw::text) else { return "" };
     match &*role {
@@ -41,8 +42,8 @@ pub(crate) fn role_of(message: Raw<'_>) -> &'static str {
     }
 }
 
-fn paragraph(who: &str, text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("[{who}]: {text}") }
+fn paragraph(speaker: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("[{speaker}]: {text}") }
 }
 
 fn reply(content: Option<Raw<'_>>) -> String {
@@ -77,7 +78,7 @@ fn text_of(content: Option<Raw<'_>>, between: &str) -> String {
     texts.join(between)
 }
 
-/// A text cut after so many UTF-16 units, with a word about it.
+/// Truncates a text to a number of UTF-16 units and appends a notice.
 pub(crate) fn shortened(text: &str, units: usize) -> Cow<'_, str> {
     let (head, left) = split_at_units(text, units);
     match tokens::units(left) {
@@ -86,7 +87,7 @@ pub(crate) fn shortened(text: &str, units: usize) -> Cow<'_, str> {
     }
 }
 
-/// The first `units` UTF-16 units of a text, or one less where that would cut a character, and the rest.
+/// Splits a text after `units` UTF-16 units, or one less to avoid splitting a character.
 fn split_at_units(text: &str, units: usize) -> (&str, &str) {
     let mut seen = 0;
     let end = text.char_indices().find(|(_, ch)| {
@@ -96,7 +97,7 @@ fn split_at_units(text: &str, units: usize) -> (&str, &str) {
     text.split_at(end.map_or(text.len(), |(at, _)| at))
 }
 
-/// A value as `JSON.stringify` writes it, but for numbers, which stay as they are.
+/// Formats a value like `JSON.stringify`, except that numbers are unchanged.
 pub(crate) fn compact(value: Raw<'_>) -> String {
     let mut out = String::with_capacity(value.bytes().len());
     let mut rest = value.bytes();
@@ -118,7 +119,7 @@ pub(crate) fn compact(value: Raw<'_>) -> String {
     out
 }
 
-/// Where a string that begins `text` ends, closing quote included.
+/// The length of the string at the start of `text`, including its quotes.
 fn string_end(text: &[u8]) -> usize {
     let mut at = 1;
     while let Some(byte) = text.get(at) {
@@ -131,7 +132,7 @@ fn string_end(text: &[u8]) -> usize {
     text.len()
 }
 
-/// A string with only the escapes it needs. Half a character cannot be written otherwise, so it stays an escape.
+/// Writes a string with only the necessary escapes. A string with escaped surrogates is copied unchanged.
 fn push_string(string: &[u8], out: &mut String) {
     let mut plain = Vec::new();
     match halves(string) {
@@ -143,12 +144,12 @@ fn push_string(string: &[u8], out: &mut String) {
     }
 }
 
-/// Whether a string holds halves of surrogate pairs, whole pairs written as escapes among them.
+/// Whether a string contains escaped surrogates, single or in pairs.
 fn halves(string: &[u8]) -> bool {
     string.windows(3).any(|part| matches!(part, [b'\\', b'u', b'd' | b'D']))
 }
 
-/// A conversation told in parts, each small enough to be summarised at once.
+/// Serializes a conversation in parts, each small enough for one summarizer request.
 #[derive(Debug)]
 pub struct Telling {
     parts: Vec<String>,
@@ -158,7 +159,7 @@ pub struct Telling {
 }
 
 impl Telling {
-    /// `budget` is what a part may take, in tokens; 0 sets no limit.
+    /// `budget` is the maximum size of a part in tokens; 0 means no limit.
     pub fn new(budget: u64) -> Telling {
         let room = if budget == 0 {
             usize::MAX
@@ -169,8 +170,8 @@ impl Telling {
     }
 
     pub fn add(&mut self, message: &[u8]) {
-        let told = tell(message);
-        let mut rest = &*told;
+        let text = tell(message);
+        let mut rest = &*text;
         while !rest.is_empty() {
             let (piece, left) = split_at_units(rest, self.room);
             self.push(piece);
@@ -182,7 +183,7 @@ impl Telling {
         let units = tokens::units(paragraph);
         match self.parts.last_mut().filter(|_| self.used + 2 + units <= self.room) {
             Some(part) => {
-                write!(part, "\n\n{paragraph}").expect("a String takes every text");
+                write!(part, "\n\n{paragraph}").expect("writing to a String cannot fail");
                 self.used += 2 + units;
             }
             None => {
@@ -192,7 +193,7 @@ impl Telling {
         }
     }
 
-    /// The parts, oldest first; none if there was nothing to tell.
+    /// The parts, oldest first. Empty if there is no text.
     pub fn finish(self) -> Vec<String> {
         self.parts
     }
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_written_as_short_as_it_can_be() {
+    fn a_value_is_written_without_spaces_and_needless_escapes() {
         let short = |text: &str| compact(Raw::parse(text.as_bytes()).unwrap());
         assert_eq!(
             short(r#"{ "a" : [ 1 , "x y" ], "é\u0041\/\n":null }"#),
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_never_cut_inside_a_character() {
+    fn a_text_is_never_split_inside_a_character() {
         assert_eq!(split_at_units("aß🧵b", 2), ("aß", "🧵b"));
         assert_eq!(split_at_units("aß🧵b", 3), ("aß", "🧵b"));
         assert_eq!(split_at_units("aß🧵b", 4), ("aß🧵", "b"));

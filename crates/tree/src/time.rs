@@ -1,15 +1,15 @@
-//! Times as logs write them: ISO 8601 text on entries, Unix milliseconds inside messages.
+//! Times in logs: ISO 8601 text in entries, Unix milliseconds in messages.
 
-/// Milliseconds since 1970. `None` where a log gives no readable time.
+/// Milliseconds since the Unix epoch.
 pub type Millis = i64;
 
-/// Reads an entry's timestamp. The form every writer uses is read by hand, because opening reads one per line.
+/// Parses the timestamp of an entry. The usual format has a fast path, because opening a session parses one per line.
 pub fn parse(text: &str) -> Option<Millis> {
     canonical(text.as_bytes())
         .or_else(|| text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond))
 }
 
-/// `2026-01-02T03:04:05.678Z` and nothing else.
+/// Parses exactly the format `2026-01-02T03:04:05.678Z`.
 fn canonical(text: &[u8]) -> Option<Millis> {
     let [
         y3,
@@ -66,14 +66,14 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Counts in years that begin in March, so that the leap day is the last of its year.
+/// Counts years from March, so that the leap day is the last day of its year.
 fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year - 719_468
 }
 
-/// Writes a time as entries have it.
+/// Formats a time as in entries.
 pub fn format(millis: Millis) -> String {
     let time = jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     format!("{time:.3}")
@@ -85,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_usual_form_and_others_are_read() {
+    fn the_usual_format_and_others_are_parsed() {
         assert_eq!(parse("2026-01-02T03:04:05.678Z"), Some(1_767_323_045_678));
         assert_eq!(parse("2026-01-02T03:04:05Z"), Some(1_767_323_045_000));
         assert_eq!(parse("2026-01-02T04:04:05.678+01:00"), Some(1_767_323_045_678));
@@ -95,7 +95,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn written_times_read_back(millis in 0i64..253_402_300_799_000) {
+        fn formatted_times_parse_to_the_original(millis in 0i64..253_402_300_799_000) {
             prop_assert_eq!(canonical(format(millis).as_bytes()), Some(millis));
         }
     }

@@ -1,7 +1,7 @@
-//! How many tokens a message or a context takes: what the last reply reported, and a guess for what came after it.
+//! Counts the tokens of a message or a context: the usage that the last reply reported, plus an estimate for everything
+//! after it.
 //!
-//! A guess is a quarter of the characters, as pi makes it. No tokenizer is asked, so that the same session weighs the same
-//! everywhere.
+//! The estimate is a quarter of the characters, as in pi. No tokenizer is used, so a session has the same count everywhere.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -19,7 +19,7 @@ use crate::serialize::{compact, role_of};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TokenCount {
     pub tokens: u64,
-    /// At least a part of it is estimated. Otherwise a model reported it.
+    /// At least a part is estimated. Otherwise a model reported the number.
     pub estimated: bool,
 }
 
@@ -33,7 +33,7 @@ impl TokenCount {
     }
 }
 
-/// In a few characters: `3.1k` if it was measured, `~3.1k` if it was estimated.
+/// Formats as `3.1k` if measured, `~3.1k` if estimated.
 impl Display for TokenCount {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let sign = if self.estimated { "~" } else { "" };
@@ -41,10 +41,10 @@ impl Display for TokenCount {
     }
 }
 
-/// What an image counts for, in characters.
+/// The estimated size of an image, in characters.
 const IMAGE: usize = 4800;
 
-/// A guess at the tokens of one message of a context.
+/// Estimates the tokens of one message of a context.
 pub fn estimate(message: Raw<'_>) -> u64 {
     let words = |key| message.get(key).and_then(Raw::text).map_or(0, |text| units(&text));
     let content = || message.get("content").map_or(0, content_units);
@@ -66,7 +66,7 @@ pub fn estimate(message: Raw<'_>) -> u64 {
     units.div_ceil(4) as u64
 }
 
-/// The length of a text in UTF-16 units, in which JavaScript counts.
+/// The length of a text in UTF-16 units, as JavaScript counts.
 pub(crate) fn units(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
@@ -101,7 +101,7 @@ fn reply_units(content: Raw<'_>) -> usize {
     sum
 }
 
-/// What an entry adds to a context: `None` if it says nothing to the model.
+/// The estimated tokens of an entry in a context. `None` if it has no message.
 pub(crate) fn weigh(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> Option<u64> {
     if is_kept_from_models(entry) {
         return None;
@@ -114,31 +114,30 @@ pub(crate) fn weigh(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> Option<u64> 
     weight
 }
 
-/// A command that the user ran for himself: pi's `!!`.
+/// A user command that is excluded from the context: `!!` in pi.
 pub(crate) fn is_kept_from_models(entry: &Entry<'_>) -> bool {
     let excluded = || entry.message?.get("excludeFromContext");
     entry.role == Role::BashExecution && excluded().is_some_and(Raw::is_true)
 }
 
-/// Weighs a context from its end, until a reply tells what everything before it took.
+/// Counts the tokens of a context from its end, until a reply reports the usage up to itself.
 ///
-/// What a reply reported counts only as long as the context before it is still what was sent: not after a compaction or a
-/// context edit.
+/// The usage of a reply is valid only while the context before it is unchanged: not after a compaction or a context edit.
 #[derive(Debug)]
 pub struct Weighing {
     /// Newest first. A compaction, if any, is the last.
     pieces: Vec<Piece>,
     weights: Vec<Option<u64>>,
     batches: Batches,
-    /// Replies at this depth and above were asked for with another context.
+    /// Replies at this depth and above belong to a different context.
     distrusted: Option<u32>,
-    /// What all pieces together weigh, once that is known.
+    /// The total, once it is known.
     total: Option<TokenCount>,
     sum: u64,
 }
 
 impl SessionTree {
-    /// Weighs the context at a place.
+    /// Starts counting the tokens of the context at a place.
     pub fn weighing(&self, at: Place) -> Weighing {
         let plan = self.context_entries(at);
         let changes = |seq: &Seq| matches!(self.head(*seq).kind, Kind::Compaction | Kind::ContextEdit);
@@ -157,12 +156,12 @@ impl SessionTree {
 }
 
 impl Weighing {
-    /// The tokens of the context. Of one that is still being weighed, what is known so far.
+    /// The tokens of the context, or of the part counted so far.
     pub fn tokens(&self) -> u64 {
         self.count().tokens
     }
 
-    /// The same, and whether a part of it is estimated.
+    /// The same, with whether a part is estimated.
     pub fn count(&self) -> TokenCount {
         self.total.unwrap_or(TokenCount::estimated(self.sum))
     }
@@ -176,7 +175,7 @@ impl Weighing {
         &self.pieces
     }
 
-    /// The weights of the newest pieces.
+    /// The tokens of the newest entries.
     pub(crate) fn weights(&self) -> &[Option<u64>] {
         &self.weights
     }
@@ -185,7 +184,7 @@ impl Weighing {
         self.batches.wants(&self.pieces)
     }
 
-    /// Weighs the next batch, whether or not the total is known.
+    /// Counts the next batch, even if the total is already known.
     pub(crate) fn weigh_next(&mut self, lines: &dyn Lines) {
         let batch = self.batches.next(&self.pieces).to_vec();
         for piece in &batch {
@@ -209,7 +208,7 @@ impl Weighing {
         }
     }
 
-    /// What a reply says that it and everything before it took.
+    /// The usage that a reply reports for itself and everything before it.
     fn reported(&self, piece: &Piece, entry: &Entry<'_>) -> Option<u64> {
         let answered = entry.role == Role::Assistant && !matches!(entry.why, Why::Error | Why::Aborted);
         let trusted = self.distrusted.is_none_or(|depth| piece.head.depth > depth);

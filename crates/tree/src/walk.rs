@@ -1,7 +1,8 @@
-//! Which entries make a model's context, decided from heads alone.
+//! Selects the entries of a model's context, using only heads.
 //!
-//! The walk asks for one head at a time, from the leaf upwards, and stops at the last compaction's kept part: its cost
-//! follows the conversation in use, not the log. Whoever drives it may have all heads in memory or fetch them by pages.
+//! The walk requests one head at a time, from the leaf toward the root, and stops at the first entry that the last compaction
+//! keeps. Its cost depends on the active context, not on the log. The caller may have all heads in memory or load them in
+//! pages.
 
 use std::collections::hash_map::Entry as Slot;
 
@@ -12,20 +13,20 @@ use crate::fold::{Place, SessionTree};
 use crate::heads::{Head, Seq};
 use crate::projection::context;
 
-/// The entries of a context, oldest first; a compaction, if any, comes first of all.
+/// The entries of a context, oldest first. A compaction, if any, comes first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContextPlan {
     pub leaf: Place,
     pub items: Vec<Item>,
-    /// The entries that tell model and thinking level.
+    /// The entries that set the model and the thinking level.
     pub model: Option<Seq>,
     pub thinking: Option<Seq>,
     pub compaction: Option<Seq>,
-    /// The compaction keeps from an entry that is not above it, hence nothing.
+    /// The first kept entry of the compaction is not above it, so nothing is kept.
     pub dangling: bool,
 }
 
-/// One entry of a context, and the edit that changes what it contributes.
+/// An entry of a context, and the edit that changes its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
     pub seq: Seq,
@@ -35,12 +36,12 @@ pub struct Item {
 }
 
 impl Item {
-    /// An entry that no edit concerns.
+    /// An entry without an edit.
     pub(crate) fn bare(seq: Seq) -> Item {
         Item { seq, edit: None, body: 0 }
     }
 
-    /// Hands out the messages this item contributes. `line` is its line, `edit` that of its edit.
+    /// Emits the messages of this item. `line` is its line, `edit` the line of its edit.
     pub fn messages(&self, line: &[u8], edit: Option<&[u8]>, emit: &mut dyn FnMut(&[u8])) {
         if edit.is_none()
             && let Some(message) = cut_message(line, self.body)
@@ -54,7 +55,7 @@ impl Item {
     }
 }
 
-/// Chooses the entries of a context; see the module.
+/// Selects the entries of a context; see the module documentation.
 #[derive(Debug)]
 pub struct ContextWalk {
     plan: ContextPlan,
@@ -62,7 +63,7 @@ pub struct ContextWalk {
     chosen: Vec<(Seq, u16)>,
     /// The last edit of each entry.
     edits: FxHashMap<Seq, Seq>,
-    /// What the edits in the kept part concern.
+    /// The targets of the edits in the kept part.
     kept_edits: Vec<Seq>,
     stage: Stage,
 }
@@ -70,14 +71,14 @@ pub struct ContextWalk {
 #[derive(Debug, Clone, Copy)]
 enum Stage {
     Leaf(Seq),
-    /// Going up, until the compaction or the root.
+    /// Walking up to the compaction or the root.
     Recent(Seq),
-    /// Looking at where the compaction keeps from.
+    /// Reading the first entry that the compaction keeps.
     Boundary {
         keep_from: Seq,
         resume_at: Option<Seq>,
     },
-    /// Going up, until the kept part's first entry.
+    /// Walking up to the first kept entry.
     Kept {
         at: Seq,
         keep_from: Seq,
@@ -98,7 +99,7 @@ impl ContextWalk {
         }
     }
 
-    /// The head the walk needs next; `None` when it is done.
+    /// The head that the walk needs next. `None` when it is done.
     pub fn wants(&self) -> Option<Seq> {
         match self.stage {
             Stage::Leaf(seq) | Stage::Recent(seq) | Stage::Kept { at: seq, .. } => Some(seq),
@@ -107,7 +108,7 @@ impl ContextWalk {
         }
     }
 
-    /// Gives the walk the head it wanted.
+    /// Passes the requested head to the walk.
     pub fn give(&mut self, head: &Head) {
         match self.stage {
             Stage::Leaf(seq) => {

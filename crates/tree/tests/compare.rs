@@ -35,7 +35,7 @@ fn each_side_shows_messages_files_and_cost() {
         "The database is slow.",
         76,
         expect![[r#"
-            in common up to 00000002
+            Common ancestor: 00000002
             00000008 [files]                     │ 0000000f
             6 messages, 220 tokens, $0.220       │ 5 messages, 220 tokens, $0.220
                                                  │
@@ -51,7 +51,7 @@ fn each_side_shows_messages_files_and_cost() {
             read:                                │
               notes.md                           │
 
-            both changed a.rs
+            Changed in both: a.rs
         "#]],
     );
 }
@@ -64,7 +64,7 @@ fn narrow_width_stacks_the_branches() {
         "The database is slow.",
         40,
         expect![[r#"
-        in common up to 00000002
+        Common ancestor: 00000002
         00000007
         5 messages, 220 tokens, $0.220
 
@@ -91,7 +91,7 @@ fn narrow_width_stacks_the_branches() {
           a.rs
           b.rs
 
-        both changed a.rs
+        Changed in both: a.rs
     "#]],
     );
 }
@@ -104,7 +104,7 @@ fn ancestor_has_an_empty_side_and_unrelated_roots_have_nothing_in_common() {
         "d",
         60,
         expect![[r#"
-        in common up to 00000002
+        Common ancestor: 00000002
         00000002                     │ 00000004
         0 messages, 0 tokens, $0     │ 2 messages, 110 tokens, $0.…
                                      │
@@ -118,7 +118,7 @@ fn ancestor_has_an_empty_side_and_unrelated_roots_have_nothing_in_common() {
         "b",
         60,
         expect![[r#"
-        nothing in common
+        No common ancestor
         00000001                     │ 00000003
         1 message, 0 tokens, $0      │ 1 message, 0 tokens, $0
                                      │

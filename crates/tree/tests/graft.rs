@@ -123,14 +123,14 @@ fn only_another_branch_can_be_grafted() {
         "say a; reply b",
         "a",
         expect![
-            "refused, nothing_to_graft: 00000001 is on the path already, so it has nothing to bring here; choose the end of another branch"
+            "refused, nothing_to_graft: cannot graft 00000001: it is already on the current path; choose the end of another branch"
         ],
     );
     check(
         "say a; reply b; say c; move a; delete c",
         "c",
         expect![
-            "refused, entry_hidden: entry 00000003 lies in a deleted branch; `osier sessions restore-branch` shows it again"
+            "refused, entry_hidden: entry 00000003 is in a deleted branch; restore the branch with `osier sessions restore-branch`"
         ],
     );
     check(

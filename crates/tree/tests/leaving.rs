@@ -1,10 +1,10 @@
-//! What a branch summary is made of: from the place left back to the common ancestor, newest first within a budget.
+//! The text of an abandoned branch for the summarizer: up to the common ancestor, newest first within a budget.
 
 use expect_test::{Expect, expect};
 use osier_testkit::Script;
 use osier_tree::SessionTree;
 
-/// Leaves the leaf of a script for an entry, and shows what a summariser would be told.
+/// Moves from the leaf of a script to an entry, and compares the text for the summarizer.
 #[track_caller]
 fn check(script: &str, chosen: &str, expected: Expect) {
     check_within(script, chosen, 0, expected);
@@ -18,14 +18,14 @@ fn check_within(script: &str, chosen: &str, budget: u64, expected: Expect) {
     let left = leaving.prepare(&script.tree, budget, &script.lines);
     let ancestor = leaving.ancestor.map_or("root".to_owned(), |seq| name(&script.tree, seq));
     let ids: Vec<String> = leaving.entries.iter().map(|seq| name(&script.tree, *seq)).collect();
-    let told = left.text.split("\n\n").map(|text| text.split(" xx").next().unwrap_or_default());
-    let told: Vec<&str> = told.filter(|text| !text.is_empty()).collect();
+    let paragraphs = left.text.split("\n\n").map(|text| text.split(" xx").next().unwrap_or_default());
+    let paragraphs: Vec<&str> = paragraphs.filter(|text| !text.is_empty()).collect();
     expected.assert_eq(&format!(
         "from {ancestor}: {}\n{} tokens in {}\n{}{}\n",
         ids.join(" "),
         left.tokens,
         left.told.len(),
-        told.join("\n"),
+        paragraphs.join("\n"),
         left.files.blocks()
     ));
 }
@@ -35,7 +35,7 @@ fn name(tree: &SessionTree, seq: osier_tree::Seq) -> String {
 }
 
 #[test]
-fn what_lies_below_the_common_ancestor_is_told() {
+fn the_text_starts_below_the_common_ancestor() {
     check(
         "say a; reply b; say c; reply d; move b; say e; reply f",
         "d",
@@ -49,7 +49,7 @@ fn what_lies_below_the_common_ancestor_is_told() {
 }
 
 #[test]
-fn nothing_is_left_on_going_further_down() {
+fn moving_down_the_same_branch_abandons_nothing() {
     check(
         "say a; reply b; say c; move a",
         "c",
@@ -71,7 +71,7 @@ fn nothing_is_left_on_going_further_down() {
 }
 
 #[test]
-fn a_message_that_is_to_be_said_again_is_not_left() {
+fn a_message_chosen_for_editing_is_not_included() {
     check(
         "say a; reply b; say c; reply d",
         "c",
@@ -84,7 +84,7 @@ fn a_message_that_is_to_be_said_again_is_not_left() {
 }
 
 #[test]
-fn everything_is_left_on_going_before_the_first() {
+fn moving_before_the_first_entry_abandons_everything() {
     check(
         "say a; reply b; label x; say c",
         "root",
@@ -99,7 +99,7 @@ fn everything_is_left_on_going_before_the_first() {
 }
 
 #[test]
-fn calls_are_told_and_results_are_not() {
+fn calls_are_included_and_results_are_not() {
     check(
         "say a; reply b; say c; reply d calls read x, bash ls; result lots; result more; reply e calls write y; result ok",
         "b",
@@ -124,14 +124,14 @@ fn calls_are_told_and_results_are_not() {
 }
 
 #[test]
-fn a_compaction_stands_for_what_it_hides() {
+fn a_compaction_represents_what_it_hides() {
     check(
         "say a; reply b; say c; reply d calls edit z; result ok; say e; reply f; compact keep e so-far; say g; reply h",
         "b",
         expect![[r#"
             from 2: 3 4 5 6 7 8 9 a
             6 tokens in 5
-            [User]: The conversation up to here is told by this summary:
+            [User]: This is a summary of the conversation so far:
             <summary>
             so-far
             </summary>
@@ -144,7 +144,7 @@ fn a_compaction_stands_for_what_it_hides() {
 }
 
 #[test]
-fn a_compaction_of_the_common_part_is_not_told() {
+fn a_compaction_on_the_shared_path_is_not_included() {
     check(
         "say a; reply b; say c; compact keep c so-far; say d; reply e; say f",
         "e",
@@ -168,7 +168,7 @@ fn a_compaction_of_the_common_part_is_not_told() {
 }
 
 #[test]
-fn a_compaction_that_hides_only_the_common_part_tells_nothing_of_the_branch() {
+fn a_compaction_that_hides_only_the_shared_part_is_not_included() {
     let script = "say a; reply b; say c; reply d; compact keep c so-far; say e; reply f";
     check(
         script,
@@ -206,7 +206,7 @@ fn a_compaction_that_hides_only_the_common_part_tells_nothing_of_the_branch() {
 }
 
 #[test]
-fn files_of_earlier_summaries_are_carried_along() {
+fn files_of_earlier_summaries_are_included() {
     check(
         r#"say a; reply b
            entry {"type":"branch_summary","fromId":"root","summary":"earlier","details":{"readFiles":["r","m"],"modifiedFiles":["m"]}}
@@ -216,11 +216,11 @@ fn files_of_earlier_summaries_are_carried_along() {
         expect![[r#"
             from 2: 3 4 5 6 7
             13 tokens in 3
-            [User]: A branch of this conversation was left; this is its summary:
+            [User]: This is a summary of another branch of this conversation:
             <summary>
             earlier
             </summary>
-            [User]: A branch of this conversation was left; this is its summary:
+            [User]: This is a summary of another branch of this conversation:
             <summary>
             by hook
             </summary>
@@ -245,7 +245,7 @@ fn files_of_earlier_summaries_are_carried_along() {
         expect![[r#"
             from 1: 2 3 4 5 6
             8 tokens in 3
-            [User]: The conversation up to here is told by this summary:
+            [User]: This is a summary of the conversation so far:
             <summary>
             so far
             </summary>
@@ -266,7 +266,7 @@ fn files_of_earlier_summaries_are_carried_along() {
 }
 
 #[test]
-fn the_newest_is_told_first_and_files_count_where_they_were_seen() {
+fn the_newest_entries_fit_first_and_only_their_files_are_listed() {
     let script = "say a; reply b; say c ~20; reply d ~20 calls read far; result ok; reply e ~20 calls read near; result ok; say f ~20";
     check_within(
         script,
@@ -319,7 +319,7 @@ fn the_newest_is_told_first_and_files_count_where_they_were_seen() {
         </read-files>
     "#]],
     );
-    // Of a message that does not fit at all, the beginning.
+    // A message that does not fit at all is truncated.
     check_within(
         script,
         "b",
@@ -334,7 +334,7 @@ fn the_newest_is_told_first_and_files_count_where_they_were_seen() {
 }
 
 #[test]
-fn a_long_summary_is_told_unless_hardly_any_room_is_left() {
+fn a_long_summary_is_included_unless_the_budget_is_nearly_used() {
     let script = "say a; reply b; say c; summarize earlier ~100 at b; say d ~20; say e ~20";
     check_within(
         script,
@@ -343,7 +343,7 @@ fn a_long_summary_is_told_unless_hardly_any_room_is_left() {
         expect![[r#"
         from 2: 4 5 6
         140 tokens in 3
-        [User]: A branch of this conversation was left; this is its summary:
+        [User]: This is a summary of another branch of this conversation:
         <summary>
         earlier
         [User]: d
@@ -364,7 +364,7 @@ fn a_long_summary_is_told_unless_hardly_any_room_is_left() {
 }
 
 #[test]
-fn what_models_do_not_see_is_not_told() {
+fn content_excluded_from_the_context_is_not_included() {
     check(
         r#"say a; reply b; system prompt; aside secret; bash ls; note t noted; hidden t unseen
            entry {"type":"custom_message","customType":"t","content":"not for models","display":true,"inContext":false}
@@ -386,7 +386,7 @@ fn what_models_do_not_see_is_not_told() {
 }
 
 #[test]
-fn nothing_said_is_nothing_told() {
+fn a_branch_without_messages_gives_no_text() {
     check(
         "say a; reply b; label x; model p/m",
         "b",

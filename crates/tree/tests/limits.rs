@@ -1,4 +1,4 @@
-//! When a context is compacted, and how much of it is kept.
+//! When a context is compacted, and how much is kept.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::fmt::Write;
@@ -7,7 +7,7 @@ use expect_test::expect;
 use osier_tree::cutting::Limits;
 
 #[test]
-fn compaction_begins_by_the_size_of_the_window() {
+fn the_compaction_threshold_depends_on_the_context_window() {
     let mut table = String::from("window    output  from      keeps   tells\n");
     for (window, output) in [
         (4_096, Some(2_048)),
@@ -54,14 +54,14 @@ fn compaction_begins_by_the_size_of_the_window() {
 }
 
 #[test]
-fn settings_have_their_way_within_reason() {
+fn settings_apply_within_limits() {
     let of = |window, reserve, keep_recent| {
         let limits = Limits { reserve, keep_recent, ..Limits::new(window, Some(8_192)) };
         (limits.threshold(), limits.keep_recent())
     };
     assert_eq!(of(200_000, Some(100_000), Some(30_000)), (100_000, 30_000));
     assert_eq!(of(200_000, Some(1_000), None), (199_000, 20_000));
-    // A reserve that leaves nothing would compact all the time, and whoever keeps everything compacts nothing.
+    // A reserve as large as the window would compact all the time, and keeping everything would compact nothing.
     assert_eq!(of(8_192, Some(16_384), Some(20_000)), (6_554, 4_096));
     assert_eq!(of(200_000, Some(190_000), Some(150_000)), (25_600, 100_000));
 }

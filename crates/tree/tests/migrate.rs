@@ -1,5 +1,5 @@
-//! Logs of pi's versions 1 and 2: what pi makes of them, up to ids, and the same every time.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Migrating logs of pi's versions 1 and 2 gives the same result as pi, except for ids, and the same in every run.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,8 +24,8 @@ fn migrated(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
     migrate(&header, &lines)
 }
 
-/// A log of version 1 below a header.
-fn of_version_1(lines: &[Value]) -> Vec<Vec<u8>> {
+/// A version 1 log with a header.
+fn version_1_log(lines: &[Value]) -> Vec<Vec<u8>> {
     let header = json!({ "type": "session", "id": "old", "cwd": "/x" });
     std::iter::once(&header).chain(lines).map(|line| line.to_string().into_bytes()).collect()
 }
@@ -34,7 +34,7 @@ fn values(lines: &[Vec<u8>]) -> Vec<Value> {
     lines.iter().map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
-/// Ids written as the number of their line, so that logs with other ids can be compared.
+/// Replaces ids with line numbers, so that logs with different ids can be compared.
 fn with_numbers(lines: &[Vec<u8>]) -> Vec<Value> {
     let mut values = values(lines);
     let ids: Vec<Value> = values.iter().map(|line| line["id"].clone()).collect();
@@ -50,7 +50,7 @@ fn with_numbers(lines: &[Vec<u8>]) -> Vec<Value> {
 }
 
 #[test]
-fn a_log_of_version_1_becomes_what_pi_makes_of_it() {
+fn a_version_1_log_migrates_as_in_pi() {
     let ours = with_numbers(&migrated(&fixture("v1-linear.jsonl")));
     for pi in ["v3-0.58.3-v1-migrated.jsonl", "v3-1.5.0-v1-migrated.jsonl"] {
         assert_eq!(ours, with_numbers(&fixture(pi)), "{pi}");
@@ -58,7 +58,7 @@ fn a_log_of_version_1_becomes_what_pi_makes_of_it() {
 }
 
 #[test]
-fn new_members_come_last_and_the_others_keep_their_bytes() {
+fn new_fields_come_last_and_the_others_keep_their_bytes() {
     let old = fixture("v1-linear.jsonl");
     let new = migrated(&old);
     let prefix = |line: &[u8]| line[..line.len() - 1].to_vec();
@@ -69,7 +69,7 @@ fn new_members_come_last_and_the_others_keep_their_bytes() {
 }
 
 #[test]
-fn of_version_2_only_the_role_of_hooks_changes() {
+fn in_version_2_only_the_hook_role_changes() {
     let old = fixture("v3-1.5.0-v1-migrated.jsonl");
     let text = |line: &[u8]| String::from_utf8(line.to_vec()).unwrap();
     let version_2: Vec<Vec<u8>> = old
@@ -85,12 +85,12 @@ fn of_version_2_only_the_role_of_hooks_changes() {
 }
 
 #[test]
-fn a_compaction_keeps_from_the_line_it_counted_to() {
+fn a_compaction_keeps_the_line_that_its_index_refers_to() {
     let kept = |index: Value| {
         let compaction = json!({ "type": "compaction", "summary": "s", "firstKeptEntryIndex": index });
         let message = json!({ "type": "message", "message": { "role": "user", "content": "x" } });
-        let mut lines = of_version_1(&[message.clone(), message.clone(), compaction, message]);
-        // Lines that pi cannot read, and `null`, are not counted.
+        let mut lines = version_1_log(&[message.clone(), message.clone(), compaction, message]);
+        // Lines that pi cannot parse, and `null`, are not counted.
         lines.insert(2, b"null".to_vec());
         lines.insert(2, b"{\"type\":\"mess".to_vec());
         let new = migrated(&lines);
@@ -106,10 +106,10 @@ fn a_compaction_keeps_from_the_line_it_counted_to() {
     for nothing in [json!(0), json!(4), json!(9), json!(-1), json!(1.5), json!(1e300)] {
         assert_eq!(kept(nothing.clone()), (None, None), "{nothing}");
     }
-    assert_eq!(kept(json!("1")), (None, Some(json!("1"))), "not a number, hence not a count");
+    assert_eq!(kept(json!("1")), (None, Some(json!("1"))), "not a number, so not an index");
 }
 
-/// A log of version 1 made of a newer one by taking out what it did not have.
+/// Turns a newer log into a version 1 log by removing ids.
 fn older(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let old = lines.iter().map(|line| match serde_json::from_slice::<Value>(line) {
         Ok(Value::Object(mut object)) => {
@@ -118,14 +118,14 @@ fn older(lines: &[Vec<u8>]) -> Vec<Vec<u8>> {
         }
         _ => line.clone(),
     });
-    of_version_1(&[]).into_iter().chain(old).collect()
+    version_1_log(&[]).into_iter().chain(old).collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_object_becomes_an_entry_below_the_one_before(log in random_logs(true, 0..60)) {
+    fn every_object_becomes_an_entry_below_the_previous_one(log in random_logs(true, 0..60)) {
         let old = older(&log.lines);
         let new = migrated(&old);
         prop_assert_eq!(new.len(), old.len());
@@ -146,14 +146,14 @@ proptest! {
     }
 
     #[test]
-    fn what_is_appended_to_an_old_log_changes_nothing_before_it(log in random_logs(true, 0..60), cut in 0usize..60) {
+    fn appending_to_an_old_log_does_not_change_earlier_entries(log in random_logs(true, 0..60), cut in 0usize..60) {
         let old = older(&log.lines);
         let cut = 1 + cut.min(old.len() - 1);
         prop_assert_eq!(&migrated(&old)[..cut], &migrated(&old[..cut])[..]);
     }
 
     #[test]
-    fn a_migrated_log_is_one_of_this_version(log in random_logs(true, 0..60)) {
+    fn a_migrated_log_has_the_current_version(log in random_logs(true, 0..60)) {
         let new = migrated(&older(&log.lines));
         prop_assert_eq!(Header::read(Raw::parse(&new[0]).unwrap()).unwrap().version, 3);
         prop_assert_eq!(migrated(&new), new);

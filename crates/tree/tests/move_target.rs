@@ -116,14 +116,14 @@ fn tool_call_moves_to_its_last_result_or_is_refused() {
         "say a; reply b calls read x, read y; result one; move a",
         "one",
         expect![
-            "refused, incomplete_tool_batch: entry 00000003 calls tools that never answered; choose what comes before it, or go to it with `--exact`"
+            "refused, incomplete_tool_batch: entry 00000003 calls tools that have no result; choose an earlier entry, or move to it with `--exact`"
         ],
     );
     check(
         "say a; reply b calls read x; say stop; reply c",
         "b",
         expect![
-            "refused, incomplete_tool_batch: entry 00000002 calls tools that never answered; choose what comes before it, or go to it with `--exact`"
+            "refused, incomplete_tool_batch: entry 00000002 calls tools that have no result; choose an earlier entry, or move to it with `--exact`"
         ],
     );
     check(
@@ -205,7 +205,7 @@ fn changed_leaf_is_refused() {
     let script = Script::run("say a; reply b; say c; reply d; label l");
     let seen = |expected| Choice { expected: Some(expected), ..Choice::default() };
     assert_eq!(describe(&script, &seen(Some(script.id("d")))), "stays at [label: l]", "the same place");
-    expect!["refused, leaf_changed: the session stands at 00000005 by now; look at it, then try again"]
+    expect!["refused, leaf_changed: the session has moved to 00000005; check it, then try again"]
         .assert_eq(&describe(&script, &seen(Some(script.id("b")))));
     for expected in [None, Some("nowhere0")] {
         let error = script.tree.land(script.tree.leaf(), &seen(expected)).unwrap_err();
@@ -221,7 +221,7 @@ fn changed_leaf_is_refused() {
 fn selection_is_refused_while_a_turn_runs() {
     let script = Script::run("say a; reply b");
     let busy = |chosen| Choice { chosen, busy: true, ..Choice::default() };
-    expect!["refused, session_busy: a turn is running in this session; wait for its end, or stop it"]
+    expect!["refused, session_busy: a turn is running in this session; wait until it ends, or stop it"]
         .assert_eq(&describe(&script, &busy(Chosen::Entry(script.id("a")))));
     assert_eq!(script.tree.land(script.tree.leaf(), &busy(Chosen::Root)), Err(PlanError::SessionBusy));
     assert!(

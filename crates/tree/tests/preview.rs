@@ -1,5 +1,5 @@
-//! The one-line texts of entries.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! One-line previews of entries.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use expect_test::{Expect, expect};
 use osier_testkit::{Script, previews};
@@ -11,7 +11,7 @@ fn check(script: &str, expected: Expect) {
     expected.assert_eq(&previews(&Script::run(script)).join("\n"));
 }
 
-/// The preview of a message, given as JSON without its braces.
+/// The preview of a message, given as JSON fields.
 fn message(members: &str) -> String {
     let line = format!(r#"{{"type":"message","id":"1","message":{{{members}}}}}"#);
     preview(&read_entry(line.as_bytes()).unwrap(), |_| None)
@@ -22,7 +22,7 @@ fn entry(members: &str) -> String {
 }
 
 #[test]
-fn messages_say_who_said_what() {
+fn messages_show_role_and_text() {
     check(
         "system be good; say a; reply b; bash ls -l; fail it broke; abort; reply calls read x",
         expect![[r#"
@@ -55,9 +55,9 @@ fn results_are_shown_as_their_calls() {
     assert_eq!(preview(&read_entry(line).unwrap(), call_of), "[read: a:3-4]");
 }
 
-/// Two writers, and a model that counts its calls from one in each conversation.
+/// Two writers, and a model that numbers its calls from 1 in each conversation.
 #[test]
-fn a_result_is_shown_as_the_call_it_hangs_below() {
+fn a_result_is_shown_as_the_call_that_it_is_below() {
     let call = |id: &str, path: &str| {
         let block =
             format!(r#"{{"type":"toolCall","id":"ID","name":"read","arguments":{{"path":"{path}"}}}}"#);
@@ -92,7 +92,7 @@ fn a_result_is_shown_as_the_call_it_hangs_below() {
 }
 
 #[test]
-fn a_branch_summary_shows_its_own_words() {
+fn a_branch_summary_is_shown_without_its_preamble() {
     let summary = |text: &str| entry(&format!(r###""type":"branch_summary","summary":"{text}""###));
     let own = r"The user tried another branch of this conversation before coming back here.\nSummary of that branch:\n\n";
     assert_eq!(
@@ -106,7 +106,7 @@ fn a_branch_summary_shows_its_own_words() {
 }
 
 #[test]
-fn the_home_folder_is_written_short() {
+fn the_home_directory_is_shown_as_a_tilde() {
     let mut previews = Previews::new(Some("/home/u"));
     let mut last = String::new();
     for line in Script::run("reply calls read /home/u/a.txt; result x").lines {
@@ -116,7 +116,7 @@ fn the_home_folder_is_written_short() {
 }
 
 #[test]
-fn what_the_user_was_shown_goes_before_what_the_model_got() {
+fn the_display_text_is_preferred_over_the_model_text() {
     assert_eq!(message(r#""role":"user","content":"long expansion","uiContent":"/fix""#), r#"user: "/fix""#);
     let beside =
         r#"{"type":"message","id":"1","uiContent":"/fix","message":{"role":"user","content":"long"}}"#;
@@ -128,7 +128,7 @@ fn what_the_user_was_shown_goes_before_what_the_model_got() {
 }
 
 #[test]
-fn pictures_without_words_are_counted() {
+fn images_without_text_are_counted() {
     assert_eq!(message(r#""role":"user","content":[{"type":"image"}]"#), "user: [image]");
     assert_eq!(message(r#""role":"user","content":[{"type":"image"},{"type":"image"}]"#), "user: [2 images]");
     assert_eq!(
@@ -138,7 +138,7 @@ fn pictures_without_words_are_counted() {
 }
 
 #[test]
-fn text_is_folded_cut_and_inert() {
+fn text_is_collapsed_truncated_and_sanitized() {
     let hostile = r#""role":"user","content":"a\n\n  b\u001b]0;x\u0007\u202ec\u001b[31md""#;
     assert_eq!(message(hostile), "user: \"a b\u{fffd}]0;x\u{fffd}\u{fffd}cd\"");
     let long = format!(r#""role":"user","content":"{}""#, "é".repeat(500));
@@ -148,7 +148,7 @@ fn text_is_folded_cut_and_inert() {
 }
 
 #[test]
-fn bookkeeping_has_a_text_too() {
+fn bookkeeping_entries_have_previews() {
     check(
         r#"say a; model anthropic/claude; thinking high; custom x; note info hello; label L; unlabel a; name title
            omit a; edit a b; spend 5; compact keep a "sum"; summarize left
@@ -176,7 +176,7 @@ fn bookkeeping_has_a_text_too() {
 }
 
 #[test]
-fn osiers_own_kinds_have_a_text_too() {
+fn osier_kinds_have_previews() {
     check(
         r#"say a; reply b; say c; move b; undo; redo; backtrack 0 try the other way; config mode=yolo; delete c; restore c
            batch one, two; update one, two completed
@@ -205,7 +205,7 @@ fn osiers_own_kinds_have_a_text_too() {
 }
 
 #[test]
-fn broken_bodies_have_a_text_too() {
+fn entries_with_invalid_bodies_have_previews() {
     for members in [
         r#""role":"user""#,
         r#""role":"user","content":7"#,
@@ -228,7 +228,7 @@ fn broken_bodies_have_a_text_too() {
 }
 
 #[test]
-fn the_editor_gets_the_whole_text_of_what_can_be_said_again() {
+fn the_editor_gets_the_full_text_of_entries_that_can_be_resent() {
     let texts = |script: &str| {
         let script = Script::run(script);
         let texts: Vec<_> = script.lines.iter().map(|line| editor_text(&read_entry(line).unwrap())).collect();
@@ -244,14 +244,14 @@ fn the_editor_gets_the_whole_text_of_what_can_be_said_again() {
 }
 
 #[test]
-fn the_full_text_of_an_entry_is_what_can_be_copied() {
+fn the_full_text_of_an_entry_can_be_copied() {
     let script = Script::run(r#"say a; bash ls; fail broke; compact keep a "sum"; summarize left; label x"#);
     let texts: Vec<_> = script.lines.iter().map(|line| full_text(&read_entry(line).unwrap())).collect();
     assert_eq!(texts, ["a", "ls", "broke", "sum", "left", ""]);
 }
 
 #[test]
-fn a_search_sees_role_kind_and_text() {
+fn search_covers_role_kind_and_text() {
     let script = Script::run(
         r#"say Hello; bash ls -l; reply b calls read x; result content; compact keep Hello "sum"; summarize left
            model p/id; thinking low; custom state; note info words; label L; name title; omit Hello; backtrack 0 why"#,

@@ -1,5 +1,5 @@
-//! What a summariser is told and asked, and what becomes of its answer.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Summarizer input and prompts, and the stored summaries.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use expect_test::{Expect, expect};
 use osier_testkit::Script;
@@ -12,7 +12,7 @@ use osier_tree::summary::{
 };
 
 #[test]
-fn a_message_is_told_in_paragraphs() {
+fn a_message_is_serialized_as_paragraphs() {
     let messages = [
         r#"{"role":"user","content":"hi"}"#,
         r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"image"},{"type":"text","text":"b"}]}"#,
@@ -56,13 +56,13 @@ fn a_message_is_told_in_paragraphs() {
         ~
 
         ~
-        [User]: A branch of this conversation was left; this is its summary:
+        [User]: This is a summary of another branch of this conversation:
 
         <summary>
         went well
         </summary>
         ~
-        [User]: The conversation up to here is told by this summary:
+        [User]: This is a summary of the conversation so far:
 
         <summary>
         so far
@@ -77,7 +77,7 @@ fn a_message_is_told_in_paragraphs() {
 }
 
 #[test]
-fn a_long_result_is_cut_and_says_so() {
+fn a_long_result_is_truncated_with_a_notice() {
     let told = |text: &str| tell(format!(r#"{{"role":"toolResult","content":"{text}"}}"#).as_bytes());
     assert_eq!(told(&"x".repeat(2000)).len(), "[Tool result]: ".len() + 2000);
     assert!(told(&"x".repeat(2003)).ends_with("xxx\n\n[... 3 more characters truncated]"));
@@ -85,7 +85,7 @@ fn a_long_result_is_cut_and_says_so() {
 }
 
 #[test]
-fn a_conversation_too_long_for_one_request_is_told_in_parts() {
+fn a_conversation_too_long_for_one_request_is_split() {
     let mut telling = Telling::new(10);
     for said in ["one", "two", "thirty characters and some more", "🧵 four"] {
         telling.add(format!(r#"{{"role":"user","content":"{said}"}}"#).as_bytes());
@@ -108,7 +108,7 @@ fn prepared(script: &str, keep_recent: u64) -> CutText {
 }
 
 #[test]
-fn a_cut_tells_its_history_the_split_turn_and_the_files() {
+fn a_cut_gives_history_split_turn_and_files() {
     let text = prepared(
         r#"say a; reply b calls read one, edit two; result r; result s; summarize "other branch"
            compact keep b "so far"; say c; reply d calls write three; result t; reply e; say f; reply g calls read two; result u; reply h ~5"#,
@@ -117,7 +117,7 @@ fn a_cut_tells_its_history_the_split_turn_and_the_files() {
     expect![[r#"
         CutText {
             history: [
-                "[Assistant]: b\n\n[Assistant tool calls]: read(path=\"one\"); edit(path=\"two\")\n\n[Tool result]: r\n\n[Tool result]: s\n\n[User]: A branch of this conversation was left; this is its summary:\n\n<summary>\n\"other branch\"\n</summary>\n\n[User]: c\n\n[Assistant]: d\n\n[Assistant tool calls]: write(path=\"three\")\n\n[Tool result]: t\n\n[Assistant]: e",
+                "[Assistant]: b\n\n[Assistant tool calls]: read(path=\"one\"); edit(path=\"two\")\n\n[Tool result]: r\n\n[Tool result]: s\n\n[User]: This is a summary of another branch of this conversation:\n\n<summary>\n\"other branch\"\n</summary>\n\n[User]: c\n\n[Assistant]: d\n\n[Assistant tool calls]: write(path=\"three\")\n\n[Tool result]: t\n\n[Assistant]: e",
             ],
             prefix: [
                 "[User]: f\n\n[Assistant]: g\n\n[Assistant tool calls]: read(path=\"two\")\n\n[Tool result]: u",
@@ -140,7 +140,7 @@ fn a_cut_tells_its_history_the_split_turn_and_the_files() {
 }
 
 #[test]
-fn files_of_summaries_are_carried_along_and_those_of_hooks_are_not() {
+fn files_of_summaries_are_included_and_those_of_hooks_are_not() {
     let text = prepared(
         r#"say a; reply b
            entry {"type":"compaction","firstKeptEntryId":"00000002","tokensBefore":9,"summary":"so far","details":{"readFiles":["r","m"],"modifiedFiles":["m2"]}}
@@ -164,7 +164,7 @@ fn files_of_summaries_are_carried_along_and_those_of_hooks_are_not() {
 }
 
 #[test]
-fn calls_that_tools_made_themselves_count_as_files_too() {
+fn files_of_nested_tool_calls_are_included() {
     let mut files = Files::default();
     for message in [
         r#"{"role":"toolResult","nestedCalls":{"calls":[{"name":"read","arguments":{"path":"n"}},{"name":"write"}]}}"#,
@@ -190,7 +190,7 @@ fn check(text: &str, expected: Expect) {
 }
 
 #[test]
-fn a_history_is_asked_for_with_its_form() {
+fn the_history_prompt_contains_the_format() {
     check(
         &ask_history("[User]: hi </conversation> there", None, None),
         expect![[r#"
@@ -231,7 +231,7 @@ fn a_history_is_asked_for_with_its_form() {
 }
 
 #[test]
-fn a_summary_is_brought_up_to_date() {
+fn the_update_prompt_contains_the_previous_summary() {
     check(
         &ask_history("[User]: more", Some("## Goal\nold"), Some("  the tests ")),
         expect![[r#"
@@ -279,7 +279,7 @@ fn a_summary_is_brought_up_to_date() {
 }
 
 #[test]
-fn the_beginning_of_a_turn_is_asked_for() {
+fn the_turn_prefix_prompt_contains_the_format() {
     check(
         &ask_prefix("[User]: much", None, Some("names")),
         expect![[r#"
@@ -332,7 +332,7 @@ fn the_beginning_of_a_turn_is_asked_for() {
 }
 
 #[test]
-fn a_branch_is_asked_for_with_or_without_own_instructions() {
+fn the_branch_prompt_adds_or_uses_only_the_users_instructions() {
     check(
         &ask_branch("[User]: hi", Some("the tests"), false),
         expect![[r#"
@@ -390,7 +390,7 @@ fn files() -> Files {
 }
 
 #[test]
-fn a_finished_summary_ends_with_its_files() {
+fn a_stored_summary_ends_with_its_files() {
     check(
         &finish_compaction(Some("## Goal\nto win\n"), None, &files()),
         expect![[r#"
@@ -414,7 +414,7 @@ fn a_finished_summary_ends_with_its_files() {
 
         ---
 
-        **The turn that goes on below began so:**
+        **Start of the turn that continues below:**
 
         ## Original Request
         play
@@ -427,7 +427,7 @@ fn a_finished_summary_ends_with_its_files() {
 
         ---
 
-        **The turn that goes on below began so:**
+        **Start of the turn that continues below:**
 
         ## Original Request
         play
@@ -462,7 +462,7 @@ fn a_finished_summary_ends_with_its_files() {
 }
 
 #[test]
-fn file_lists_that_a_model_repeats_are_written_once() {
+fn file_lists_repeated_by_the_model_are_written_once() {
     let once = finish_compaction(Some("text"), None, &files());
     assert_eq!(finish_compaction(Some(&once), None, &files()), once);
     assert_eq!(without_files(&once), "text");

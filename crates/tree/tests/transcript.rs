@@ -1,5 +1,5 @@
-//! What a person reads along a path.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! The transcript of a path.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use expect_test::{Expect, expect};
 use osier_testkit::Script;
@@ -20,7 +20,7 @@ fn check_markdown(script: &str, expected: Expect) {
 }
 
 #[test]
-fn the_conversation_is_told_with_calls_and_results() {
+fn a_transcript_has_messages_calls_and_results() {
     check(
         "say a; label first; reply b calls read x.txt; result found; reply c",
         expect![[r#"
@@ -32,7 +32,7 @@ fn the_conversation_is_told_with_calls_and_results() {
 }
 
 #[test]
-fn calls_without_result_are_interrupted_also_when_ids_repeat() {
+fn calls_without_a_result_are_interrupted_even_if_ids_repeat() {
     check(
         "say a; reply calls read x, bash y; result one",
         expect![[r#"
@@ -55,7 +55,7 @@ fn calls_without_result_are_interrupted_also_when_ids_repeat() {
 }
 
 #[test]
-fn what_a_compaction_hides_from_the_model_is_still_read() {
+fn a_transcript_includes_what_a_compaction_hides() {
     check(
         r#"say a; reply b; compact keep b "sum"; say c"#,
         expect![[r#"
@@ -67,7 +67,7 @@ fn what_a_compaction_hides_from_the_model_is_still_read() {
 }
 
 #[test]
-fn marks_moves_system_prompts_and_extension_state_are_left_out() {
+fn marks_moves_system_prompts_and_extension_state_are_omitted() {
     check(
         "system be good; model p/m; thinking low; say a; label x; name n; custom state; config a=b; omit a; spend 3; hidden t secret; move a",
         expect![[
@@ -77,7 +77,7 @@ fn marks_moves_system_prompts_and_extension_state_are_left_out() {
 }
 
 #[test]
-fn summaries_notes_commands_and_sub_agents_are_read() {
+fn summaries_notes_commands_and_sub_agents_are_included() {
     check(
         r#"say a; reply b; say c; backtrack 0 try again; summarize left; note info hello; bash ls; batch one, two; update one, two completed
            entry {"type":"custom_message","customType":"aside","content":"psst","display":true,"inContext":false}
@@ -97,7 +97,7 @@ fn summaries_notes_commands_and_sub_agents_are_read() {
 }
 
 #[test]
-fn errors_thinking_pictures_and_display_texts_are_told() {
+fn errors_thinking_images_and_display_texts_are_included() {
     check(
         r#"entry {"type":"message","message":{"role":"user","content":[{"type":"text","text":"long"},{"type":"image"}],"uiContent":"/fix"}}
            entry {"type":"message","message":{"role":"assistant","model":"m","responseModel":"m-2","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"a"},{"type":"text","text":"b"}],"stopReason":"error","errorMessage":"broke"}}
@@ -113,15 +113,15 @@ fn errors_thinking_pictures_and_display_texts_are_told() {
 }
 
 #[test]
-fn it_says_which_lines_it_needs() {
+fn transcript_entries_lists_the_needed_lines() {
     let script = Script::run("say a; label x; reply b; move a; move b; batch t; update t completed");
     let wanted: Vec<usize> =
         transcript_entries(&script.tree, script.tree.leaf()).iter().map(|seq| seq.index()).collect();
-    assert_eq!(wanted, [0, 2, 6, 5], "the messages, the mark that finished the batch, and the batch");
+    assert_eq!(wanted, [0, 2, 6, 5], "the messages, the update of the batch, and the batch");
 }
 
 #[test]
-fn a_session_reads_well_as_markdown() {
+fn a_session_renders_as_markdown() {
     check_markdown(
         r#"say Please fix it; label start; backtrack 0 Use the other file.; reply Looking. calls read x.txt, bash ls
            result found it; error no such file; bash cargo test; reply Done.; compact keep Done. "We fixed it."
@@ -219,7 +219,7 @@ fn a_session_reads_well_as_markdown() {
 }
 
 #[test]
-fn nothing_in_a_text_can_break_the_page() {
+fn text_cannot_break_the_page() {
     let fence = "```";
     let script = format!(
         r#"entry {{"type":"message","message":{{"role":"assistant","content":[{{"type":"text","text":"open\n{fence}rust\ncode"}}]}}}}

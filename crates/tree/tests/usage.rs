@@ -1,5 +1,5 @@
-//! What a session took.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! The usage of a session.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 use expect_test::{Expect, expect};
 use osier_testkit::Script;
@@ -21,7 +21,7 @@ fn tokens(script: &str) -> (u64, u64, u64) {
     (report.session.total_tokens, report.path.total_tokens, report.session.requests)
 }
 
-/// A line per branch: its ends, its entries, its tokens.
+/// Compares one line per branch: first entry, tip, entries and tokens.
 fn check_branches(script: &str, expected: Expect) {
     let script = Script::run(script);
     let text = |id: &str| {
@@ -54,14 +54,14 @@ fn every_source_counts_once() {
 }
 
 #[test]
-fn other_branches_count_for_the_session_deleted_ones_too() {
+fn the_session_total_includes_other_and_deleted_branches() {
     assert_eq!(tokens("say a; reply b; move a; reply c"), (220, 110, 2));
     assert_eq!(tokens("say a; reply b; move a; reply c; delete b"), (220, 110, 2));
     assert_eq!(tokens("say a; reply b; root"), (110, 0, 1));
 }
 
 #[test]
-fn a_replaced_line_does_not_count() {
+fn a_replaced_line_is_not_counted() {
     let line =
         r#"{"type":"message","id":"1","parentId":null,"message":{"role":"assistant","usage":{"input":5}}}"#;
     let later = line.replace(":5", ":6");
@@ -76,7 +76,7 @@ fn a_replaced_line_does_not_count() {
 }
 
 #[test]
-fn a_branch_is_what_no_other_path_shares() {
+fn a_branch_counts_only_its_own_entries() {
     check_branches(
         "say a; reply b; say c; reply d; reply e; move b; say f; reply g; label x; spend 5",
         expect![[r#"
@@ -108,7 +108,7 @@ fn a_branch_is_what_no_other_path_shares() {
 }
 
 #[test]
-fn models_are_listed_dearest_first() {
+fn models_are_sorted_by_cost() {
     let script = Script::run(
         r#"say a; reply b; reply c
            entry {"type":"message","message":{"role":"assistant","provider":"p","model":"m","responseModel":"m-2","usage":{"input":1,"cost":{"total":2}}}}
@@ -157,13 +157,13 @@ fn models_are_listed_dearest_first() {
 }
 
 #[test]
-fn a_report_is_json() {
+fn a_report_serializes_to_json() {
     let json = serde_json::to_string(&report(&Script::run("say a; reply b"))).unwrap();
     expect![[r#"{"session":{"input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"requests":1,"cost":0.11},"path":{"input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"requests":1,"cost":0.11},"models":[{"provider":"anthropic","model":"claude","input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"requests":1,"cost":0.11}],"branches":[{"tip":"00000002","first":"00000001","entries":2,"active":true,"deleted":false,"input":100,"output":10,"cacheRead":0,"cacheWrite":0,"totalTokens":110,"requests":1,"cost":0.11}]}"#]].assert_eq(&json);
 }
 
 #[test]
-fn odd_numbers_do_no_harm() {
+fn invalid_numbers_are_ignored() {
     let read = |text: &str| Usage::read(Raw::parse(text.as_bytes()).unwrap());
     assert_eq!(read("7"), None);
     assert_eq!(read("{}").unwrap().total_tokens, 0);
@@ -178,7 +178,7 @@ fn odd_numbers_do_no_harm() {
 }
 
 #[test]
-fn money_and_tokens_are_short_to_read() {
+fn cost_and_tokens_are_formatted_briefly() {
     let money: Vec<String> =
         [0.0, -1.0, 0.00012, 0.0123, 0.5, 1.0, 12.345].into_iter().map(format_cost).collect();
     assert_eq!(money, ["$0", "$0", "$0.0001", "$0.012", "$0.500", "$1.00", "$12.35"]);

@@ -25,16 +25,16 @@ async fn backtrack_to_a_user_message_keeps_the_message() {
             note
               <system>Note from your future self: a.txt holds nothing
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              The user was already told:
+              You already told the user:
               - looking
               - nothing there
 
               Files read:
               - a.txt
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -63,12 +63,12 @@ async fn backtrack_to_a_batch_of_results() {
             note
               <system>Note from your future self: the folder holds nothing
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              The user was already told:
+              You already told the user:
               - further
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -96,16 +96,16 @@ async fn backtrack_before_the_last_message_keeps_later_user_messages() {
             note
               <system>Note from your future self: he wants French
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              Said to you, and still to be heeded:
+              Messages to you that still apply:
               - two, in French
 
-              The user was already told:
+              You already told the user:
               - first
               - deux
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -138,12 +138,12 @@ async fn note_lists_changed_files_and_commands() {
             note
               <system>Note from your future self: it is written
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
               Files changed:
               - c.txt (created, written once)
 
-              The user was already told:
+              You already told the user:
               - I will write it.
 
               Commands run:
@@ -153,7 +153,7 @@ async fn note_lists_changed_files_and_commands() {
               Files read:
               - c.txt
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -179,7 +179,7 @@ async fn other_calls_of_the_reply_run_before_the_backtrack() {
             note
               <system>Note from your future self: all done
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
               Files changed:
               - c.txt (created)
@@ -187,7 +187,7 @@ async fn other_calls_of_the_reply_run_before_the_backtrack() {
               Commands run:
               - `echo late`: exit code 0
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -218,43 +218,43 @@ async fn file_change_counts_as_progress() {
             note
               <system>Note from your future self: once
 
-              Do not mention this note or the return. Go on with the task.</system>
+              Do not mention this note or the return. Continue with the task.</system>
 
             note
               <system>Note from your future self: twice
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              Noted before:
+              Earlier notes:
               - once
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
 
             note
               <system>Note from your future self: thrice
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              Noted before:
+              Earlier notes:
               - once
               - twice
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
 
             note
               <system>Note from your future self: a fourth time
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
               Files changed:
               - c.txt (created)
 
-              Noted before:
+              Earlier notes:
               - once
               - twice
               - thrice
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -281,15 +281,15 @@ async fn undo_after_a_backtrack_returns_to_the_old_leaf() {
             note
               <system>Note from your future self: nothing there
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              The user was already told:
+              You already told the user:
               - looking
 
               Files read:
               - a.txt
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -319,35 +319,35 @@ async fn backtrack_after_an_earlier_backtrack() {
             note
               <system>Note from your future self: first note
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
               Files changed:
               - c.txt (created)
 
-              The user was already told:
+              You already told the user:
               - looking
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
 
             note
               <system>Note from your future self: second note
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
               Files changed:
               - c.txt (created)
 
-              The user was already told:
+              You already told the user:
               - looking
               - again
 
-              Noted before:
+              Earlier notes:
               - first note
 
               Commands run:
               - `true`: exit code 0
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -377,15 +377,15 @@ async fn branch_left_by_a_backtrack_can_be_visited() {
             note
               <system>Note from your future self: nothing there
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              The user was already told:
+              You already told the user:
               - looking
 
               Files read:
               - a.txt
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;

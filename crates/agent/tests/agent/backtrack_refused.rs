@@ -24,12 +24,12 @@ async fn second_backtrack_in_a_reply_is_refused() {
             note
               <system>Note from your future self: this one
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
               Files read:
               - a.txt
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -86,15 +86,15 @@ async fn checkpoint_hidden_by_a_compaction_is_unavailable() {
             note
               <system>Note from your future self: near enough
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              Said to you, and still to be heeded:
+              Messages to you that still apply:
               - three
 
-              The user was already told:
+              You already told the user:
               - second, with as many words in its answer
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;
@@ -149,28 +149,28 @@ async fn at_most_three_backtracks_without_progress() {
             note
               <system>Note from your future self: once
 
-              Do not mention this note or the return. Go on with the task.</system>
+              Do not mention this note or the return. Continue with the task.</system>
 
             note
               <system>Note from your future self: twice
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              Noted before:
+              Earlier notes:
               - once
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
 
             note
               <system>Note from your future self: thrice
 
-              The program adds what was done and said in the part you left. All of it stays true.
+              The program lists what was done and said in the part you left. All of it still holds.
 
-              Noted before:
+              Earlier notes:
               - once
               - twice
 
-              Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Go on with the task.</system>
+              Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     )
     .await;

@@ -85,7 +85,7 @@ async fn entry_on_the_path_cannot_be_grafted() {
             └─ user: "three"
                assistant: "third"  ← active
 
-            graft first: 00000004 is on the path already, so it has nothing to bring here; choose the end of another branch
+            graft first: cannot graft 00000004: it is already on the current path; choose the end of another branch
         "#]],
     )
     .await;

@@ -297,7 +297,7 @@ async fn file_lists_include_those_of_earlier_summaries() {
 
             asked for a summary
               [Assistant]: first
-              [User]: A branch of this conversation was left; this is its summary:
+              [User]: This is a summary of another branch of this conversation:
               <summary>
               The user tried another branch of this conversation before coming back here.
               Summary of that branch:
@@ -345,7 +345,7 @@ async fn compaction_in_the_branch_replaces_what_it_hides() {
                                                         │ └─ [branch summary]: A compacted branch.  ← active
 
             asked for a summary
-              [User]: The conversation up to here is told by this summary:
+              [User]: This is a summary of the conversation so far:
               <summary>
               Two was compacted.
               </summary>

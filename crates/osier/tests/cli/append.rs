@@ -205,22 +205,22 @@ fn what_is_no_entry_is_refused_with_a_reason() {
         ],
         expect![[r#"
             $ append s.jsonl --entry nonsense
-            ! osier: this is not an entry: it is not JSON
+            ! osier: not a valid entry: it is not JSON
             exit 2
             $ append s.jsonl --entry []
-            ! osier: this is not an entry: it has no `type`
+            ! osier: not a valid entry: it has no `type`
             exit 2
             $ append s.jsonl --entry {}
-            ! osier: this is not an entry: it has no `type`
+            ! osier: not a valid entry: it has no `type`
             exit 2
             $ append s.jsonl --entry '{"type":"message"}'
-            ! osier: this is not an entry: a message entry needs a `message`
+            ! osier: not a valid entry: a message entry needs a `message`
             exit 2
             $ append s.jsonl --entry '{"type":"session","id":"x"}'
-            ! osier: this is not an entry: it must be a JSON object with a `type`
+            ! osier: not a valid entry: it must be a JSON object with a `type`
             exit 2
             $ append s.jsonl --entry '{"type":"custom","id":7}'
-            ! osier: this is not an entry: its `id` is no text
+            ! osier: not a valid entry: its `id` is no text
             exit 2
             $ append s.jsonl --role user --entry {}
             ! error: the argument '--role <ROLE>' cannot be used with '--entry <JSON>'

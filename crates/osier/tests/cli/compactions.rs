@@ -75,7 +75,7 @@ fn a_summary_stands_for_the_older_part() {
 
             ---
 
-            **The turn that goes on below began so:**
+            **Start of the turn that continues below:**
 
             ## Original Request
             - and a test
@@ -161,7 +161,7 @@ fn it_tells_what_it_dropped() {
 
         ---
 
-        **The turn that goes on below began so:**
+        **Start of the turn that continues below:**
 
         ## Original Request
         - and a test

@@ -21,7 +21,7 @@ fn two_branches_are_shown_side_by_side() {
         ],
         expect![[r#"
             $ compare s.jsonl 00000006
-            in common up to 00000002
+            Common ancestor: 00000002
             0000000b [fast]                                            │ 00000006
             4 messages, 220 tokens, $0.220                             │ 4 messages, 220 tokens, $0.220
                                                                        │
@@ -33,9 +33,9 @@ fn two_branches_are_shown_side_by_side() {
             changed:                                                   │ changed:
               map.rs                                                   │   map.rs
 
-            both changed map.rs
+            Changed in both: map.rs
             $ compare s.jsonl 00000006 00000003
-            in common up to 00000003
+            Common ancestor: 00000003
             00000006                                                   │ 00000003
             3 messages, 220 tokens, $0.220                             │ 0 messages, 0 tokens, $0
                                                                        │
@@ -46,7 +46,7 @@ fn two_branches_are_shown_side_by_side() {
             changed:                                                   │
               map.rs                                                   │
             $ compare s.jsonl root
-            nothing in common
+            No common ancestor
             0000000b [fast]                                            │ root
             6 messages, 330 tokens, $0.330                             │ 0 messages, 0 tokens, $0
                                                                        │
@@ -79,7 +79,7 @@ fn where_there_is_no_room_one_stands_below_the_other() {
     let ran = Ran::of(command.output().unwrap());
     assert!(ran.out.lines().all(|line| line.chars().count() <= 40), "{}", ran.out);
     expect![[r#"
-        in common up to 00000002
+        Common ancestor: 00000002
         0000000b [fast]
         4 messages, 220 tokens, $0.220
 
@@ -102,7 +102,7 @@ fn where_there_is_no_room_one_stands_below_the_other() {
         changed:
           map.rs
 
-        both changed map.rs
+        Changed in both: map.rs
     "#]]
     .assert_eq(&ran.out);
 }
@@ -167,7 +167,7 @@ fn a_graft_tells_the_conclusion_of_another_branch_here() {
             </modified-files>
             7 messages
             $ graft s.jsonl 00000002
-            ! osier: 00000002 is on the path already, so it has nothing to bring here; choose the end of another branch
+            ! osier: cannot graft 00000002: it is already on the current path; choose the end of another branch
             exit 1
             $ graft s.jsonl 0000000f
             ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …

@@ -47,7 +47,7 @@ fn one_entry_is_shown_with_what_the_tree_knows_of_it() {
             $ entry s.jsonl 00000001 --json
             {"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"a"}],"timestamp":1767225600000}}
             $ entry s.jsonl <1>
-            ! osier: no entry <1> in this session; `osier sessions tree --ids` shows what there is
+            ! osier: no entry <1> in this session; `osier sessions tree --ids` lists the entries
             exit 1
         "#]],
     );

@@ -146,7 +146,7 @@ fn calls_without_results_are_forked_only_on_demand() {
     let world = World::with("say a; reply b calls read x");
     world.check(&["fork s.jsonl 00000002"], expect![[r#"
         $ fork s.jsonl 00000002
-        ! osier: entry 00000002 calls tools that never answered; choose what comes before it, or go to it with `--exact`
+        ! osier: entry 00000002 calls tools that have no result; choose an earlier entry, or move to it with `--exact`
         exit 1
     "#]]);
     assert_eq!(world.json("fork s.jsonl 00000002 --exact")["leafId"], "00000002");

@@ -116,16 +116,16 @@ fn our_own_kinds_without_what_they_need_are_refused() {
         ],
         expect![[r#"
             $ append s.jsonl --entry '{"type":"delete_branch"}'
-            ! osier: this is not an entry: it needs a `targetId`
+            ! osier: not a valid entry: it needs a `targetId`
             exit 2
             $ append s.jsonl --entry '{"type":"delete_branch","targetId":"0000000f"}'
-            ! osier: no entry 0000000f in this session; `osier sessions tree --ids` shows what there is
+            ! osier: no entry 0000000f in this session; `osier sessions tree --ids` lists the entries
             exit 1
             $ append s.jsonl --entry '{"type":"restore_branch"}'
-            ! osier: this is not an entry: it needs a `targetId`
+            ! osier: not a valid entry: it needs a `targetId`
             exit 2
             $ append s.jsonl --entry '{"type":"leaf"}'
-            ! osier: this is not an entry: it needs a `parentId`: the place to move to, or null
+            ! osier: not a valid entry: it needs a `parentId`: the place to move to, or null
             exit 2
             $ append s.jsonl --entry '{"type":"entry_update","targetId":"00000001","status":"completed"}'
             ! osier: entry 00000001 is finished, and a finished entry never changes

@@ -248,7 +248,7 @@ fn nobody_moves_into_a_deleted_branch() {
     let told = world.fails(1, "move s.jsonl 00000004");
     assert_eq!(
         told,
-        "osier: entry 00000004 lies in a deleted branch; `osier sessions restore-branch` shows it again\n"
+        "osier: entry 00000004 is in a deleted branch; restore the branch with `osier sessions restore-branch`\n"
     );
     world.ok("restore-branch s.jsonl 00000003");
     world.ok("move s.jsonl 00000004");

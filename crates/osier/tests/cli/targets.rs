@@ -196,7 +196,7 @@ fn an_ambiguous_prefix_of_an_entry_lists_the_candidates() {
             ! osier: 00 is ambiguous: it could mean 00000001, 00000002, 00000003; give more characters
             exit 1
             $ path s.jsonl --at ''
-            ! osier: no entry  in this session; `osier sessions tree --ids` shows what there is
+            ! osier: no entry  in this session; `osier sessions tree --ids` lists the entries
             exit 1
         "#]],
     );

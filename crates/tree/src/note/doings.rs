@@ -1,20 +1,20 @@
-//! One thing done each: a change of a file, a command run, a call.
+//! Single actions in an addendum: file changes, commands, tool calls.
 
 use crate::projection::preview::{Call, one_line};
 use crate::scan::Raw;
 
 use super::section::cut;
 
-/// How much of a command is told.
+/// The maximum length of a command in the addendum.
 const COMMAND: usize = 160;
 
-/// What was done to a file.
+/// The changes to one file.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     pub(super) created: bool,
     pub(super) written: usize,
     pub(super) edited: usize,
-    /// What others tell of it.
+    /// A change reported by another tool or a summary.
     pub(super) hearsay: Option<&'static str>,
     pub(super) interrupted: bool,
 }
@@ -26,7 +26,7 @@ pub(super) struct Ran {
     pub(super) times: usize,
 }
 
-/// What a call asked for.
+/// The arguments of a tool call that the addendum uses.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) name: String,
@@ -59,7 +59,7 @@ impl Changes {
             self.created.then(|| "created".to_owned()),
             times("written", self.written - usize::from(self.created && self.written > 0)),
             times("edited", self.edited),
-            self.interrupted.then(|| "interrupted in a change".to_owned()),
+            self.interrupted.then(|| "interrupted while changing it".to_owned()),
             self.hearsay.map(str::to_owned),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -73,28 +73,28 @@ impl Ran {
     }
 }
 
-/// Notes a command; of the same one only the last end counts.
+/// Adds a command. For a repeated command only the last exit status is kept.
 pub(super) fn run(list: &mut Vec<Ran>, command: &str, end: String) {
     let at = list.iter().position(|ran| ran.command == command);
     let before = at.map_or(0, |at| list.remove(at).times);
     list.push(Ran { command: command.to_owned(), end, times: before + 1 });
 }
 
-/// How a command ended, from the fields that tell it.
+/// Describes how a command ended.
 pub(super) fn end_of(fields: Option<Raw<'_>>, failed: bool) -> String {
     let get = |key: &str| fields.and_then(|fields| fields.get(key)).filter(|value| !value.is_null());
     let number = |key| get(key).and_then(Raw::number);
     let is = |key| get(key).is_some_and(Raw::is_true);
     let end = match (number("exitCode"), number("signal")) {
-        _ if is("cancelled") => "cancelled".to_owned(),
-        _ if is("timedOut") => "stopped when its time was over".to_owned(),
+        _ if is("cancelled") => "canceled".to_owned(),
+        _ if is("timedOut") => "timed out".to_owned(),
         (Some(code), _) => format!("exit code {code}"),
         (None, Some(signal)) => format!("killed by signal {signal}"),
         (None, None) if failed => "failed".to_owned(),
         (None, None) => "exit code 0".to_owned(),
     };
     match number("processGroup") {
-        Some(group) => format!("{end}, and process group {group} went on in the background"),
+        Some(group) => format!("{end}, process group {group} kept running in the background"),
         None => end,
     }
 }

@@ -1,4 +1,4 @@
-//! What a part of a conversation did and said, as far as it stays true without it.
+//! Collects the facts that remain true after a part of the conversation is discarded.
 
 use std::collections::BTreeSet;
 
@@ -16,29 +16,29 @@ use super::doings::{Asked, Changes, Ran, end_of, run};
 use super::section::{Section, cut, told};
 use super::texts::{CLOSING, ONLY, OPENING};
 
-/// How much is kept of one thing said, told, noted, named.
+/// The maximum length of one user message, reply, note and name.
 const SAID: usize = 2_000;
 const TOLD: usize = 600;
 const NOTED: usize = 1_500;
 const NAMED: usize = 160;
 
-/// Tools that change nothing outside the conversation, so that calling them again does no harm.
+/// Tools without effects outside the conversation. Calling them again does no harm.
 const HARMLESS: [&str; 6] = ["read", "grep", "find", "ls", "todo", "backtrack"];
 
-/// See the module. Every list is in the order of time.
+/// The facts, in chronological lists.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// What the user, or an extension, said to the model.
+    /// Messages of the user or of an extension to the model.
     said: Vec<String>,
-    /// What the model told the user.
+    /// Replies of the model to the user.
     told: Vec<String>,
-    /// Notes of earlier returns, and summaries of branches.
+    /// Notes of earlier backtracks, and branch summaries.
     notes: Vec<String>,
     changed: Vec<(String, Changes)>,
     read: Vec<String>,
     commands: Vec<Ran>,
     users_commands: Vec<Ran>,
-    /// Calls of tools that may have changed something.
+    /// Calls of other tools that may have changed something.
     others: Vec<String>,
     /// Calls without a result so far, by id.
     open: Vec<(String, Asked)>,
@@ -107,7 +107,7 @@ impl Facts {
                     }
                 }
             }
-            // A call that was refused ran nothing.
+            // A denied call did not run.
             _ if detail("denied").is_some_and(Raw::is_true) => {}
             ("bash", _) => run(&mut self.commands, &asked.command, end_of(details, failed)),
             (name, _) if HARMLESS.contains(&name) => {}
@@ -120,7 +120,7 @@ impl Facts {
         }
     }
 
-    /// Nobody knows how far calls without a result got.
+    /// Calls without a result: how far they got is unknown.
     fn take_interrupted(&mut self) {
         for (_, asked) in std::mem::take(&mut self.open) {
             match (asked.name.as_str(), asked.path) {
@@ -133,7 +133,7 @@ impl Facts {
     }
 
     fn take_users_command(&mut self, entry: &Entry<'_>) {
-        // The user kept this one from the model.
+        // The user excluded this command from the context.
         if said_field(entry, "excludeFromContext").is_some_and(Raw::is_true) {
             return;
         }
@@ -157,15 +157,15 @@ impl Facts {
         }
     }
 
-    /// What was done to a file so far. It becomes the one changed last.
+    /// The changes to a file so far. Moves the file to the end of the list.
     fn changes(&mut self, path: String) -> &mut Changes {
         let at = self.changed.iter().position(|(known, _)| *known == path);
         let changed = at.map_or_else(|| (path, Changes::default()), |at| self.changed.remove(at));
         self.changed.push(changed);
-        &mut self.changed.last_mut().expect("it was just put there").1
+        &mut self.changed.last_mut().expect("just pushed").1
     }
 
-    /// The facts in at most about `budget` characters.
+    /// Renders the facts in at most about `budget` characters.
     pub(super) fn told(self, budget: usize) -> String {
         let changed = self
             .changed
@@ -175,10 +175,10 @@ impl Facts {
         let short = |list: Vec<String>| list.iter().map(|path| one_line(path, NAMED)).collect();
         let section = |title, items, share| Section { title, items, share };
         let mut sections = vec![
-            section("Said to you, and still to be heeded:", self.said, 40),
+            section("Messages to you that still apply:", self.said, 40),
             section("Files changed:", changed.collect(), 15),
-            section("The user was already told:", self.told, 15),
-            section("Noted before:", self.notes, 15),
+            section("You already told the user:", self.told, 15),
+            section("Earlier notes:", self.notes, 15),
             section("Commands run:", ran(self.commands), 10),
             section("Commands the user ran:", ran(self.users_commands), 5),
             section("Other tools called:", short(self.others), 5),
@@ -193,24 +193,24 @@ impl Facts {
     }
 }
 
-/// Puts an item at the end of a list that has each item once.
+/// Moves an item to the end of a list without duplicates, or adds it.
 fn last(list: &mut Vec<String>, item: String) {
     list.retain(|known| *known != item);
     list.push(item);
 }
 
-/// What a message said to the model, if anything.
+/// The text of a message as the model gets it, if any.
 fn words(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> Option<String> {
     let (text, images) = context::said(entry, edit);
     let images = match images {
         0 => String::new(),
-        1 => " [1 image, not shown any more]".to_owned(),
-        images => format!(" [{images} images, not shown any more]"),
+        1 => " [1 image, no longer shown]".to_owned(),
+        images => format!(" [{images} images, no longer shown]"),
     };
     Some(cut(&(text + &images), SAID)).filter(|text| !text.is_empty())
 }
 
-/// The last entry after which something is different: the user did or said something, or a file was changed.
+/// The last entry that counts as progress: a user message, a user command or a file change.
 pub(super) fn last_progress(tree: &SessionTree, entries: &BTreeSet<Seq>, lines: &impl Lines) -> Option<Seq> {
     entries.iter().rev().copied().find(|seq| match tree.head(*seq).role {
         Role::User | Role::BashExecution => true,

@@ -1,20 +1,20 @@
-//! Lists in limited room: every list gets its share, and what one does not need the others may take. Of each list the newest
-//! items are kept, in the order of time, and it says how many are missing.
+//! Fits lists into a limited number of characters. Each list gets its share, and the others use what a list does not need.
+//! A list keeps its newest items in chronological order and states how many are omitted.
 
-/// One list of a note.
+/// One list of an addendum.
 #[derive(Debug)]
 pub(super) struct Section {
     pub(super) title: &'static str,
     /// Oldest first.
     pub(super) items: Vec<String>,
-    /// How much of the room it gets, compared to the others.
+    /// Its share of the room, relative to the other lists.
     pub(super) share: usize,
 }
 
-/// An item shorter than this says nothing.
+/// An item truncated to less than this is useless.
 const LEAST: usize = 40;
 
-/// All lists in at most `room` characters.
+/// Renders all lists in at most `room` characters.
 pub(super) fn told(sections: &[Section], room: usize) -> String {
     let overhead: usize = sections.iter().map(|section| len(section.title) + len(&missing(9999)) + 2).sum();
     let room = room.saturating_sub(overhead);
@@ -23,20 +23,21 @@ pub(super) fn told(sections: &[Section], room: usize) -> String {
     lists.collect::<Vec<_>>().join("\n\n")
 }
 
-/// The room of each list: by its share, again and again, until it has all it needs or nothing is left.
+/// The room of each list. Distributes the room by share, repeatedly, until every list has enough or nothing is left.
 fn shared(sections: &[Section], room: usize) -> Vec<usize> {
     let mut given = vec![0; sections.len()];
     let mut rest = room;
     loop {
-        let hungry: Vec<usize> = (0..given.len()).filter(|at| sections[*at].need() > given[*at]).collect();
-        if hungry.is_empty() || rest == 0 {
+        let unsatisfied: Vec<usize> =
+            (0..given.len()).filter(|at| sections[*at].need() > given[*at]).collect();
+        if unsatisfied.is_empty() || rest == 0 {
             return given;
         }
-        let shares: usize = hungry.iter().map(|at| sections[*at].share).sum();
-        let pot = rest;
-        for at in hungry {
+        let shares: usize = unsatisfied.iter().map(|at| sections[*at].share).sum();
+        let available = rest;
+        for at in unsatisfied {
             let section = &sections[at];
-            let more = (pot * section.share / shares).max(1).min(section.need() - given[at]).min(rest);
+            let more = (available * section.share / shares).max(1).min(section.need() - given[at]).min(rest);
             given[at] += more;
             rest -= more;
         }
@@ -72,17 +73,17 @@ impl Section {
 
 fn missing(count: usize) -> String {
     match count {
-        1 => "- (1 earlier one is left out)".to_owned(),
-        count => format!("- ({count} earlier ones are left out)"),
+        1 => "- (1 earlier item omitted)".to_owned(),
+        count => format!("- ({count} earlier items omitted)"),
     }
 }
 
-/// An item as one of a list, further lines below its first.
+/// Formats a list item, with further lines indented.
 fn set_in(item: &str) -> String {
     format!("- {}", item.replace('\n', "\n  "))
 }
 
-/// The room it takes, with the line feed before it.
+/// The room that an item takes, including the line feed before it.
 fn item_len(item: &str) -> usize {
     len(item) + 2 * item.matches('\n').count() + 3
 }
@@ -91,7 +92,7 @@ fn len(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The beginning of an item that is too long, so that it fits.
+/// Truncates an item so that it fits.
 fn fitting(item: &str, room: usize) -> String {
     let mut most = room;
     loop {
@@ -104,7 +105,7 @@ fn fitting(item: &str, room: usize) -> String {
     }
 }
 
-/// At most `most` characters of a text, and a sign if that is not all of it.
+/// Truncates a text to `most` characters, ending in `…` if something is cut.
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let text = text.trim();
     match text.char_indices().nth(most) {
@@ -126,29 +127,29 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_are_kept_and_the_missing_counted() {
+    fn a_list_keeps_its_newest_items_and_counts_the_omitted_ones() {
         let list = section("T:", &["one", "two\nlines", "three"], 100);
         assert_eq!(list.list(100), "T:\n- one\n- two\n  lines\n- three");
-        assert_eq!(list.list(22), "T:\n- (1 earlier one is left out)\n- two\n  lines\n- three");
-        assert_eq!(list.list(10), "T:\n- (2 earlier ones are left out)\n- three");
-        assert_eq!(list.list(0), "T:\n- (3 earlier ones are left out)");
+        assert_eq!(list.list(22), "T:\n- (1 earlier item omitted)\n- two\n  lines\n- three");
+        assert_eq!(list.list(10), "T:\n- (2 earlier items omitted)\n- three");
+        assert_eq!(list.list(0), "T:\n- (3 earlier items omitted)");
         let long = "x".repeat(100);
         assert_eq!(
             section("T:", &["a", &long], 1).list(50),
-            format!("T:\n- (1 earlier one is left out)\n- {}…", "x".repeat(46))
+            format!("T:\n- (1 earlier item omitted)\n- {}…", "x".repeat(46))
         );
     }
 
     #[test]
-    fn what_one_list_does_not_need_the_others_may_take() {
+    fn lists_use_the_room_that_other_lists_do_not_need() {
         let long = "x".repeat(60);
-        let told = told(&[section("A:", &["a"], 50), section("B:", &[&long, &long], 50)], 300);
-        assert_eq!(told, format!("A:\n- a\n\nB:\n- {long}\n- {long}"));
+        let text = told(&[section("A:", &["a"], 50), section("B:", &[&long, &long], 50)], 300);
+        assert_eq!(text, format!("A:\n- a\n\nB:\n- {long}\n- {long}"));
     }
 
     proptest! {
         #[test]
-        fn the_room_is_enough(items in prop::collection::vec("(?s).{0,80}", 0..12), room in 60usize..600) {
+        fn the_text_never_exceeds_the_room(items in prop::collection::vec("(?s).{0,80}", 0..12), room in 60usize..600) {
             let half = items.len() / 2;
             let sections = [
                 Section { title: "Some:", items: items[..half].to_vec(), share: 70 },

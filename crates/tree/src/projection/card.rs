@@ -1,4 +1,4 @@
-//! The card: what a list of sessions shows of one. Kept up to date entry by entry, never by reading the log again.
+//! Cards: the summary of a session that session lists show. Updated entry by entry, without reading the log again.
 
 mod first;
 
@@ -17,21 +17,21 @@ use crate::short_ids::first_eight;
 use crate::time::Millis;
 use first::First;
 
-/// Raised whenever the same log gives a different card. A stored card of another version is made again.
+/// Incremented whenever the same log gives a different card. Stored cards of other versions are rebuilt.
 pub const CARD_VERSION: u32 = 2;
 
-/// How much of the first message a card keeps.
+/// The maximum length of the first message in a card, in characters.
 const FIRST_WORDS: usize = 200;
 
-/// Times in milliseconds that can be written down: up to the year 9999.
+/// Valid times in milliseconds: up to the year 9999, the last that the time format supports.
 const TIMES: RangeInclusive<f64> = 0.0..=253_402_300_799_999.0;
 
-/// See the module.
+/// The summary of a session for session lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Card {
     pub id: String,
-    /// The first eight characters of `id`. In a list, as many more as tell it apart from all other sessions.
+    /// The first eight characters of `id`, or in a list as many as are needed to be unique.
     pub short_id: String,
     pub store: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,11 +46,11 @@ pub struct Card {
     pub first_message: String,
     pub message_count: u64,
     pub entry_count: u64,
-    /// How many ends the conversation has.
+    /// The number of branch tips in the conversation.
     pub branches: u64,
     #[serde(with = "iso")]
     pub created: Millis,
-    /// The last thing a user or an assistant said.
+    /// The time of the last user or assistant message.
     #[serde(with = "iso")]
     pub modified: Millis,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,33 +79,33 @@ impl Card {
         }
     }
 
-    /// Whether it may belong to the work of another session of the same store: that of another agent. Whether it is a fork
-    /// from before the agent was changed, only the headers tell.
+    /// Whether this may be a sub-agent session of `parent`: a child in the same store with another agent. Only the headers
+    /// can rule out a fork made before the agent changed.
     pub fn is_subagent_of(&self, parent: &Card) -> bool {
         self.store == parent.store
             && self.parent_session_id.as_ref() == Some(&parent.id)
             && self.agent_id != parent.agent_id
     }
 
-    /// What a person calls the session: its name, else its summary, else its first words.
+    /// The title to show: the name, else the summary, else the first message.
     pub fn title(&self) -> &str {
         let given = [self.name.as_deref(), self.summary.as_deref(), Some(&*self.first_message)];
         given.into_iter().flatten().find(|title| !title.trim().is_empty()).unwrap_or("(no messages)")
     }
 }
 
-/// Keeps a card while entries arrive.
+/// Updates a card as entries arrive.
 #[derive(Debug, Clone)]
 pub struct CardFold {
     card: Card,
-    /// The agent that the header names.
+    /// The agent named in the header.
     agent: String,
-    /// Entries below which the conversation already goes on, by the first entry at or above them that is part of it.
+    /// For each anchor, whether the conversation already continues below it.
     continued: Vec<bool>,
     from_the_start: bool,
-    /// Somebody said something, so `modified` is more than the header's time.
+    /// There is a user or assistant message, so `modified` is no longer the header's time.
     said: bool,
-    /// `None` if the beginning of the log was not seen.
+    /// `None` if the fold resumed from a card and did not see the beginning of the log.
     first: Option<First>,
     is_doubtful: bool,
 }
@@ -123,7 +123,7 @@ impl CardFold {
         }
     }
 
-    /// Goes on from a card that covers the first entries of `heads`.
+    /// Resumes from a card that covers the first entries of `heads`.
     pub fn resume(card: Card, heads: &Heads) -> CardFold {
         let covered = card.entry_count as usize;
         let mut fold = CardFold::new(card);
@@ -135,7 +135,7 @@ impl CardFold {
         fold
     }
 
-    /// Notes that the conversation goes on from a place; tells whether it did so before, hence branches here.
+    /// Records that the conversation continues below a place. Returns true if it already did, so a branch starts here.
     fn goes_on_from(&mut self, place: Option<Seq>) -> bool {
         let Some(place) = place else { return std::mem::replace(&mut self.from_the_start, true) };
         if self.continued.len() <= place.index() {
@@ -144,14 +144,14 @@ impl CardFold {
         std::mem::replace(&mut self.continued[place.index()], true)
     }
 
-    /// Takes in the entry that `heads` just took in as `seq`.
+    /// Adds the entry that was just appended to `heads` as `seq`.
     pub fn feed(&mut self, entry: &Entry<'_>, seq: Seq, heads: &Heads) {
         let head = heads.get(seq);
         self.card.entry_count += 1;
         self.card.leaf_id = heads.leaf_after(seq).map(|leaf| heads.id(leaf).to_string());
         if head.kind.reaches_context() {
-            let parts = self.goes_on_from(heads.anchor(head.parent));
-            if parts || self.card.branches == 0 {
+            let is_branch = self.goes_on_from(heads.anchor(head.parent));
+            if is_branch || self.card.branches == 0 {
                 self.card.branches += 1;
             }
         }
@@ -180,14 +180,14 @@ impl CardFold {
         let said_at = message.get("timestamp").and_then(Raw::number).filter(|time| TIMES.contains(time));
         let said_at = said_at.map(|time| time as Millis).or(entry.time);
         if let Some(said_at) = said_at {
-            // A fork is younger than what was said in it.
+            // A fork is created later than the messages copied into it.
             let before = if self.said { self.card.modified } else { Millis::MIN };
             self.card.modified = before.max(said_at);
             self.said = true;
         }
     }
 
-    /// Who said the first words may change with what is deleted; without having seen the beginning nobody can tell.
+    /// Deleting a branch may change the first message. A fold that has not seen the beginning of the log needs a rebuild.
     fn feed_first(&mut self, entry: &Entry<'_>, seq: Seq, heads: &Heads) {
         let words = (entry.role == Role::User).then_some(|| first_words(entry));
         let changes_all = matches!(entry.kind, Kind::DeleteBranch | Kind::RestoreBranch);
@@ -195,14 +195,14 @@ impl CardFold {
             self.is_doubtful |= changes_all || words.is_some() && self.card.first_message.is_empty();
             return;
         };
-        let speaks = words.is_some();
+        let is_user_message = words.is_some();
         first.take(seq, heads, words);
         match (entry.kind, heads.get(seq).target) {
             (Kind::DeleteBranch, Some(branch)) => first.delete(branch),
             (Kind::RestoreBranch, Some(branch)) => first.restore(branch),
             _ => {}
         }
-        if changes_all || speaks && self.card.first_message.is_empty() {
+        if changes_all || is_user_message && self.card.first_message.is_empty() {
             self.card.first_message = first.words().to_owned();
         }
     }
@@ -218,7 +218,7 @@ impl CardFold {
         if let Some(unset) = data.get("unset") {
             unset.each_item(|key| match key.text().as_deref() {
                 Some("summary") => self.card.summary = None,
-                // Who had it at first is in the header, which a card that is gone on from does not tell.
+                // The original agent is in the header, which a resumed card does not have.
                 Some("agentId") => match &self.first {
                     Some(_) => self.card.agent_id.clone_from(&self.agent),
                     None => self.is_doubtful = true,
@@ -238,13 +238,13 @@ impl CardFold {
         &self.card
     }
 
-    /// It went on from a card and met what only the beginning of the log could tell; then the card must be made anew.
+    /// The fold resumed from a card and met an entry that needs the beginning of the log. Rebuild the card.
     pub fn is_doubtful(&self) -> bool {
         self.is_doubtful
     }
 }
 
-/// The beginning of what a message shows, as one line.
+/// The beginning of a message's shown text, as one line.
 fn first_words(entry: &Entry<'_>) -> String {
     let said = || entry.message.map(text_of).unwrap_or_default();
     let shown = display_text(entry).map_or_else(said, Cow::into_owned);
@@ -252,7 +252,7 @@ fn first_words(entry: &Entry<'_>) -> String {
     words.chars().take(FIRST_WORDS).collect()
 }
 
-/// What a message says, its text blocks joined by a blank.
+/// The text of a message: its text blocks joined with spaces.
 pub fn text_of(message: Raw<'_>) -> String {
     let Some(content) = message.get("content") else { return String::new() };
     if let Some(text) = content.text() {
@@ -267,7 +267,7 @@ pub fn text_of(message: Raw<'_>) -> String {
     parts.join(" ")
 }
 
-/// Times as ISO text.
+/// Serializes times as ISO 8601 text.
 mod iso {
     use serde::{Deserialize, Deserializer, Serializer};
 
@@ -302,23 +302,27 @@ mod tests {
     }
 
     #[test]
-    fn a_session_was_used_last_when_somebody_last_spoke_in_it() {
+    fn modified_is_the_time_of_the_last_message() {
         assert_eq!(card(&[]).modified, 5_000);
         let said = |id: &str, time: &str| {
             format!(
                 r#"{{"type":"message","id":"{id}","timestamp":"1970-01-01T00:00:02.000Z","message":{{"role":"user","timestamp":{time}}}}}"#
             )
         };
-        assert_eq!(card(&[&said("1", "3000")]).modified, 3_000, "a fork is younger than what was said in it");
+        assert_eq!(
+            card(&[&said("1", "3000")]).modified,
+            3_000,
+            "a fork is created later than the messages copied into it"
+        );
         assert_eq!(card(&[&said("1", "3000"), &said("2", "1000")]).modified, 3_000);
-        assert_eq!(card(&[&said("1", "1e300")]).modified, 2_000, "what is no time is not taken for one");
+        assert_eq!(card(&[&said("1", "1e300")]).modified, 2_000, "an invalid time is ignored");
         let label =
             r#"{"type":"label","id":"2","timestamp":"1980-01-01T00:00:00.000Z","targetId":"1","label":"x"}"#;
         assert_eq!(card(&[&said("1", "3000"), label]).modified, 3_000);
     }
 
     #[test]
-    fn the_stored_system_prompt_does_not_count_as_a_message() {
+    fn a_system_prompt_is_not_counted_as_a_message() {
         let said = |id: &str, role: &str| {
             format!(r#"{{"type":"message","id":"{id}","message":{{"role":"{role}","content":"x"}}}}"#)
         };
@@ -327,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_words_are_those_that_are_not_deleted() {
+    fn the_first_message_is_the_first_one_that_is_not_deleted() {
         let line = |id: &str, parent: &str, rest: &str| {
             format!(r#"{{"id":"{id}","parentId":{parent},"timestamp":"1970-01-01T00:00:00.000Z",{rest}}}"#)
         };
@@ -365,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_that_run_in_a_circle_are_gone_round_once() {
+    fn a_cycle_of_parents_is_walked_once() {
         let a = r#"{"type":"custom","id":"a","parentId":"b"}"#;
         let b = r#"{"type":"custom","id":"b","parentId":"a"}"#;
         let said =
@@ -374,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_out_of_all_bounds_leave_a_card_that_can_be_kept() {
+    fn huge_numbers_leave_a_card_that_can_be_stored() {
         let usage = r#"{"type":"usage","id":"1","usage":{"totalTokens":1e30,"cost":{"total":1e308}}}"#;
         let card = card(&[usage, usage, usage]);
         let kept = serde_json::to_string(&card).unwrap();

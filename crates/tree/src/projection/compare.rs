@@ -1,7 +1,6 @@
-//! Two branches side by side: what each said after the entry they have in common, which files each touched, and what each
-//! took.
+//! Compares two branches: their messages after the common ancestor, the files they touched, and their usage.
 //!
-//! Of a long branch the beginning and the end are told. Lines are seen by batches and not kept.
+//! A long branch shows its first message and its last ones. Lines are read in batches and not kept.
 
 mod draw;
 
@@ -20,45 +19,45 @@ use super::preview::{Previews, one_line};
 use super::transcript::is_read;
 use super::usage::{Usage, may_cost, spent_by};
 
-/// How many things said a side tells, and how many files of each kind it names.
+/// The maximum number of messages, and of files of each kind, per side.
 const SAID: usize = 100;
 const FILES: usize = 100;
 
-/// See the module.
+/// The result of comparing two branches.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Comparison {
-    /// The deepest entry that both paths have.
+    /// The deepest entry on both paths.
     pub common_id: Option<String>,
     pub left: Side,
     pub right: Side,
-    /// Files that both changed.
+    /// Files that both branches changed.
     pub modified_by_both: Vec<String>,
 }
 
-/// One of the two, after the entry in common.
+/// One of the two branches, after the common ancestor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Side {
-    /// The end that was asked about.
+    /// The end of the branch.
     pub tip_id: Option<String>,
-    /// The first entry that the other does not have.
+    /// The first entry that is not on the other branch.
     pub first_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     pub messages: usize,
-    /// The first thing said, then the last ones.
+    /// The first message, then the last ones.
     pub said: Vec<Said>,
-    /// How many things lie between the first and the second of these.
+    /// The number of messages omitted after the first one.
     pub left_out: usize,
-    /// Read and not changed.
+    /// Files read but not changed.
     pub read_files: Vec<String>,
     pub modified_files: Vec<String>,
     pub files_left_out: usize,
     pub usage: Usage,
 }
 
-/// One thing said.
+/// One message of a branch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Said {
@@ -66,18 +65,18 @@ pub struct Said {
     pub kind: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub role: &'static str,
-    /// One line, inert.
+    /// One sanitized line.
     pub text: String,
 }
 
-/// Compares with all lines at hand.
+/// Compares two branches when all lines are available.
 pub fn compare(tree: &SessionTree, left: Place, right: Place, lines: &dyn Lines) -> Comparison {
     let mut comparing = Comparing::new(tree, left, right);
     answer(&mut comparing, lines);
     comparing.finish()
 }
 
-/// A comparison that is being made; it asks for the lines of both branches.
+/// Builds a [`Comparison`], requesting the lines of both branches.
 #[derive(Debug)]
 pub struct Comparing<'t> {
     tree: &'t SessionTree,
@@ -121,7 +120,7 @@ impl Asks for Comparing<'_> {
     }
 }
 
-/// Entries to be read in order, by batches.
+/// Entries to read in order, in batches.
 #[derive(Debug)]
 pub(crate) struct Stretch {
     entries: Vec<Seq>,
@@ -139,7 +138,7 @@ impl Stretch {
         self.next == self.entries.len()
     }
 
-    /// The next ones: about a mebibyte, at least one.
+    /// The next batch: about 1 MiB, at least one entry.
     pub(crate) fn batch(&self, tree: &SessionTree) -> &[Seq] {
         let rest = &self.entries[self.next..];
         let mut bytes = 0;
@@ -150,7 +149,7 @@ impl Stretch {
         &rest[..enough.map_or(rest.len(), |last| last + 1)]
     }
 
-    /// The next ones, once.
+    /// Removes and returns the next batch.
     pub(crate) fn take(&mut self, tree: &SessionTree) -> Vec<Seq> {
         let taken = self.batch(tree).to_vec();
         self.next += taken.len();
@@ -197,7 +196,7 @@ impl<'t> Reader<'t> {
         if let Some(spent) = spent_by(entry) {
             self.side.usage.add(&spent.usage);
         }
-        // The files that a summary lists were read and changed on another branch, or by calls that are on this one anyway.
+        // Files listed in a summary belong to another branch, or to calls that are on this one anyway.
         if let Some(message) = entry.message {
             self.files.add_message(message);
         }
@@ -235,12 +234,12 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A path that a terminal may show.
+/// A file path that is safe to print.
 fn plain(path: &str) -> String {
     one_line(path, 300)
 }
 
-/// What a reply calls is told by the results.
+/// A reply with only tool calls. The results show the calls.
 fn only_calls(head: &Head) -> bool {
     head.role == Role::Assistant && head.calls > 0 && !head.has(flag::HAS_TEXT)
 }

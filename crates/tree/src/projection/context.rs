@@ -1,33 +1,33 @@
-//! The context: the messages a model is to see, exactly as pi's `buildSessionContext` gives them.
+//! The context: the messages for the model, exactly as pi's `buildSessionContext` returns them.
 //!
-//! Messages are slices of the stored lines wherever that is possible; nothing is parsed to be written again. They are
-//! handed out one by one, so that the context of a large session never lies in memory as a whole.
+//! Messages are slices of the stored lines wherever possible, without parsing and reserializing. They are emitted one by
+//! one, so the context of a large session is never in memory as a whole.
 
 use super::preview::{images_in, text_of};
 use crate::entry::{Entry, Kind, Role, flag};
 use crate::scan::{Raw, quote};
 
-/// Hands out the messages one entry contributes (none, one, or two for a compaction that carries a system message).
-/// `edit` is the last `context_edit` that concerns it.
+/// Emits the messages of one entry: none, one, or two for a compaction with a system message. `edit` is the last
+/// `context_edit` that targets it.
 pub fn messages(entry: &Entry<'_>, edit: Option<&Entry<'_>>, emit: &mut dyn FnMut(&[u8])) {
     let replacement = edit.map(|edit| field(edit, "replacement"));
     match replacement {
         None => plain(entry, emit),
-        // The edit is not well formed; pi's writer never makes such a one.
+        // The edit is malformed; pi never writes one like this.
         Some(None) => plain(entry, emit),
         Some(Some(replacement)) if replacement.is_null() => {}
         Some(Some(replacement)) => plain(entry, &mut |message| emit(&replaced(message, replacement))),
     }
 }
 
-/// The text that an entry says to a model, and how many images belong to it.
+/// The text of an entry as the model gets it, and the number of its images.
 pub(crate) fn said(entry: &Entry<'_>, edit: Option<&Entry<'_>>) -> (String, usize) {
-    let mut said = (String::new(), 0);
+    let mut result = (String::new(), 0);
     messages(entry, edit, &mut |message| {
         let content = Raw::parse(message).ok().and_then(|message| message.get("content"));
-        said = (text_of(content, "\n").trim().to_owned(), images_in(content));
+        result = (text_of(content, "\n").trim().to_owned(), images_in(content));
     });
-    said
+    result
 }
 
 fn plain(entry: &Entry<'_>, emit: &mut dyn FnMut(&[u8])) {
@@ -63,7 +63,7 @@ fn plain(entry: &Entry<'_>, emit: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// What stands in for a content that is null or missing.
+/// The replacement for content that is null or missing.
 fn empty_content(entry: &Entry<'_>) -> Option<&'static [u8]> {
     match entry.role {
         _ if entry.flags & flag::NO_CONTENT == 0 => None,
@@ -89,7 +89,7 @@ fn field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
     entry.get(key)
 }
 
-/// A message made of fields of its entry; those the entry lacks are left out.
+/// Builds a message from fields of its entry. Missing fields are omitted.
 fn built(role: &str, fields: &[(&str, Option<Raw<'_>>)], entry: &Entry<'_>) -> Vec<u8> {
     let mut out = format!(r#"{{"role":"{role}""#).into_bytes();
     for (key, value) in fields {
@@ -103,7 +103,7 @@ fn built(role: &str, fields: &[(&str, Option<Raw<'_>>)], entry: &Entry<'_>) -> V
     out
 }
 
-/// A message with its content exchanged. Only what a model reads as said by somebody can be edited.
+/// A message with its content replaced. Other roles than these cannot be edited.
 fn replaced(message: &[u8], replacement: Raw<'_>) -> Vec<u8> {
     let Ok(raw) = Raw::parse(message) else { return message.to_vec() };
     let role = raw.get("role").and_then(Raw::text).map_or(Role::Unknown, |role| Role::read(&role));
@@ -120,7 +120,7 @@ fn replaced(message: &[u8], replacement: Raw<'_>) -> Vec<u8> {
     }
 }
 
-/// A copy of an object in which `key` has `value`: in the old one's place, or at the end.
+/// A copy of an object with `key` set to `value`: replaced in place, or added at the end.
 pub fn with_field(object: Raw<'_>, key: &str, value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(object.bytes().len() + value.len() + key.len() + 4);
     let mut done = false;
@@ -141,7 +141,7 @@ pub fn with_field(object: Raw<'_>, key: &str, value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The model that an entry names, as `(provider, model id)` in JSON.
+/// The `(provider, model id)` of an entry, as JSON values.
 pub fn model_of<'a>(entry: &Entry<'a>) -> Option<(Raw<'a>, Raw<'a>)> {
     match entry.message {
         Some(message) => Some((message.get("provider")?, message.get("model")?)),

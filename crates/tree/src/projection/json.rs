@@ -1,5 +1,5 @@
-//! How entries look in JSON output: as stored, but for Osier's own kinds, which appear under their own names with their
-//! fields in the open instead of in pi's `custom` clothes.
+//! Entries in JSON output: as stored, except for Osier's own kinds. Those are stored as pi's `custom` entries and appear
+//! here under their own names, with their fields at the top level.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use super::context::with_field;
 use crate::entry::{Entry, Kind};
 use crate::scan::{Raw, quote};
 
-/// What every entry has.
+/// The fields that every entry has.
 const BASE: [&str; 4] = ["type", "id", "parentId", "timestamp"];
 
-/// An entry as programs see it.
+/// An entry in the form for JSON output.
 pub fn entry_json<'a>(entry: &Entry<'a>) -> Cow<'a, [u8]> {
     if entry.kind.custom_type().is_none() {
         return inert(entry.line);
@@ -27,7 +27,7 @@ pub fn entry_json<'a>(entry: &Entry<'a>) -> Cow<'a, [u8]> {
         "type" => member("type", format!("\"{}\"", entry.kind.name()).as_bytes()),
         "customType" => {}
         "data" | "details" if value.is_object() => value.each_field(|key, value| {
-            // What lies inside must not pass itself off as what every entry has.
+            // Inner fields must not replace the base fields.
             if !BASE.contains(&key) {
                 member(key, value.bytes());
             }
@@ -38,7 +38,7 @@ pub fn entry_json<'a>(entry: &Entry<'a>) -> Cow<'a, [u8]> {
     Cow::Owned(inert(&out).into_owned())
 }
 
-/// The JSON of a batch of sub-agents with the status that an update gave it.
+/// The JSON of a sub-agent batch with the status from its update.
 pub fn with_status(batch: &[u8], status: &str) -> Vec<u8> {
     let mut value = Vec::new();
     quote(status, &mut value);
@@ -49,7 +49,7 @@ pub fn with_status(batch: &[u8], status: &str) -> Vec<u8> {
     }
 }
 
-/// The form in which an entry is stored that is given as [`entry_json`] prints Osier's own kinds. `None` for every other entry.
+/// The inverse of [`entry_json`] for Osier's own kinds: the stored form. `None` for every other entry.
 pub fn stored_form(object: Raw<'_>) -> Option<Vec<u8>> {
     let kind = Kind::own(&object.get("type")?.text()?)?;
     let (word, body) = match kind {
@@ -85,7 +85,7 @@ fn push_member(out: &mut Vec<u8>, key: &str, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// JSON must be UTF-8; what is not becomes U+FFFD, as in every other reader.
+/// JSON must be UTF-8. Invalid bytes become U+FFFD, as in all other readers.
 fn inert(line: &[u8]) -> Cow<'_, [u8]> {
     match String::from_utf8_lossy(line) {
         Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
@@ -99,7 +99,7 @@ mod tests {
     use crate::entry::read_entry;
 
     #[test]
-    fn what_is_printed_of_our_own_kinds_is_stored_as_it_was() {
+    fn json_output_of_own_kinds_converts_back_to_the_stored_line() {
         for line in [
             r#"{"type":"custom","id":"b","parentId":null,"timestamp":"t","customType":"osier.leaf","data":{"fromId":"a","why":"move"}}"#,
             r#"{"type":"custom","id":"b","parentId":"a","timestamp":"t","customType":"osier.config","data":{"set":{"x":1},"unset":[]}}"#,
@@ -120,15 +120,15 @@ mod tests {
     }
 
     #[test]
-    fn a_move_appears_as_a_leaf_entry_and_other_lines_as_they_are() {
+    fn a_move_is_printed_as_a_leaf_entry_and_other_lines_unchanged() {
         let line = br#"{"type":"custom","id":"b","parentId":null,"timestamp":"t","customType":"osier.leaf","data":{"fromId":"a","why":"move"}}"#;
         let seen = entry_json(&read_entry(line).unwrap()).into_owned();
         assert_eq!(
             String::from_utf8(seen).unwrap(),
             r#"{"type":"leaf","id":"b","parentId":null,"timestamp":"t","fromId":"a","why":"move"}"#
         );
-        let sly = br#"{"type":"custom","customType":"osier.config","data":{"id":"x","set":{}},"id":"d"}"#;
-        let seen = entry_json(&read_entry(sly).unwrap()).into_owned();
+        let hostile = br#"{"type":"custom","customType":"osier.config","data":{"id":"x","set":{}},"id":"d"}"#;
+        let seen = entry_json(&read_entry(hostile).unwrap()).into_owned();
         assert_eq!(String::from_utf8(seen).unwrap(), r#"{"type":"config","set":{},"id":"d"}"#);
         let plain = br#"{"type":"new kind","id":"c","x":1.0}"#;
         assert_eq!(&*entry_json(&read_entry(plain).unwrap()), plain);

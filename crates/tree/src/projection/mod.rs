@@ -1,5 +1,5 @@
-//! What the tree looks like to a model, a person or a program. Each projection first tells which entries it needs; the
-//! caller fetches their lines, and the projection makes its view of them.
+//! Projections: views of the tree for a model, a person or a program. A projection first names the entries that it needs,
+//! the caller fetches their lines, and the projection builds its view from them.
 
 pub mod card;
 pub mod compare;
@@ -19,12 +19,12 @@ use rustc_hash::FxHashMap;
 use crate::entry::{Entry, read_entry};
 use crate::heads::Seq;
 
-/// The lines a caller fetched for a projection.
+/// The lines that a caller fetched for a projection.
 pub trait Lines {
     /// The line of an entry, without its line feed.
     fn line(&self, seq: Seq) -> Option<&[u8]>;
 
-    /// The line as an entry. `None` if it was not fetched.
+    /// The parsed line of an entry. `None` if it was not fetched.
     fn entry(&self, seq: Seq) -> Option<Entry<'_>> {
         self.line(seq).and_then(|line| read_entry(line).ok())
     }
@@ -36,7 +36,7 @@ impl Lines for FxHashMap<Seq, Vec<u8>> {
     }
 }
 
-/// All lines of a log, by place.
+/// All lines of a log, in log order.
 impl Lines for Vec<Vec<u8>> {
     fn line(&self, seq: Seq) -> Option<&[u8]> {
         self.get(seq.index()).map(Vec::as_slice)

@@ -1,4 +1,4 @@
-//! The model in force at a place: the nearest one that a `model_change` or a reply above it names.
+//! The active model at a place: the one named by the nearest `model_change` or reply at or above it.
 
 use crate::asking::Asks;
 use crate::entry::Entry;
@@ -8,23 +8,23 @@ use crate::projection::Lines;
 use crate::projection::context::model_of;
 use crate::scan::Raw;
 
-/// The provider of messages that no model wrote, such as those of `osier sessions append --role assistant`.
+/// The provider of messages not written by a model, such as those of `osier sessions append --role assistant`.
 pub const NO_PROVIDER: &str = "none";
 
-/// Candidates requested at once, after the first.
+/// The number of candidates per request, after the first.
 const BATCH: usize = 64;
 
-/// A search for the model in force. Entries that name no real model are skipped.
+/// Searches for the active model. Skips entries without a real model.
 #[derive(Debug)]
 pub struct ModelInForce<'t> {
     tree: &'t SessionTree,
-    /// Entries that may name the model, nearest first.
+    /// Entries that may name a model, nearest first.
     candidates: Vec<Seq>,
     found: Option<(String, String)>,
 }
 
 impl SessionTree {
-    /// Starts the search for the model in force at a place.
+    /// Starts a search for the active model at a place.
     pub fn model_in_force(&self, at: Place) -> ModelInForce<'_> {
         let candidates = at.and_then(|seq| self.head(seq).model).into_iter().collect();
         ModelInForce { tree: self, candidates, found: None }
@@ -32,7 +32,7 @@ impl SessionTree {
 }
 
 impl ModelInForce<'_> {
-    /// Provider and model id, once nothing more is wanted.
+    /// The provider and model id, after all requested lines are given.
     pub fn finish(self) -> Option<(String, String)> {
         self.found
     }

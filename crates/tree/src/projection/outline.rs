@@ -1,7 +1,7 @@
-//! The outline: what a tree view draws, as rows. It decides from heads alone and asks for texts only to search them.
+//! The outline: the rows of a tree view. It is computed from heads alone and needs texts only for searching.
 //!
-//! The cost is linear in the log however deep or wide the tree is; nothing recurses, and a row holds no copy of the
-//! lines that run past it (see [`Row::gutter`]).
+//! The cost is linear in the size of the log, however deep or wide the tree is. Nothing recurses, and a row does not store
+//! the vertical lines that pass it (see `OutlineRow::gutter`).
 
 mod draw;
 mod filter;
@@ -21,11 +21,11 @@ pub use draw::{Glyphs, Pieces};
 pub use filter::Filter;
 pub use select::Leap;
 
-/// How the user wants to see the tree.
+/// What to show, and in which order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     pub filter: Filter,
-    /// Words that all must occur in the label or the text of an entry, in any order and case.
+    /// Words that must all occur in the label or the text of an entry, in any order, ignoring case.
     pub search: String,
     /// Entries whose descendants are not shown.
     pub folded: FxHashSet<Seq>,
@@ -38,17 +38,17 @@ pub struct Options {
 pub enum Order {
     #[default]
     OldestFirst,
-    /// At each branch point the child on the way to the leaf comes first.
+    /// At each branch point, the child on the path to the leaf comes first.
     ActiveFirst,
 }
 
-/// See the module.
+/// The rows of a tree view.
 #[derive(Debug, Clone, Default)]
 pub struct Outline {
     pub rows: Vec<Row>,
-    /// The row that stands for the leaf: its own, or that of its nearest shown ancestor.
+    /// The row of the leaf, or of its nearest shown ancestor.
     pub leaf: Option<usize>,
-    /// For each entry the number of its row or that of its nearest shown ancestor, from 1; 0 for none.
+    /// For each entry, the 1-based row of it or of its nearest shown ancestor; 0 for none.
     stands_in: Vec<u32>,
 }
 
@@ -58,20 +58,20 @@ pub struct Row {
     pub seq: Seq,
     /// The row of the nearest shown ancestor.
     pub parent: Option<u32>,
-    /// How many rows have this one as parent.
+    /// The number of shown children.
     pub children: u32,
     pub label: Option<Box<str>>,
-    /// It lies on the path to the leaf.
+    /// It is on the path to the leaf.
     pub on_path: bool,
-    /// It stands for the leaf.
+    /// It represents the leaf.
     pub is_leaf: bool,
     pub folded: bool,
-    /// It lies in a deleted branch.
+    /// It is in a deleted branch.
     pub deleted: bool,
     placed: Placed,
 }
 
-/// What the layout adds to a row.
+/// The layout of a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Placed {
     level: u32,
@@ -80,7 +80,7 @@ struct Placed {
     foldable: bool,
 }
 
-/// What ties a row to its parent: something only for children of a branch point.
+/// The line that connects a row to its parent. Only children of a branch point have one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Connector {
     #[default]
@@ -92,7 +92,7 @@ pub enum Connector {
 }
 
 impl Row {
-    /// Levels of indentation, the connector's included.
+    /// The indentation levels, including the connector's.
     pub fn level(&self) -> u32 {
         self.placed.level
     }
@@ -101,20 +101,20 @@ impl Row {
         self.placed.connector
     }
 
-    /// The nearest row above that has a connector. If that is a [`Connector::Tee`], a vertical line runs past this row
-    /// one level left of that row's text; and so on from there.
+    /// The nearest ancestor row with a connector. If that is a [`Connector::Tee`], a vertical line passes this row one level
+    /// left of that ancestor's text. Follow the ancestor's own gutter for the next line.
     pub fn gutter(&self) -> Option<u32> {
         self.placed.gutter
     }
 
-    /// It can be folded: it has children, and begins a branch or is a root.
+    /// Whether the row can be folded: it has children, and starts a branch or is a root.
     pub fn is_foldable(&self) -> bool {
         self.placed.foldable
     }
 }
 
 impl Outline {
-    /// `texts` gives what a search looks at (see [`search_text`](super::preview::search_text)); labels are added here.
+    /// `texts` returns the text to search (see [`search_text`](super::preview::search_text)). Labels are searched as well.
     pub fn new<'t>(
         tree: &SessionTree,
         leaf: Place,
@@ -141,7 +141,7 @@ impl Outline {
     }
 }
 
-/// Visits all entries, parents first.
+/// Walks all entries, parents first.
 struct Walk<'a> {
     tree: &'a SessionTree,
     options: &'a Options,
@@ -151,12 +151,12 @@ struct Walk<'a> {
     outline: Outline,
 }
 
-/// What lies above an entry.
+/// The state inherited from the ancestors of an entry.
 #[derive(Clone, Copy, Default)]
 struct Above {
-    /// The number of the nearest row, from 1.
+    /// The 1-based nearest row.
     row: u32,
-    /// Something is folded, or deleted and not asked for.
+    /// An ancestor is folded, or deleted while deleted branches are not shown.
     covered: bool,
     deleted: bool,
 }

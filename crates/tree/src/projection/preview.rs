@@ -1,6 +1,6 @@
-//! One line of text for an entry, as tree views, lists and searches show it. Labels are not part of it.
+//! Previews: one line of text per entry, for tree views, lists and search results. Labels are not included.
 //!
-//! Nothing here is cut to a width or coloured; that is for whoever draws.
+//! Truncating to a width and coloring are up to the caller.
 
 mod call;
 mod inert;
@@ -20,10 +20,10 @@ pub use many::Previews;
 pub use said::{calls_of, display_text, editor_text, full_text, shown_text};
 pub(crate) use said::{each_block, field, images_in, said_field, text_of};
 
-/// The number of characters a preview takes of what was said.
+/// The maximum number of characters of an entry's text in a preview.
 const LENGTH: usize = 200;
 
-/// The one-line text of an entry. `call_of` finds the call that a tool result answers, by the call's id.
+/// The preview of an entry. `call_of` finds the call of a tool result by the call's id.
 pub fn preview<'c>(entry: &Entry<'_>, call_of: impl Fn(&str) -> Option<Call<'c>>) -> String {
     line(entry, &|id| call_of(id).map(|call| call.line(None)))
 }
@@ -138,7 +138,7 @@ fn own_kind(entry: &Entry<'_>) -> String {
     }
 }
 
-/// The preview of a batch of sub-agents with the status that the preview of its update tells.
+/// The preview of a sub-agent batch, with the status from the preview of its update.
 pub fn updated_preview(batch: &str, update: &str) -> String {
     let status = update.strip_prefix("[update: ").and_then(|rest| rest.strip_suffix(']'));
     match (batch.split_once(", "), status) {
@@ -152,7 +152,7 @@ fn settings(entry: &Entry<'_>) -> String {
     let mut text = String::new();
     let mut add = |what: std::fmt::Arguments<'_>| {
         let comma = if text.is_empty() { "" } else { ", " };
-        write!(text, "{comma}{what}").expect("a String takes every text");
+        write!(text, "{comma}{what}").expect("writing to a String cannot fail");
     };
     if let Some(set) = data.and_then(|data| data.get("set")) {
         set.each_field(|key, value| {
@@ -166,8 +166,8 @@ fn settings(entry: &Entry<'_>) -> String {
     one_line(&text, LENGTH)
 }
 
-/// What a search in the tree looks at: the words for the kind, and the beginning of what was said. A tool result is
-/// shown as its call, so whoever searches should add the result's preview.
+/// The text to search in the tree: the name of the kind, and the beginning of the text. A tool result is shown as its call,
+/// so callers should add its preview.
 pub fn search_text(entry: &Entry<'_>) -> String {
     let word = |key| said_field(entry, key).and_then(Raw::text).unwrap_or_default().into_owned();
     let beginning = |text: &str| one_line(text, LENGTH);

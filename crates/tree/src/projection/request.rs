@@ -1,7 +1,7 @@
-//! The request: the context made fit to be sent. Every call has its result, every result its call, the user's commands
-//! and the summaries are told in words, and checkpoints are marked so that the model can return to them.
+//! The request: the context in the form that is sent to a model. Every call has a result and every result has a call, user
+//! commands and summaries become user messages, and checkpoints are marked so that the model can return to them.
 //!
-//! The log is never mended, only this view of it. What one API wants differently is that API's business.
+//! Only this view is repaired, never the log. Requirements of a single API are handled by that API's code.
 
 mod telling;
 
@@ -18,7 +18,7 @@ use crate::walk::ContextPlan;
 
 pub use telling::Telling;
 
-/// What is sent, and what had to be mended for it.
+/// The messages to send, and the repairs they needed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Request<M = Value> {
@@ -26,20 +26,20 @@ pub struct Request<M = Value> {
     pub repairs: Repairs,
 }
 
-/// A message that is told to a model, in the form in which somebody keeps it.
+/// A message of a request, in the representation that the caller uses.
 pub trait Told: Sized {
-    /// `None` if it cannot be kept.
+    /// `None` if the message cannot be represented.
     fn read(message: Value) -> Option<Self>;
 
     fn is_reply(&self) -> bool;
 
-    /// Ids and names of the tools that a reply calls.
+    /// The ids and tool names of the calls in a reply.
     fn calls(&self) -> Vec<(String, String)>;
 
     /// The id of the call that a result answers.
     fn answers(&self) -> Option<&str>;
 
-    /// Adds a text behind all others.
+    /// Adds a text block at the end.
     fn add(&mut self, text: String);
 }
 
@@ -69,20 +69,20 @@ impl Told for Value {
     }
 }
 
-/// A message, and the entry it comes from if it comes from one.
+/// A message, and the entry that it comes from, if any.
 type Piece<M> = (Option<Seq>, M);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repairs {
-    /// Calls that nobody answered and that are told as interrupted.
+    /// Calls without a result, reported to the model as interrupted.
     pub unanswered_calls: usize,
-    /// Results to no call, or second results to one.
+    /// Results without a call, and duplicate results.
     pub stray_results: usize,
 }
 
 impl SessionTree {
-    /// The request for a context. `markers` draws the checkpoints in.
+    /// Builds the request for a context. `markers` adds the checkpoint markers.
     pub fn request(&self, plan: &ContextPlan, lines: &impl Lines, markers: bool) -> Request {
         let mut telling = Telling::new(plan.clone());
         for seq in telling.wanted() {
@@ -93,7 +93,7 @@ impl SessionTree {
         self.told(telling, |_| markers)
     }
 
-    /// The same, of lines that were taken in one by one. `markers` decides by the messages.
+    /// Builds the request from lines that were added one by one. `markers` decides from the messages.
     pub fn told<M: Told>(
         &self,
         telling: Telling<M>,
@@ -110,11 +110,11 @@ impl SessionTree {
     }
 
     fn mark<M: Told>(&self, plan: &ContextPlan, messages: &mut [Piece<M>]) {
-        let told: FxHashSet<Seq> = messages.iter().filter_map(|(seq, _)| *seq).collect();
+        let included: FxHashSet<Seq> = messages.iter().filter_map(|(seq, _)| *seq).collect();
         let numbers: FxHashMap<Seq, usize> = self
             .checkpoints(plan.leaf)
             .into_iter()
-            .filter(|checkpoint| told.contains(&checkpoint.entry))
+            .filter(|checkpoint| included.contains(&checkpoint.entry))
             .map(|checkpoint| (checkpoint.entry, checkpoint.number))
             .collect();
         for (seq, message) in messages {
@@ -125,17 +125,17 @@ impl SessionTree {
     }
 }
 
-/// The content of a message as a list of blocks, made one if it was text.
+/// The content of a message as a list of blocks. Converts text content to one.
 fn blocks(message: &mut Value) -> &mut Vec<Value> {
     if !message["content"].is_array() {
         let text = message["content"].as_str().unwrap_or_default().to_owned();
         message["content"] =
             if text.is_empty() { json!([]) } else { json!([{ "type": "text", "text": text }]) };
     }
-    message["content"].as_array_mut().expect("it was just made a list")
+    message["content"].as_array_mut().expect("content is an array here")
 }
 
-/// One message of the context as it is told to a model, if at all.
+/// Converts a message of the context to the form that is sent. `None` if it is not sent.
 pub(crate) fn told(message: &[u8]) -> Option<Value> {
     let mut message = parse(message)?;
     let role = message["role"].as_str()?.to_owned();
@@ -145,11 +145,9 @@ pub(crate) fn told(message: &[u8]) -> Option<Value> {
     };
     match role.as_str() {
         "branchSummary" => {
-            user(summary("A branch of this conversation was left; this is its summary:", &message))
+            user(summary("This is a summary of another branch of this conversation:", &message))
         }
-        "compactionSummary" => {
-            user(summary("The conversation up to here is told by this summary:", &message))
-        }
+        "compactionSummary" => user(summary("This is a summary of the conversation so far:", &message)),
         "bashExecution" if message["excludeFromContext"] == true => None,
         "bashExecution" => user(command(&message)),
         "custom" => {
@@ -170,7 +168,7 @@ pub(crate) fn told(message: &[u8]) -> Option<Value> {
     }
 }
 
-/// Reads JSON that may hold lone surrogates, which `serde_json` refuses and models would too.
+/// Parses JSON that may contain lone surrogates, which `serde_json` and models reject.
 fn parse(message: &[u8]) -> Option<Value> {
     serde_json::from_slice(message).ok().or_else(|| {
         let text = without_lone_surrogates(&String::from_utf8_lossy(message));
@@ -183,7 +181,7 @@ fn parse(message: &[u8]) -> Option<Value> {
     })
 }
 
-/// Documents nested deeper than this would cost the stack. No model writes them, and none could read them.
+/// Deeper documents could overflow the stack. Models neither write nor understand them.
 const DEEPEST: usize = 1000;
 
 fn nesting(json: &[u8]) -> usize {
@@ -204,7 +202,7 @@ fn nesting(json: &[u8]) -> usize {
     deepest
 }
 
-/// A message of which only the top is kept: what is nested in it becomes text.
+/// Keeps only the top level of a message. Deeply nested content becomes text.
 fn flattened(message: Raw<'_>) -> Option<Value> {
     let mut flat = serde_json::Map::new();
     message.each_field(|key, value| {
@@ -246,33 +244,33 @@ fn summary(introduction: &str, message: &Value) -> String {
     format!("{introduction}\n\n<summary>\n{}\n</summary>", message["summary"].as_str().unwrap_or_default())
 }
 
-/// A command the user ran, told in words.
+/// Describes a command that the user ran.
 fn command(message: &Value) -> String {
     let text = |key: &str| message[key].as_str().unwrap_or_default();
     let output = match text("output") {
-        "" => "It printed nothing.".to_owned(),
+        "" => "No output.".to_owned(),
         output => {
             let fence = "`".repeat(3.max(longest_run(output, '`') + 1));
             format!("{fence}\n{}\n{fence}", output.trim_end_matches('\n'))
         }
     };
-    let mut told = format!("The user ran `{}`:\n{output}", text("command"));
+    let mut description = format!("The user ran `{}`:\n{output}", text("command"));
     if message["cancelled"] == true {
-        told += "\nThe user cancelled it.";
+        description += "\nThe user canceled it.";
     } else if let Some(code) = message["exitCode"].as_i64().filter(|code| *code != 0) {
-        told += &format!("\nIt ended with exit code {code}.");
+        description += &format!("\nIt exited with code {code}.");
     }
     if message["truncated"] == true && !text("fullOutputPath").is_empty() {
-        told += &format!("\nThe whole output is in {}.", text("fullOutputPath"));
+        description += &format!("\nThe full output is in {}.", text("fullOutputPath"));
     }
-    told
+    description
 }
 
 fn longest_run(text: &str, of: char) -> usize {
     text.split(|ch| ch != of).map(str::len).max().unwrap_or(0)
 }
 
-/// Puts the results of each assistant message right behind it, in the order of its calls.
+/// Moves the results of each assistant message directly after it, in the order of its calls.
 fn pair<M: Told>(said: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>> {
     let mut out = Vec::with_capacity(said.len());
     let mut rest = said.into_iter().peekable();
@@ -299,8 +297,8 @@ fn pair<M: Told>(said: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>> {
                 None => held.push((seq, message)),
             }
         }
-        let is_whole = answers.len() == wanted.len();
-        let last_stored = answers.values().filter_map(|(seq, _)| *seq).max().filter(|_| is_whole);
+        let is_complete = answers.len() == wanted.len();
+        let last_stored = answers.values().filter_map(|(seq, _)| *seq).max().filter(|_| is_complete);
         let mut results: Vec<Piece<M>> = Vec::with_capacity(calls.len());
         for (id, name) in &calls {
             results.extend(answers.remove(id).or_else(|| {
@@ -308,7 +306,7 @@ fn pair<M: Told>(said: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>> {
                 Some((None, M::read(interrupted(id, name))?))
             }));
         }
-        // The checkpoint of a whole batch is the result stored last; it must stay the last one sent.
+        // The checkpoint of a complete batch is the result stored last. It must be sent last.
         if let Some(at) = results.iter().position(|(seq, _)| seq.is_some() && *seq == last_stored) {
             let last = results.remove(at);
             results.push(last);

@@ -1,10 +1,10 @@
-//! The settings of a session: what its entries set, and for every other key what goes without saying.
+//! The settings of a session: the values set by its entries, and the defaults for all other keys.
 
 use serde_json::{Map, Value, json};
 
 use crate::fold::SessionTree;
 
-/// All settings of a session. A key that nobody set, or that another program set to something unusable, has its default.
+/// All settings of a session. A key that is not set, or that another program set to an invalid value, has its default.
 pub fn settings(tree: &SessionTree) -> Map<String, Value> {
     let mut all = defaults();
     let usable = tree.marks().settings().iter().filter(|(key, value)| wrong_setting(key, value).is_none());
@@ -18,13 +18,13 @@ fn defaults() -> Map<String, Value> {
     defaults.as_object().cloned().unwrap_or_default()
 }
 
-/// A value as somebody wrote it: JSON where it is some and the setting is not a text, otherwise text.
+/// Parses a value that a user typed: as JSON if it is valid and the setting is not a text, otherwise as text.
 pub fn read_setting(key: &str, text: &str) -> Value {
     let value = serde_json::from_str(text).ok().filter(|value: &Value| key != "summary" || value.is_string());
     value.unwrap_or_else(|| json!(text))
 }
 
-/// What a setting must be, if `value` is something that no reader could use.
+/// Describes the expected value of a setting if `value` is invalid.
 pub fn wrong_setting(key: &str, value: &Value) -> Option<&'static str> {
     let (good, expected) = match key {
         "" => (false, "given a name"),
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_missing_key_takes_its_own_default() {
+    fn a_missing_key_has_its_default() {
         let mut tree = SessionTree::default();
         let line = br#"{"type":"custom","id":"1","customType":"osier.config","data":{"set":{"approvalMode":"yolo","mine":1}}}"#;
         tree.append(&crate::entry::read_entry(line).unwrap(), 0, 0);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unusable_value_is_refused_and_reads_as_the_default() {
+    fn an_invalid_value_is_refused_and_reads_as_the_default() {
         let mut tree = SessionTree::default();
         let set = json!({ "approvalMode": null }).as_object().cloned().unwrap();
         let error = tree.plan_config(&set, &[]).unwrap_err();
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_reader_could_use_is_told() {
+    fn an_invalid_value_returns_the_expected_one() {
         assert_eq!(wrong_setting("approvalMode", &json!("off")), Some("default, autoEdit, sandbox or yolo"));
         assert_eq!(wrong_setting("approvalTools", &json!(["read", 1])), Some("a list of tool names"));
         assert_eq!(wrong_setting("mine", &json!(null)), None);

@@ -1,7 +1,7 @@
-//! The snapshot: everything a client needs to show a session, taken from one state of it.
+//! The snapshot: everything that a client needs to show a session, from one consistent state.
 //!
-//! It is written piece by piece, because a session may be larger than memory. The caller brings the lines. All entries are
-//! in it; what hangs where, and labels, leave out deleted branches, whose first entries are named apart.
+//! It is written in pieces, because a session may be larger than memory. The caller provides the lines. The snapshot contains
+//! all entries. Deleted branches are missing from children and labels; their first entries are listed separately.
 
 use serde_json::{Value, json};
 
@@ -10,18 +10,17 @@ use super::settings::settings;
 use crate::fold::SessionTree;
 use crate::heads::Seq;
 
-/// The number of the snapshot's own format.
+/// The version of the snapshot format.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// The key under which `childrenByParentId` keeps the roots.
 pub const ROOTS: &str = "__roots__";
 
 impl SessionTree {
-    /// The `session` part. What the session's settings say of its status, directory, agent and metadata counts over the
-    /// header, which never changes.
+    /// The `session` part. The settings `status`, `cwd`, `agentId` and `metadata` override the header, which never changes.
     pub fn snapshot_session(&self, card: &Card) -> Value {
         let id = |seq: Seq| self.id(seq).to_string();
-        let mut session = serde_json::to_value(card).expect("a card is plain data");
+        let mut session = serde_json::to_value(card).expect("a card always serializes");
         session["provider"] = json!(card.store);
         session["title"] = json!(card.title());
         session["status"] = json!("active");
@@ -36,12 +35,12 @@ impl SessionTree {
         session
     }
 
-    /// The ids of the path to the leaf.
+    /// The ids on the path to the leaf.
     pub fn snapshot_path(&self) -> Vec<String> {
         self.path(self.leaf()).into_iter().map(|seq| self.id(seq).to_string()).collect()
     }
 
-    /// The children of each entry that has any, in the order in which they were appended.
+    /// The children of each entry that has children, in log order.
     pub fn snapshot_children(&self) -> impl Iterator<Item = (String, Vec<String>)> + '_ {
         let hidden = self.hidden();
         let row = move |key: String, children: &[Seq]| {
@@ -54,13 +53,13 @@ impl SessionTree {
         let roots = (ROOTS.to_owned(), self.children().roots());
         let parents =
             self.heads().iter().map(|(seq, _)| (self.id(seq).to_string(), self.children().of_entry(seq)));
-        // Whoever gives an entry this very id must not hide the roots.
+        // An entry with the id `__roots__` must not replace the roots.
         let parents = parents.filter(|(id, children)| !children.is_empty() && id != ROOTS);
         let rows = std::iter::once(roots).chain(parents).map(move |(key, children)| row(key, children));
         rows.filter(|(key, children)| key == ROOTS || !children.is_empty())
     }
 
-    /// The label of each entry that has one.
+    /// The labels by entry id.
     pub fn snapshot_labels(&self) -> impl Iterator<Item = (&str, &str)> {
         let hidden = self.hidden();
         let shown = move |id: &str| self.find(id).is_none_or(|seq| !hidden.contains(&seq));
@@ -68,7 +67,7 @@ impl SessionTree {
         labels.map(|(id, label)| (id, label.text.as_str()))
     }
 
-    /// The first entries of deleted branches, which can be restored.
+    /// The first entries of the deleted branches, for restoring them.
     pub fn snapshot_deleted(&self) -> Vec<String> {
         let mut deleted: Vec<Seq> = self.marks().deleted().filter_map(|(id, _)| self.find(id)).collect();
         deleted.sort();

@@ -1,7 +1,8 @@
-//! The transcript: what a person reads along a path, all of it, also what a compaction hides from the model.
+//! The transcript: the full conversation along a path for a person to read, including what a compaction hides from the
+//! model.
 //!
-//! Marks, moves, system prompts and what extensions keep for themselves are left out. Texts are as they were written;
-//! [`markdown`] and whoever draws on a terminal makes them inert.
+//! Marks, moves, system prompts and internal entries of extensions are omitted. Texts are not sanitized here; [`markdown`]
+//! and terminal output do that.
 
 mod item;
 mod markdown;
@@ -28,7 +29,7 @@ pub fn transcript_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
     TranscriptReader::new(tree, at).entries()
 }
 
-/// The items of the path to `at`, oldest first. Entries whose lines are missing are left out.
+/// The items of the path to `at`, oldest first. Entries with missing lines are omitted.
 pub fn transcript(tree: &SessionTree, at: Place, lines: &dyn Lines) -> Vec<TranscriptItem> {
     let mut reader = TranscriptReader::new(tree, at);
     for seq in reader.call_entries() {
@@ -40,17 +41,17 @@ pub fn transcript(tree: &SessionTree, at: Place, lines: &dyn Lines) -> Vec<Trans
     entries.into_iter().filter_map(|seq| reader.item(seq, &lines.entry(seq)?)).collect()
 }
 
-/// Makes the items of a path one by one, so that nobody has to hold all of them. It wants to see the lines twice: first those
-/// of [`TranscriptReader::call_entries`], to know which calls have a result, then those of [`TranscriptReader::entries`].
+/// Makes the items of a path one by one, so that not all of them have to be in memory. It needs two passes over the lines:
+/// first [`TranscriptReader::call_entries`], to find the calls that have a result, then [`TranscriptReader::entries`].
 #[derive(Debug)]
 pub struct TranscriptReader<'t> {
     tree: &'t SessionTree,
     path: Vec<Seq>,
-    /// Calls that wait for a result, by their id: the entry, and the number of the call in it. Ids may repeat along a path.
+    /// Calls without a result so far, by id: the entry, and the index of the call in it. Ids may repeat along a path.
     waiting: FxHashMap<String, (Seq, usize)>,
     /// Calls that have a result.
     answered: FxHashSet<(Seq, usize)>,
-    /// The status that an update gave to the batch of sub-agents that comes next.
+    /// The status of the next sub-agent batch, from its update.
     status: Option<String>,
 }
 
@@ -67,7 +68,7 @@ impl<'t> TranscriptReader<'t> {
         }
     }
 
-    /// The entries that make calls or answer them, in the order in which [`TranscriptReader::match_call`] takes them.
+    /// The entries with calls or results, in the order for [`TranscriptReader::match_call`].
     pub fn call_entries(&self) -> Vec<Seq> {
         let calls = |seq: &&Seq| {
             let head = self.tree.head(**seq);
@@ -85,13 +86,12 @@ impl<'t> TranscriptReader<'t> {
         }
     }
 
-    /// The entries of the path, each update before the entry that it concerns, in the order in which
-    /// [`TranscriptReader::item`] takes them.
+    /// The entries of the path, each update before its target, in the order for [`TranscriptReader::item`].
     pub fn entries(&self) -> Vec<Seq> {
         self.path.iter().flat_map(|seq| update_of(self.tree, *seq).into_iter().chain([*seq])).collect()
     }
 
-    /// The item of an entry; none of an update.
+    /// The item of an entry. `None` for an update.
     pub fn item(&mut self, seq: Seq, entry: &Entry<'_>) -> Option<TranscriptItem> {
         if self.tree.head(seq).kind == Kind::EntryUpdate {
             self.status = status_of(entry);

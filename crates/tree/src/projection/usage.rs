@@ -1,7 +1,6 @@
 //! Usage: the tokens, requests and cost of a session, of its branches and of each model.
 //!
-//! Money spent stays spent: what lies on other branches and in deleted ones counts for the session. A line that a later
-//! one with the same id replaced does not.
+//! The total includes all branches, deleted ones too. A line that a later line with the same id replaced is not counted.
 
 mod branches;
 
@@ -19,7 +18,7 @@ use super::preview::{field, said_field};
 
 pub use branches::BranchUsage;
 
-/// What some requests took.
+/// The tokens, requests and cost of one or more requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
@@ -34,7 +33,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Reads a `usage` object, which stands for one request if it does not say otherwise.
+    /// Reads a `usage` object. It counts as one request unless it has a `requests` field.
     pub fn read(usage: Raw<'_>) -> Option<Usage> {
         if !usage.is_object() {
             return None;
@@ -88,7 +87,7 @@ impl<'a> std::iter::Sum<&'a Usage> for Usage {
     }
 }
 
-/// What one model took; without a model, what tools and summaries took.
+/// The usage of one model, or of tools and summaries if there is no model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelUsage {
@@ -106,12 +105,12 @@ pub struct UsageReport {
     pub session: Usage,
     /// The path to the leaf.
     pub path: Usage,
-    /// The dearest first.
+    /// Most expensive first.
     pub models: Vec<ModelUsage>,
     pub branches: Vec<BranchUsage>,
 }
 
-/// The entries whose lines a [`Meter`] wants to see.
+/// The entries whose lines a `UsageMeter` needs.
 pub fn usage_entries(tree: &SessionTree) -> impl Iterator<Item = Seq> + '_ {
     tree.heads().iter().filter(|(_, head)| may_cost(head)).map(|(seq, _)| seq)
 }
@@ -122,14 +121,14 @@ pub(crate) fn may_cost(head: &Head) -> bool {
     (kind || role) && !head.has(flag::SUPERSEDED)
 }
 
-/// Adds up the usage of a log's lines, given in any order; a line given twice counts once.
+/// Sums the usage of the lines of a log, in any order. A line that is added twice counts once.
 #[derive(Debug, Default)]
 pub struct Meter {
     spent: BTreeMap<Seq, (Usage, Arc<Model>)>,
     models: BTreeSet<Arc<Model>>,
 }
 
-/// Provider and model, as far as the line names them.
+/// Provider and model, if the line names them.
 type Model = (Option<String>, Option<String>);
 
 impl Meter {
@@ -141,7 +140,7 @@ impl Meter {
         self.spent.insert(seq, (usage, model));
     }
 
-    /// The totals, `leaf` being the end of the active path. Lines that a later one replaced are left out.
+    /// The totals. `leaf` is the end of the active path. Replaced lines are not counted.
     pub fn report(&self, tree: &SessionTree, leaf: Place) -> UsageReport {
         let mut spent = BTreeMap::new();
         let mut models: BTreeMap<&Model, Usage> = BTreeMap::new();
@@ -160,7 +159,7 @@ impl Meter {
     }
 }
 
-/// What an entry took, and of which model.
+/// The usage of an entry, and its model.
 pub fn spent_by(entry: &Entry<'_>) -> Option<ModelUsage> {
     let usage = said_field(entry, "usage").and_then(Usage::read)?;
     let (provider, model) = model_of(entry);
@@ -194,7 +193,7 @@ fn model_of(entry: &Entry<'_>) -> Model {
     }
 }
 
-/// A sum of money, with as many decimals as it needs to say something.
+/// Formats a cost, with more decimals for small amounts.
 pub fn format_cost(dollars: f64) -> String {
     match dollars {
         d if d <= 0.0 => "$0".to_owned(),
@@ -204,7 +203,7 @@ pub fn format_cost(dollars: f64) -> String {
     }
 }
 
-/// A number of tokens in a few characters: `999`, `1.2k`, `12k`, `1.2M`.
+/// Formats a number of tokens: `999`, `1.2k`, `12k`, `1.2M`.
 pub fn format_tokens(tokens: u64) -> String {
     let in_units = |unit: f64, sign: &str| {
         let count = tokens as f64 / unit;

@@ -1,9 +1,9 @@
-//! Where the leaf is marked, and which branch comes first.
+//! The leaf marker and the order of branches.
 
 use super::*;
 
 #[test]
-fn a_bare_move_survives_reopening() {
+fn a_move_without_summary_survives_reopening() {
     check(
         "say a; reply b; say c; move b; reopen",
         expect![[r#"
@@ -37,7 +37,7 @@ fn before_the_first_entry_nothing_is_marked() {
 }
 
 #[test]
-fn undo_and_redo_walk_the_mark_back_and_forth() {
+fn undo_and_redo_move_the_leaf_marker() {
     check(
         "say a; reply b; move a; say c; move b; undo",
         expect![[r#"
@@ -73,7 +73,7 @@ fn the_active_branch_can_come_first() {
 }
 
 #[test]
-fn the_path_to_the_leaf_is_known_row_by_row() {
+fn each_row_knows_whether_it_is_on_the_path_to_the_leaf() {
     let script = Script::run("say a; reply b; say c; move b; say d");
     let outline = osier_testkit::outline(&script, &Options::default());
     let on_path: Vec<bool> = outline.rows.iter().map(|row| row.on_path).collect();

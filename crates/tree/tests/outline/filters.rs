@@ -1,4 +1,4 @@
-//! What each filter shows.
+//! The filters of the tree view.
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn no_tools_hides_results_too() {
 }
 
 #[test]
-fn user_only() {
+fn user_only_shows_user_messages() {
     filtered(Filter::UserOnly)(
         "say a; reply b; say c; reply d; move b; say e; bash ls; reply f",
         expect![[r#"
@@ -59,7 +59,7 @@ fn user_only() {
 }
 
 #[test]
-fn labeled_only() {
+fn labeled_only_shows_labeled_entries() {
     filtered(Filter::LabeledOnly)(
         "say a; label x; reply b; say c; label y; move b; say d; label z; label gone on b; unlabel b; hidden t h; label no on h",
         expect![[r#"
@@ -71,7 +71,7 @@ fn labeled_only() {
 }
 
 #[test]
-fn all_shows_everything_but_usage_and_silent_calls() {
+fn all_shows_everything_except_usage_and_replies_with_only_calls() {
     filtered(Filter::All)(
         MIXED,
         expect![[r#"
@@ -107,7 +107,7 @@ fn all_shows_everything_but_usage_and_silent_calls() {
 }
 
 #[test]
-fn a_silent_reply_is_shown_where_one_stands() {
+fn a_reply_with_only_calls_is_shown_at_the_leaf() {
     check(
         "say a; reply calls read x",
         expect![[r#"
@@ -172,7 +172,7 @@ fn deleted_branches_are_shown_on_request_only() {
 }
 
 #[test]
-fn filters_go_round() {
+fn filters_cycle() {
     let mut filter = Filter::Default;
     for _ in 0..5 {
         assert_eq!(filter.next().previous(), filter);

@@ -1,4 +1,4 @@
-//! Folding, and the keys of a selector.
+//! Folding, and the keys of the tree selector.
 
 use super::*;
 use osier_testkit::outline;
@@ -12,7 +12,7 @@ fn folded(script: &Script, names: &[&str]) -> String {
 }
 
 #[test]
-fn what_can_be_folded_is_seen() {
+fn foldable_rows_are_marked() {
     expect![[r#"
         user: "a"
         assistant: "b"
@@ -28,7 +28,7 @@ fn what_can_be_folded_is_seen() {
 }
 
 #[test]
-fn a_fold_hides_everything_below_it_and_stands_for_the_leaf() {
+fn a_fold_hides_its_descendants_and_shows_the_leaf_marker() {
     let script = Script::run(TREE);
     expect![[r#"
         user: "a"
@@ -52,7 +52,7 @@ fn a_fold_hides_everything_below_it_and_stands_for_the_leaf() {
 }
 
 #[test]
-fn folds_inside_folds_survive() {
+fn nested_folds_are_kept() {
     let script = Script::run(TREE);
     expect![[r#"
         ⊞ user: "a"  ← active
@@ -79,7 +79,7 @@ fn a_fold_hides_descendants_of_entries_that_are_not_shown() {
 }
 
 #[test]
-fn a_folded_root_among_several() {
+fn one_of_several_roots_can_be_folded() {
     let script = Script::run("say a; reply b; root; say c; reply d");
     expect![[r#"
         ⊞ user: "a"
@@ -92,7 +92,7 @@ fn a_folded_root_among_several() {
 }
 
 #[test]
-fn another_filter_or_search_opens_all_folds() {
+fn changing_the_filter_or_search_opens_all_folds() {
     let script = Script::run(TREE);
     let mut options = Options { folded: [script.seq("c")].into_iter().collect(), ..Options::default() };
     options.set_filter(Filter::All);
@@ -102,15 +102,15 @@ fn another_filter_or_search_opens_all_folds() {
     assert!(options.folded.is_empty());
 }
 
-/// Follows the keys `<` and `>` from a row and tells where the cursor ends.
+/// Presses the keys `<` and `>` from a row and returns the final cursor.
 fn keys(script: &Script, from: &str, keys: &str) -> String {
     let mut options = Options::default();
     let mut at = outline(script, &options).row_of(script.seq(from)).unwrap();
     for key in keys.chars() {
         let shown = outline(script, &options);
-        let leap = if key == '<' { shown.leap_left(at) } else { shown.leap_right(at) };
+        let jump = if key == '<' { shown.leap_left(at) } else { shown.leap_right(at) };
         let seq = shown.rows[at].seq;
-        at = match options.leap(leap.unwrap()) {
+        at = match options.leap(jump.unwrap()) {
             Some(row) => row,
             None => outline(script, &options).cursor(Some(seq)).unwrap(),
         };
@@ -120,9 +120,9 @@ fn keys(script: &Script, from: &str, keys: &str) -> String {
 }
 
 #[test]
-fn keys_jump_by_branches_and_fold_on_the_way() {
+fn keys_fold_and_jump_by_branch() {
     let script = Script::run(TREE);
-    // Entries 0..=8 of the conversation; the moves in between have places too.
+    // The conversation has nine entries; the moves between them also have sequence numbers.
     assert_eq!(keys(&script, "d", "<"), format!("{} of 9", script.seq("c").index()));
     assert_eq!(keys(&script, "c", "<"), format!("{} of 6", script.seq("c").index()), "the first press folds");
     assert_eq!(keys(&script, "c", "<<"), format!("{} of 6", script.seq("a").index()));
@@ -138,7 +138,7 @@ fn the_cursor_falls_back_to_the_nearest_ancestor_then_to_the_last_row() {
     let script = Script::run("thinking low; say a; reply b; thinking high");
     let shown = outline(&script, &Options::default());
     assert_eq!(shown.cursor(Some(script.seq("high"))), Some(1));
-    assert_eq!(shown.cursor(Some(script.seq("low"))), Some(1), "nothing above it is shown");
+    assert_eq!(shown.cursor(Some(script.seq("low"))), Some(1), "no ancestor is shown");
     assert_eq!(shown.cursor(None), Some(1));
     let none = Options { filter: Filter::LabeledOnly, ..Options::default() };
     assert_eq!(outline(&script, &none).cursor(Some(script.seq("a"))), None);

@@ -1,5 +1,5 @@
-//! What a tree view draws.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Drawings of the tree view.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod active;
 mod filters;

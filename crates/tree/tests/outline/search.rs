@@ -1,4 +1,4 @@
-//! What a search finds.
+//! Search in the tree view.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn find(search: &str, expected: Expect) {
 }
 
 #[test]
-fn all_words_must_occur_in_any_case() {
+fn all_words_must_match_ignoring_case() {
     find(
         "PARSER",
         expect![[r#"

@@ -1,9 +1,9 @@
-//! How the rows are set in and tied together.
+//! Indentation and connectors of the rows.
 
 use super::*;
 
 #[test]
-fn a_chain_is_flat_and_a_branch_point_sets_its_children_in() {
+fn a_chain_is_flat_and_a_branch_point_indents_its_children() {
     check(
         "say a; reply b; say c; reply d; move b; say e",
         expect![[r#"
@@ -17,7 +17,7 @@ fn a_chain_is_flat_and_a_branch_point_sets_its_children_in() {
 }
 
 #[test]
-fn what_follows_a_branchs_first_entry_stands_below_its_text() {
+fn entries_of_a_branch_align_with_the_text_of_its_first_entry() {
     check(
         "say a; say b; reply c; say d; reply e; move c; say f; say g; move a; say h; reply i; say j",
         expect![[r#"
@@ -36,7 +36,7 @@ fn what_follows_a_branchs_first_entry_stands_below_its_text() {
 }
 
 #[test]
-fn a_branch_may_begin_with_a_branch_point() {
+fn a_branch_may_start_with_a_branch_point() {
     check(
         "say a; say b; say c; move b; say d; move a; say e",
         expect![[r#"
@@ -50,7 +50,7 @@ fn a_branch_may_begin_with_a_branch_point() {
 }
 
 #[test]
-fn roots_stand_at_the_left_and_what_follows_is_set_in() {
+fn several_roots_are_not_indented_and_their_descendants_are() {
     check(
         "say a; reply b; root; say c; reply d; say e; move d; say f; root; say g",
         expect![[r#"
@@ -66,7 +66,7 @@ fn roots_stand_at_the_left_and_what_follows_is_set_in() {
 }
 
 #[test]
-fn a_root_that_branches_among_several_roots() {
+fn one_of_several_roots_can_be_a_branch_point() {
     check(
         "say a; say b; move a; say c; reply d; root; say e",
         expect![[r#"
@@ -86,7 +86,7 @@ fn an_empty_session_has_no_rows() {
 }
 
 #[test]
-fn children_of_hidden_entries_hang_below_the_nearest_shown_one() {
+fn children_of_hidden_entries_are_below_the_nearest_shown_ancestor() {
     check(
         "say a; thinking low; say b; move a; model x/y; custom z; say c",
         expect![[r#"
@@ -98,7 +98,7 @@ fn children_of_hidden_entries_hang_below_the_nearest_shown_one() {
 }
 
 #[test]
-fn siblings_are_drawn_oldest_first_whatever_the_order_of_the_lines() {
+fn siblings_are_drawn_oldest_first_regardless_of_line_order() {
     let line = |id: &str, parent: &str, second: u8| {
         format!(
             r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-01-01T00:00:{second:02}.000Z","message":{{"role":"user","content":"{id}"}}}}"#

@@ -1,4 +1,4 @@
-//! Laws of compactions and of branches that are left.
+//! Properties of compactions and abandoned branches.
 
 use osier_tree::cutting::{Cut, NothingToCut};
 use osier_tree::walk::Item;
@@ -6,7 +6,7 @@ use serde_json::Map;
 
 use super::*;
 
-/// Scripts of turns with tools, things said in between, edits and compactions.
+/// Scripts of turns with tools, custom messages, edits and compactions.
 fn scripts() -> impl Strategy<Value = Vec<(u8, u8)>> {
     proptest::collection::vec((0u8..20, 1u8..60), 1..50)
 }
@@ -66,8 +66,8 @@ fn last_calls(script: &Script) -> u8 {
     leaf.map_or(0, |seq| script.tree.head(seq).calls)
 }
 
-/// The same log, its lines said to be so long that they are asked for one by one.
-fn one_by_one(script: &Script) -> SessionTree {
+/// The same log, with line lengths so large that lines are requested one by one.
+fn with_huge_lines(script: &Script) -> SessionTree {
     let mut tree = SessionTree::default();
     for line in &script.lines {
         tree.append(&read_entry(line).unwrap(), 0, u32::MAX);
@@ -79,8 +79,8 @@ fn cut(script: &Script, keep: u64) -> Result<Cut, NothingToCut> {
     script.tree.cut(script.tree.leaf(), keep, &script.lines)
 }
 
-/// What speaks to the model, the compaction left out.
-fn said(script: &Script) -> Vec<Seq> {
+/// The entries of the context, without the compaction.
+fn context(script: &Script) -> Vec<Seq> {
     let plan = script.tree.context_entries(script.tree.leaf());
     plan.items.iter().map(|item| item.seq).filter(|seq| Some(*seq) != plan.compaction).collect()
 }
@@ -98,20 +98,20 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn a_cut_keeps_or_tells_everything_that_was_said(steps in scripts(), keep in 1u64..400) {
+    fn a_cut_keeps_or_summarizes_every_context_entry(steps in scripts(), keep in 1u64..400) {
         let script = played(&steps);
         let Ok(cut) = cut(&script, keep) else { return Ok(()) };
         let after = compacted(&script, &cut);
-        let kept = said(&after);
-        let told: Vec<Seq> = cut.history.iter().chain(&cut.prefix).map(|item: &Item| item.seq).collect();
-        let before = said(&script);
-        prop_assert!(!told.is_empty());
+        let kept = context(&after);
+        let summarized: Vec<Seq> = cut.history.iter().chain(&cut.prefix).map(|item: &Item| item.seq).collect();
+        let before = context(&script);
+        prop_assert!(!summarized.is_empty());
         prop_assert!(before.ends_with(&kept), "{before:?} then {kept:?}");
-        prop_assert_eq!(&before[..before.len() - kept.len()], &told[..]);
+        prop_assert_eq!(&before[..before.len() - kept.len()], &summarized[..]);
     }
 
     #[test]
-    fn a_cut_parts_no_call_from_its_result(steps in scripts(), keep in 1u64..400) {
+    fn a_cut_never_separates_a_call_from_its_result(steps in scripts(), keep in 1u64..400) {
         let script = played(&steps);
         let Ok(cut) = cut(&script, keep) else { return Ok(()) };
         let repairs = |script: &Script| {
@@ -123,23 +123,23 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_keeps_the_question_that_waits_for_its_answer(steps in scripts(), keep in 1u64..400) {
+    fn a_cut_keeps_the_unanswered_message(steps in scripts(), keep in 1u64..400) {
         let mut script = played(&steps);
         script.play("say the question ~50; fail overflow");
         let question = script.seq("the question");
         let Ok(cut) = cut(&script, keep) else { return Ok(()) };
-        prop_assert!(said(&compacted(&script, &cut)).contains(&question));
+        prop_assert!(context(&compacted(&script, &cut)).contains(&question));
     }
 
     #[test]
-    fn a_cut_is_the_same_however_lines_are_fetched(steps in scripts(), keep in 1u64..400) {
+    fn a_cut_does_not_depend_on_how_lines_are_fetched(steps in scripts(), keep in 1u64..400) {
         let script = played(&steps);
-        let tree = one_by_one(&script);
+        let tree = with_huge_lines(&script);
         prop_assert_eq!(cut(&script, keep), tree.cut(tree.leaf(), keep, &script.lines));
     }
 
     #[test]
-    fn nothing_of_the_common_part_is_told_of_a_branch(log in random_logs(true, 1..60), from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), budget in 0u64..40) {
+    fn the_text_of_a_branch_excludes_the_shared_part(log in random_logs(true, 1..60), from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>(), budget in 0u64..40) {
         let tree = folded(&log);
         prop_assume!(!tree.is_empty());
         let place = |index: prop::sample::Index| Some(Seq::new(index.index(tree.len())));
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn damage_does_not_stop_a_cut(log in random_logs(true, 0..60), keep in 0u64..60) {
+    fn a_cut_works_on_damaged_logs(log in random_logs(true, 0..60), keep in 0u64..60) {
         let tree = folded(&log);
         for (seq, _) in tree.heads().iter() {
             if let Ok(cut) = tree.cut(Some(seq), keep, &log.entries) {

@@ -1,4 +1,4 @@
-//! Laws of the fold: what is known of a log does not depend on how it was read.
+//! Properties of the fold: the tree does not depend on how the log was read.
 
 use super::*;
 
@@ -11,37 +11,37 @@ proptest! {
         let mut tree = SessionTree::default();
         for (at, entry) in entries.iter().enumerate() {
             tree.append(entry, 0, entry.line.len() as u32);
-            prop_assert_eq!(known(&tree), known(&in_one_batch(&entries[..=at])));
+            prop_assert_eq!(tree_state(&tree), tree_state(&in_one_batch(&entries[..=at])));
         }
     }
 
     #[test]
-    fn a_tree_restored_from_its_heads_equals_the_fold_and_goes_on_like_it(log in random_logs(true, 0..50), cut in 0usize..50) {
+    fn a_tree_restored_from_its_heads_equals_the_fold_and_continues_like_it(log in random_logs(true, 0..50), cut in 0usize..50) {
         let entries = entries(&log);
         let (first, rest) = entries.split_at(cut.min(entries.len()));
         let mut folded = in_one_batch(first);
         let mut again = restored(&folded, &log);
-        prop_assert_eq!(known(&again), known(&folded));
+        prop_assert_eq!(tree_state(&again), tree_state(&folded));
         for entry in rest {
             folded.append(entry, 0, 0);
             again.append(entry, 0, 0);
-            prop_assert_eq!(known(&again), known(&folded));
+            prop_assert_eq!(tree_state(&again), tree_state(&folded));
         }
     }
 
     #[test]
-    fn a_copy_keeps_the_state_it_was_taken_in(log in random_logs(true, 0..60), cut in 0usize..60) {
+    fn a_copy_keeps_its_state(log in random_logs(true, 0..60), cut in 0usize..60) {
         let entries = entries(&log);
         let (first, rest) = entries.split_at(cut.min(entries.len()));
         let mut tree = in_one_batch(first);
         let copy = tree.clone();
-        let before = known(&copy);
+        let before = tree_state(&copy);
         tree.extend(rest.iter().map(|entry| (entry.clone(), 0, 0)));
-        prop_assert_eq!(known(&copy), before);
+        prop_assert_eq!(tree_state(&copy), before);
     }
 
     #[test]
-    fn every_path_ends_at_a_root_and_is_as_long_as_its_depth_says(log in random_logs(true, 0..120)) {
+    fn every_path_ends_at_a_root_and_matches_the_depth(log in random_logs(true, 0..120)) {
         let tree = folded(&log);
         prop_assert_eq!(tree.len(), log.entries.len());
         for (seq, head) in tree.heads().iter() {
@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn every_entry_hangs_somewhere_exactly_once(log in random_logs(true, 0..120)) {
+    fn every_entry_is_a_child_or_root_exactly_once(log in random_logs(true, 0..120)) {
         let tree = folded(&log);
         let mut seen = HashSet::new();
         let mut open = tree.children().roots().to_vec();
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn being_the_same_place_is_an_equivalence_and_marks_keep_it(log in random_logs(true, 1..40)) {
+    fn same_place_is_an_equivalence_that_marks_preserve(log in random_logs(true, 1..40)) {
         let tree = folded(&log);
         let places: Vec<Place> = std::iter::once(None).chain(tree.heads().iter().map(|(seq, _)| Some(seq))).collect();
         for a in &places {
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn the_common_ancestor_is_the_last_entry_that_two_paths_share(log in random_logs(true, 1..40)) {
+    fn the_common_ancestor_is_the_last_shared_entry(log in random_logs(true, 1..40)) {
         let tree = folded(&log);
         for (a, _) in tree.heads().iter() {
             for (b, _) in tree.heads().iter() {
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn undo_and_redo_lead_back_and_forth_through_all_moves(log in random_logs(false, 1..60)) {
+    fn undo_and_redo_walk_through_all_moves(log in random_logs(false, 1..60)) {
         let mut script = Script::of_lines(&log.entries);
         let mut stood = Vec::new();
         while let Some(back) = script.tree.history().back.last().copied() {
@@ -117,7 +117,7 @@ proptest! {
     }
 }
 
-/// Long enough for several chunks of heads and several tables of ids, with readers that hold on to old states.
+/// Long enough for several chunks of heads and several id tables, with readers that keep old states.
 #[test]
 fn large_logs_fold_the_same_while_readers_keep_copies() {
     for seed in 0..4 {
@@ -131,10 +131,14 @@ fn large_logs_fold_the_same_while_readers_keep_copies() {
                 copies.push((at + 1, tree.clone()));
             }
         }
-        assert_eq!(known(&tree), known(&in_one_batch(&entries)), "seed {seed}");
-        assert_eq!(known(&restored(&tree, &log)), known(&tree), "seed {seed}");
+        assert_eq!(tree_state(&tree), tree_state(&in_one_batch(&entries)), "seed {seed}");
+        assert_eq!(tree_state(&restored(&tree, &log)), tree_state(&tree), "seed {seed}");
         for (len, copy) in copies.iter().step_by(5) {
-            assert_eq!(known(copy), known(&in_one_batch(&entries[..*len])), "seed {seed}, {len} entries");
+            assert_eq!(
+                tree_state(copy),
+                tree_state(&in_one_batch(&entries[..*len])),
+                "seed {seed}, {len} entries"
+            );
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Laws of the fold and of the projections, on random logs.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Properties of the fold and the projections, on random logs.
+#![allow(clippy::unwrap_used, reason = "test helpers may panic")]
 
 mod cuts;
 mod fold;
@@ -17,9 +17,9 @@ use osier_tree::projection::usage::{Meter, usage_entries};
 use osier_tree::{Checkpoint, ContextPlan, Entry, Head, Kind, Place, Role, Seq, SessionTree, Why};
 use proptest::prelude::*;
 
-/// All that can be known of a tree.
+/// The complete observable state of a tree.
 #[derive(Debug, PartialEq)]
-struct Known {
+struct TreeState {
     leaf: Place,
     heads: Vec<Head>,
     ids: Vec<Option<Seq>>,
@@ -35,11 +35,11 @@ struct Known {
     regular: bool,
 }
 
-fn known(tree: &SessionTree) -> Known {
+fn tree_state(tree: &SessionTree) -> TreeState {
     let all = || tree.heads().iter().map(|(seq, _)| seq);
     let mut hidden: Vec<Seq> = tree.hidden().into_iter().collect();
     hidden.sort();
-    Known {
+    TreeState {
         leaf: tree.leaf(),
         heads: tree.heads().iter().map(|(_, head)| *head).collect(),
         ids: all().map(|seq| tree.find(tree.id(seq).as_str())).collect(),
@@ -62,7 +62,7 @@ fn known(tree: &SessionTree) -> Known {
 }
 
 fn entries(log: &RandomLog) -> Vec<Entry<'_>> {
-    log.entries.iter().map(|line| read_entry(line).expect("the log says that it is an entry")).collect()
+    log.entries.iter().map(|line| read_entry(line).expect("log.entries contains only entries")).collect()
 }
 
 fn folded(log: &RandomLog) -> SessionTree {
@@ -85,7 +85,7 @@ fn outlined(tree: &SessionTree, log: &RandomLog, options: &Options) -> Outline {
     Outline::new(tree, tree.leaf(), options, &texts)
 }
 
-/// Half of what `PROPTEST_CASES` says, because a case here is a whole log.
+/// Half of `PROPTEST_CASES`, because each case is a whole log.
 fn config() -> ProptestConfig {
     let config = ProptestConfig::default();
     ProptestConfig { cases: config.cases / 2, failure_persistence: None, ..config }

@@ -1,4 +1,4 @@
-//! Laws of the projections.
+//! Properties of the projections.
 
 use super::*;
 
@@ -6,14 +6,14 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn appending_never_changes_what_was_sent_before(log in random_logs(false, 0..80)) {
+    fn appending_never_changes_earlier_messages_of_the_context(log in random_logs(false, 0..80)) {
         let mut tree = SessionTree::default();
         for entry in entries(&log) {
             let before = tree.leaf();
             let plan = tree.context_entries(before);
             let seq = tree.append(&entry, 0, 0);
-            let goes_on = tree.head(seq).parent == before;
-            if goes_on && !matches!(entry.kind, Kind::Compaction | Kind::ContextEdit | Kind::Leaf) {
+            let continues = tree.head(seq).parent == before;
+            if continues && !matches!(entry.kind, Kind::Compaction | Kind::ContextEdit | Kind::Leaf) {
                 let after = tree.context_entries(tree.leaf());
                 prop_assert!(after.items.starts_with(&plan.items), "{:?} then {:?}", plan, after);
                 prop_assert!(entry.kind.reaches_context() || after.items == plan.items);
@@ -22,7 +22,7 @@ proptest! {
     }
 
     #[test]
-    fn a_context_holds_entries_of_the_path_in_order(log in random_logs(true, 0..80)) {
+    fn a_context_contains_entries_of_the_path_in_order(log in random_logs(true, 0..80)) {
         let tree = folded(&log);
         for (seq, _) in tree.heads().iter() {
             let plan = tree.context_entries(Some(seq));
@@ -37,7 +37,7 @@ proptest! {
     }
 
     #[test]
-    fn the_outline_of_all_has_every_entry_once_but_what_is_never_shown(log in random_logs(true, 0..80), deleted: bool) {
+    fn the_all_filter_shows_every_visible_entry_once(log in random_logs(true, 0..80), deleted: bool) {
         let tree = folded(&log);
         let options = Options { filter: Filter::All, deleted, ..Options::default() };
         let outline = outlined(&tree, &log, &options);
@@ -45,10 +45,10 @@ proptest! {
         let hidden = tree.hidden();
         let leaf = tree.leaf();
         let is_shown = |seq: Seq, head: &Head| {
-            let silent = head.role == Role::Assistant && !head.has(flag::HAS_TEXT)
+            let only_calls = head.role == Role::Assistant && !head.has(flag::HAS_TEXT)
                 && !matches!(head.why, Why::Error | Why::Aborted | Why::Length)
                 && leaf != Some(seq) && tree.heads().anchor(leaf) != Some(seq);
-            !head.has(flag::SUPERSEDED) && head.kind != Kind::Usage && !silent && (deleted || !hidden.contains(&seq))
+            !head.has(flag::SUPERSEDED) && head.kind != Kind::Usage && !only_calls && (deleted || !hidden.contains(&seq))
         };
         let expected: HashSet<Seq> = tree.heads().iter().filter(|(seq, head)| is_shown(*seq, head)).map(|(seq, _)| seq).collect();
         prop_assert_eq!(shown.len(), expected.len());
@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn an_outline_is_a_tree_of_its_rows(log in random_logs(true, 0..80), filter in 0usize..5, active: bool, words in "(text 1)?", fold_at in 0usize..80) {
+    fn the_rows_of_an_outline_form_a_tree(log in random_logs(true, 0..80), filter in 0usize..5, active: bool, words in "(text 1)?", fold_at in 0usize..80) {
         let tree = folded(&log);
         let options = Options {
             filter: Filter::ALL[filter],
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_panics_on_damage(log in random_logs(true, 0..80)) {
+    fn nothing_panics_on_damaged_logs(log in random_logs(true, 0..80)) {
         let tree = folded(&log);
         let mut previews = Previews::new(Some("/home/u"));
         let mut meter = Meter::default();

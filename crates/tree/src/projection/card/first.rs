@@ -1,32 +1,32 @@
-//! The first words of a session, those in deleted branches left out.
+//! Tracks the first user message of a session that is not in a deleted branch.
 
 use rustc_hash::FxHashSet;
 
 use crate::heads::{Heads, Seq};
 
-/// How many beginnings of a conversation are kept in mind. More than one only helps if branches are deleted.
+/// The maximum number of candidates. More than one is needed only if branches are deleted.
 const MOST: usize = 8;
 
-/// See the module. Each entry costs the same, however deep it lies and whatever is deleted.
+/// Tracks the candidates for the first message. The cost per entry does not depend on its depth or on deletions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct First {
     beginnings: Vec<Beginning>,
-    /// By entry, whether a beginning is at or above it.
+    /// For each entry, whether a candidate is at or above it.
     below: Vec<bool>,
     deleted: FxHashSet<Seq>,
 }
 
-/// A message above which no user said anything.
+/// A user message with no other user message above it.
 #[derive(Debug, Clone)]
 struct Beginning {
     words: String,
     path: FxHashSet<Seq>,
-    /// How many deleted branches it lies in.
+    /// The number of deleted branches that contain it.
     hidden: usize,
 }
 
 impl First {
-    /// Takes an entry in. `words` is what a user says with it, if it is one who speaks.
+    /// Adds an entry. `words` returns its text if it is a user message.
     pub(super) fn take(&mut self, seq: Seq, heads: &Heads, words: Option<impl FnOnce() -> String>) {
         let above = heads.get(seq).parent;
         let mut below = above.is_some_and(|seq| self.below.get(seq.index()).copied().unwrap_or(false));
@@ -69,7 +69,7 @@ impl First {
     }
 }
 
-/// An entry and all above it. While a log is being read its parents may still run in a circle.
+/// An entry and all its ancestors. While a log is being read, the parents may still form a cycle.
 fn path_of(seq: Seq, heads: &Heads) -> FxHashSet<Seq> {
     let mut path = FxHashSet::default();
     heads.up(Some(seq)).take_while(|seq| path.insert(*seq)).for_each(drop);

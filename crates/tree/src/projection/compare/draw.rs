@@ -1,11 +1,11 @@
-//! A comparison as text in two columns, or one below the other where there is no room.
+//! Draws a comparison as text in two columns, or one below the other if the width is too small.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::{Comparison, Side};
 use crate::projection::usage::{format_cost, format_tokens};
 
-/// Narrower columns than this say nothing.
+/// The minimum width of a column.
 const NARROW: usize = 24;
 
 const BETWEEN: &str = " │ ";
@@ -16,8 +16,8 @@ impl Comparison {
         let column = width.saturating_sub(BETWEEN.width()) / 2;
         let (left, right) = (self.left.rows(), self.right.rows());
         let mut drawn = vec![match &self.common_id {
-            Some(id) => format!("in common up to {id}"),
-            None => "nothing in common".to_owned(),
+            Some(id) => format!("Common ancestor: {id}"),
+            None => "No common ancestor".to_owned(),
         }];
         if column < NARROW {
             drawn.extend(left.concat());
@@ -30,14 +30,14 @@ impl Comparison {
         }
         if !self.modified_by_both.is_empty() {
             drawn.push(String::new());
-            drawn.push(format!("both changed {}", self.modified_by_both.join(", ")));
+            drawn.push(format!("Changed in both: {}", self.modified_by_both.join(", ")));
         }
         drawn.iter().map(|line| fit(line, width)).collect()
     }
 }
 
 impl Side {
-    /// The parts of a side; each begins on the same line as that of the other.
+    /// The parts of a side. Each part starts on the same line as that of the other side.
     fn rows(&self) -> [Vec<String>; 3] {
         let tip = self.tip_id.as_deref().unwrap_or("root");
         let label = self.label.as_ref().map(|label| format!(" [{label}]")).unwrap_or_default();
@@ -83,7 +83,7 @@ fn beside(left: &[String], right: &[String], column: usize) -> Vec<String> {
     (0..left.len().max(right.len())).map(row).collect()
 }
 
-/// The text, cut to so many columns.
+/// Truncates a text to a number of columns.
 fn fit(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();

@@ -1,34 +1,34 @@
-//! Rows as text.
+//! Draws rows as text.
 
 use std::fmt;
 
 use super::{Connector, Outline};
 use crate::projection::preview::one_line;
 
-/// Columns of one level.
+/// The columns per level.
 const WIDTH: usize = 3;
 
-/// More levels than this are not drawn: of a row further in, only the nearest are. So a hostile tree costs no more to
-/// draw than its rows, and a deep one stays readable.
+/// The maximum number of drawn levels. Deeper rows show only their nearest levels, so that a hostile tree is cheap to draw
+/// and a deep one stays readable.
 const LEVELS: usize = 16;
 
-/// The characters of the lines.
+/// The style of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Glyphs {
     #[default]
     Plain,
-    /// Show what can be folded.
+    /// Mark the rows that can be folded.
     Folding,
 }
 
-/// One drawn row, in parts that can be coloured.
+/// A drawn row, in parts that can be colored separately.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pieces<'a> {
     /// Lines and connector.
     pub prefix: String,
-    /// For a folded row without a connector.
+    /// Set for a folded row without a connector.
     pub fold: &'static str,
-    /// For a row on the path to the leaf. Plain drawings do without.
+    /// Set for a row on the path to the leaf. Not part of the plain text.
     pub path: &'static str,
     pub label: String,
     pub text: &'a str,
@@ -57,7 +57,7 @@ impl Outline {
         }
     }
 
-    /// A row as plain text.
+    /// Draws a row as plain text.
     pub fn draw(&self, at: usize, text: &str) -> String {
         self.pieces(at, text, Glyphs::Plain).to_string()
     }

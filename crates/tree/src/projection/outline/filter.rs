@@ -11,10 +11,10 @@ use crate::heads::{Head, Seq};
 /// The five filters of the tree view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Filter {
-    /// Everything but bookkeeping.
+    /// Everything except bookkeeping entries.
     #[default]
     Default,
-    /// The same without tool results.
+    /// Like `Default`, without tool results.
     NoTools,
     UserOnly,
     LabeledOnly,
@@ -47,17 +47,17 @@ impl Filter {
         Filter::ALL[(self as usize + Filter::ALL.len() - 1) % Filter::ALL.len()]
     }
 
-    /// What a key for `wanted` switches to: there, or back.
+    /// The filter after a key toggles `wanted`: that filter, or the default if it is already active.
     pub fn toggled(self, wanted: Filter) -> Filter {
         if self == wanted { Filter::Default } else { wanted }
     }
 }
 
-/// Decides for each entry whether it is shown, whatever is folded or deleted above it.
+/// Decides whether an entry is shown, ignoring folds and deletions above it.
 pub(super) struct Sieve<'a, 't> {
     tree: &'a SessionTree,
     leaf: Place,
-    /// The leaf's nearest entry that is part of the conversation.
+    /// The nearest entry at or above the leaf that is part of the conversation.
     anchor: Place,
     filter: Filter,
     tokens: Vec<String>,
@@ -81,7 +81,7 @@ impl<'a, 't> Sieve<'a, 't> {
         head.kind != Kind::Usage && !self.is_silent(seq, head) && self.passes(seq, head) && self.is_found(seq)
     }
 
-    /// A reply that only calls tools says nothing; its results are shown instead. Where one stands it is shown.
+    /// A reply that only calls tools is not shown, because its results are. At the current position it is shown.
     fn is_silent(&self, seq: Seq, head: &Head) -> bool {
         head.role == Role::Assistant
             && !head.has(flag::HAS_TEXT)
@@ -111,8 +111,8 @@ impl<'a, 't> Sieve<'a, 't> {
     }
 }
 
-/// Whether a text holds a token that is in lower case. All texts are looked at with every key, so nothing is copied where
-/// letters are plain.
+/// Whether a text contains a lowercase token, ignoring case. Runs on all texts at every keystroke, so ASCII text is not
+/// copied.
 fn contains(text: &str, token: &str) -> bool {
     let (bytes, wanted) = (text.as_bytes(), token.as_bytes());
     let [first, ..] = wanted else { return true };
@@ -123,7 +123,7 @@ fn contains(text: &str, token: &str) -> bool {
         .any(|at| bytes.get(at..at + wanted.len()).is_some_and(|found| found.eq_ignore_ascii_case(wanted)))
 }
 
-/// Changes of settings, the prompt the model works under, and notes of the program about the session.
+/// Changes of settings, system prompts, and metadata of the session.
 fn is_bookkeeping(head: &Head) -> bool {
     matches!(
         head.kind,
@@ -146,7 +146,7 @@ mod tests {
     use super::contains;
 
     #[test]
-    fn words_are_found_in_any_case_and_script() {
+    fn search_ignores_case_in_any_script() {
         for (text, token) in
             [("Fix the Parser", "parser"), ("ÄRGER", "ärger"), ("读取文件", "文件"), ("aab", "ab")]
         {

@@ -1,11 +1,11 @@
-//! Indentation and connectors of the rows.
+//! Computes the indentation and connectors of the rows.
 //!
-//! A chain stays flat. Only the children of a branch point are set in by one level and get a connector; what follows
-//! such a child stands below its text. Of several roots none has a connector, and what follows a root is set in.
+//! A chain stays flat. Only the children of a branch point are indented by one level and get a connector; their descendants
+//! align with their text. With several roots, no root has a connector, and the descendants of each root are indented.
 
 use super::{Connector, Row};
 
-/// Works out `children`, `level`, `connector`, `gutter` and `foldable` from the rows' parents.
+/// Computes `children`, `level`, `connector`, `gutter` and `foldable` from the parents of the rows.
 pub(super) fn lay_out(rows: &mut [Row]) {
     let last = count_children(rows);
     let several_roots = rows.iter().filter(|row| row.parent.is_none()).take(2).count() == 2;
@@ -32,7 +32,7 @@ pub(super) fn lay_out(rows: &mut [Row]) {
     }
 }
 
-/// Counts the shown children of each row, and tells the last one of each.
+/// Counts the shown children of each row, and returns the last child of each.
 fn count_children(rows: &mut [Row]) -> Vec<u32> {
     let mut last = vec![0; rows.len()];
     for at in 0..rows.len() {

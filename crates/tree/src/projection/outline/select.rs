@@ -1,11 +1,11 @@
-//! Where the keys of a tree selector lead. The cursor is a row's number.
+//! Cursor movement in a tree selector. The cursor is a row index.
 
 use crate::fold::Place;
 use crate::heads::Seq;
 
 use super::{Filter, Options, Outline};
 
-/// What a jump by branches does.
+/// The effect of a jump by branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leap {
     Fold(Seq),
@@ -14,12 +14,12 @@ pub enum Leap {
 }
 
 impl Outline {
-    /// Where the cursor stands for a place: on its row or the nearest one above it, else on the last row.
+    /// The cursor for a place: its row or the nearest shown ancestor, else the last row.
     pub fn cursor(&self, at: Place) -> Option<usize> {
         at.and_then(|seq| self.row_of(seq)).or_else(|| self.rows.len().checked_sub(1))
     }
 
-    /// The key "left by a branch": folds, or goes to the start of this branch, or of the one above.
+    /// The key "left by a branch": folds the row, or moves to the start of its branch or of the one above.
     pub fn leap_left(&self, at: usize) -> Option<Leap> {
         let row = self.rows.get(at)?;
         Some(match row.is_foldable() && !row.folded {
@@ -28,7 +28,7 @@ impl Outline {
         })
     }
 
-    /// The key "right by a branch": unfolds, or goes to the first child of the next branch point, or to the end.
+    /// The key "right by a branch": unfolds the row, or moves to the first child of the next branch point, or to the end.
     pub fn leap_right(&self, at: usize) -> Option<Leap> {
         let row = self.rows.get(at)?;
         Some(match row.folded {
@@ -37,7 +37,7 @@ impl Outline {
         })
     }
 
-    /// The nearest start of a branch above a row, or the root.
+    /// The nearest branch start above a row, or the root.
     pub fn branch_start(&self, at: usize) -> usize {
         let mut start = at;
         while let Some(parent) = self.rows[start].parent {
@@ -49,7 +49,7 @@ impl Outline {
         start
     }
 
-    /// The first row beyond the next branch point below a row, or the end of the chain.
+    /// The first row after the next branch point below a row, or the end of the chain.
     pub fn branch_end(&self, at: usize) -> usize {
         let mut end = at;
         // A row's first child is the row after it.
@@ -64,7 +64,7 @@ impl Outline {
 }
 
 impl Options {
-    /// Another filter or search shows other rows, so folds are opened.
+    /// Sets the filter. Opens all folds, because other rows are shown.
     pub fn set_filter(&mut self, filter: Filter) {
         self.filter = filter;
         self.folded.clear();
@@ -75,7 +75,7 @@ impl Options {
         self.folded.clear();
     }
 
-    /// Carries out a leap as far as it folds, and tells the row to go to, if any.
+    /// Applies a jump: folds or unfolds, or returns the row to move to.
     pub fn leap(&mut self, leap: Leap) -> Option<usize> {
         match leap {
             Leap::Fold(seq) => drop(self.folded.insert(seq)),

@@ -6,7 +6,7 @@ use crate::scan::Raw;
 
 use super::inert::one_line;
 
-/// What an assistant asked a tool to do.
+/// A tool call of an assistant message, with raw arguments.
 #[derive(Debug, Clone)]
 pub struct Call<'a> {
     pub name: Cow<'a, str>,
@@ -14,7 +14,7 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Reads a `toolCall` block of a message: its id, and the call.
+    /// Reads a `toolCall` block of a message. Returns the call id and the call.
     pub fn read(block: Raw<'a>) -> Option<(Cow<'a, str>, Call<'a>)> {
         let (mut kind, mut id, mut name, mut arguments) = (None, None, None, None);
         block.each_field(|key, value| match key {
@@ -31,7 +31,7 @@ impl<'a> Call<'a> {
         Some((id.unwrap_or_default(), Call { name: name.unwrap_or_default(), arguments }))
     }
 
-    /// The call in one line. `home` is the user's home folder, which is written `~`.
+    /// The call in one line. `home` is the user's home directory, shown as `~`.
     pub fn line(&self, home: Option<&str>) -> String {
         let text = |key: &str| self.argument(key).filter(|text| !text.is_empty());
         let path = || {
@@ -54,13 +54,13 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An argument as JavaScript's `String(…)` would write it.
+    /// An argument, formatted like JavaScript's `String(…)`.
     fn argument(&self, key: &str) -> Option<Cow<'a, str>> {
         let value = self.arguments.get(key).filter(|value| !value.is_null())?;
         Some(value.text().unwrap_or_else(|| String::from_utf8_lossy(value.bytes())))
     }
 
-    /// `:start-end` of a `read`, as far as it is given.
+    /// The line range of a `read` as `:start-end`, as far as it is given.
     fn lines_read(&self) -> String {
         let number = |text: Cow<'_, str>| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
         let (offset, limit) = (self.argument("offset"), self.argument("limit"));
@@ -77,7 +77,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// One line of at most `max` characters, with three dots where something is missing.
+/// One line of at most `max` characters, with `...` if it is truncated.
 fn beginning(text: &str, max: usize) -> String {
     let mut line = one_line(text, max + 1);
     if let Some((at, _)) = line.char_indices().nth(max) {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_shows_what_it_was_asked_for() {
+    fn each_tool_shows_its_main_argument() {
         check("read", r#"{"path":"a.txt"}"#, "[read: a.txt]");
         check("read", r#"{"path":"a.txt","offset":10,"limit":11}"#, "[read: a.txt:10-20]");
         check("read", r#"{"path":"a.txt","limit":"5","offset":null}"#, "[read: a.txt:1-5]");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn long_and_broken_arguments_are_cut() {
+    fn long_arguments_are_truncated_and_invalid_ones_tolerated() {
         let command = "x".repeat(51);
         check("bash", &format!(r#"{{"command":"{command}"}}"#), &format!("[bash: {}...]", "x".repeat(50)));
         check(

@@ -1,12 +1,12 @@
-//! Text from a log, made harmless for a terminal and a reader's eye.
+//! Sanitizes text from a log for display.
 //!
-//! A log may hold anything a model, a tool or a web page said. What a terminal would obey, or what would turn the order
-//! of the letters around, becomes U+FFFD, so that one sees that something was there. Colour codes alone are dropped:
-//! nothing can hide in them, and the output of tools is full of them.
+//! A log may contain anything that a model, a tool or a web page wrote. Control characters that a terminal would interpret,
+//! and characters that change the text direction, become U+FFFD, so that they stay visible. Color codes are removed: they
+//! are harmless and common in tool output.
 
 use std::borrow::Cow;
 
-/// Text of several lines. Line feeds and tabs stay; other line ends become line feeds.
+/// Sanitizes text of several lines. Keeps line feeds and tabs; other line ends become line feeds.
 pub fn inert(text: &str) -> Cow<'_, str> {
     if !text.contains(|ch| is_live(ch) && !matches!(ch, '\n' | '\t')) {
         return Cow::Borrowed(text);
@@ -24,7 +24,7 @@ pub fn inert(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text folded into one line of at most `max` characters: white space of any kind becomes one space.
+/// Sanitizes text into one line of at most `max` characters. Each run of white space becomes one space.
 pub fn one_line(text: &str, max: usize) -> String {
     let mut line = String::with_capacity(text.len().min(max));
     let (mut count, mut gap) = (0, false);
@@ -50,21 +50,21 @@ fn shown(ch: char) -> char {
     if is_live(ch) { char::REPLACEMENT_CHARACTER } else { ch }
 }
 
-/// A control character, or one that changes the direction of what follows.
+/// A control character, or one that changes the text direction.
 pub fn is_live(ch: char) -> bool {
     ch.is_control()
         || matches!(ch, '\u{2028}' | '\u{2029}')
         || matches!(ch, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The characters of a text, colour codes left out.
+/// The characters of a text, without color codes.
 struct Rest<'a>(&'a str);
 
 impl Iterator for Rest<'_> {
     type Item = char;
 
     fn next(&mut self) -> Option<char> {
-        while let Some(behind) = behind_colour(self.0) {
+        while let Some(behind) = behind_color(self.0) {
             self.0 = behind;
         }
         let ch = self.0.chars().next()?;
@@ -73,7 +73,7 @@ impl Iterator for Rest<'_> {
     }
 }
 
-fn behind_colour(text: &str) -> Option<&str> {
+fn behind_color(text: &str) -> Option<&str> {
     let code = text.strip_prefix("\x1b[")?;
     code.trim_start_matches(|ch: char| ch.is_ascii_digit() || matches!(ch, ';' | ':')).strip_prefix('m')
 }
@@ -84,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_seen_and_not_obeyed() {
+    fn control_characters_become_visible_replacements() {
         assert_eq!(
             inert("a\x1b]0;title\x07b\u{9b}2J\u{202e}c"),
             "a\u{fffd}]0;title\u{fffd}b\u{fffd}2J\u{fffd}c"
@@ -94,14 +94,14 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_dropped_and_nothing_else_is() {
+    fn only_color_codes_are_removed() {
         assert_eq!(inert("\x1b[1;31mred\x1b[0m \x1b[38:5:1mx\x1b[m"), "red x");
         assert_eq!(one_line("\x1b[31mred\x1b[2J", 80), "red\u{fffd}[2J");
         assert_eq!(one_line("\x1b[31", 80), "\u{fffd}[31");
     }
 
     #[test]
-    fn one_line_folds_white_space_and_counts_characters() {
+    fn one_line_collapses_white_space_and_counts_characters() {
         assert_eq!(one_line("  a \n\n\t b\u{2028}c  ", 80), "a b c");
         assert_eq!(one_line("äöü xyz", 3), "äöü");
         assert_eq!(one_line("äöü xyz", 4), "äöü");
@@ -111,7 +111,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_live_is_left(text in any::<String>(), max in 0usize..40) {
+        fn no_unsafe_character_remains(text in any::<String>(), max in 0usize..40) {
             prop_assert!(!inert(&text).contains(|ch| is_live(ch) && !matches!(ch, '\n' | '\t')));
             let line = one_line(&text, max);
             prop_assert!(!line.contains(is_live));

@@ -1,6 +1,6 @@
-//! Previews of a whole log, taken in the order of its lines: it remembers the calls, because a result is shown as its call.
+//! Previews of a whole log, line by line. Remembers the calls, because a result is shown as its call.
 //!
-//! Not every model gives each call an id of its own. Of several calls with the id, a result answers the one it hangs below.
+//! Some models reuse call ids. If several calls have the same id, a result belongs to the one that it is below.
 
 use rustc_hash::FxHashMap;
 
@@ -8,27 +8,27 @@ use super::{calls_of, line, said_field};
 use crate::entry::{Entry, Role};
 use crate::scan::Raw;
 
-/// See the module.
+/// Makes previews of the entries of a log, in log order.
 #[derive(Debug, Default)]
 pub struct Previews {
     home: Option<Box<str>>,
     /// The last call with each id.
     calls: FxHashMap<Box<str>, Made>,
-    /// Those before it, where there are several.
+    /// The earlier calls with the same id.
     earlier: FxHashMap<Box<str>, Vec<Made>>,
-    /// Of each message with calls, the last entry below it that answers one; at first itself.
+    /// For each message with calls, the last entry below it that answers one; at first the message itself.
     ends: Vec<Box<str>>,
 }
 
 #[derive(Debug)]
 struct Made {
-    /// The number of the message among those with calls.
+    /// The index of the message among those with calls.
     message: usize,
     line: Box<str>,
 }
 
 impl Previews {
-    /// `home` is the user's home folder, which is written `~`.
+    /// `home` is the user's home directory, shown as `~`.
     pub fn new(home: Option<&str>) -> Previews {
         Previews { home: home.map(Into::into), ..Previews::default() }
     }
@@ -60,7 +60,7 @@ impl Previews {
         }
     }
 
-    /// The call that a result answers, and the message it is in.
+    /// The message and the call that a result answers.
     fn call(&self, id: &str, result: &Entry<'_>) -> Option<(usize, String)> {
         let last = self.calls.get(id)?;
         let is_above =

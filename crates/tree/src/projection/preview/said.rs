@@ -1,4 +1,4 @@
-//! What an entry says, as plain text.
+//! The text of an entry.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ pub(crate) fn field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
     entry.get(key)
 }
 
-/// A field of the message, or of the entry itself if it has none.
+/// A field of the message, or of the entry itself if it has no message.
 pub(crate) fn said_field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
     match entry.message {
         Some(message) => message.get(key),
@@ -20,7 +20,7 @@ pub(crate) fn said_field<'a>(entry: &Entry<'a>, key: &str) -> Option<Raw<'a>> {
     }
 }
 
-/// The whole text of an entry: its text blocks joined, a command, a summary. As it was written, not made inert.
+/// The full text of an entry: its joined text blocks, a command or a summary. Not sanitized.
 pub fn full_text(entry: &Entry<'_>) -> String {
     let text = |key| said_field(entry, key).and_then(Raw::text).unwrap_or_default().into_owned();
     match (entry.kind, entry.role) {
@@ -35,18 +35,18 @@ pub fn full_text(entry: &Entry<'_>) -> String {
     }
 }
 
-/// The text that returns to the editor when an entry is chosen to be said again. Files that went along before the text are
-/// named in it, and attached again.
+/// The text that goes to the editor when you choose an entry to edit and resend. Files attached before the text are not
+/// included: the text names them, and they are attached again.
 pub fn editor_text(entry: &Entry<'_>) -> Option<String> {
-    let says_again = entry.role == Role::User || entry.kind == Kind::CustomMessage;
-    let full = says_again.then(|| full_text(entry))?;
+    let is_resendable = entry.role == Role::User || entry.kind == Kind::CustomMessage;
+    let full = is_resendable.then(|| full_text(entry))?;
     match display_text(entry).filter(|typed| full.starts_with("<file name=") && full.ends_with(&**typed)) {
         Some(typed) => Some(typed.into_owned()),
         None => Some(full),
     }
 }
 
-/// The text to show for a user's message, where it differs from what the model gets.
+/// The text to show for a user message, if it differs from what the model gets.
 pub fn display_text<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
     if entry.role != Role::User {
         return None;
@@ -55,12 +55,12 @@ pub fn display_text<'a>(entry: &Entry<'a>) -> Option<Cow<'a, str>> {
     of_message.or_else(|| field(entry, "uiContent")).and_then(Raw::text)
 }
 
-/// What people see of an entry: the display text of a user's message, otherwise its whole text.
+/// The text to show for an entry: the display text of a user message, otherwise the full text.
 pub fn shown_text<'a>(entry: &Entry<'a>) -> Cow<'a, str> {
     display_text(entry).unwrap_or_else(|| full_text(entry).into())
 }
 
-/// The text blocks of a content, or the content itself if it is a string.
+/// The joined text blocks of a content, or the content itself if it is a string.
 pub(crate) fn text_of(content: Option<Raw<'_>>, between: &str) -> String {
     let Some(content) = content else { return String::new() };
     if let Some(text) = content.text() {
@@ -78,7 +78,7 @@ pub(crate) fn text_of(content: Option<Raw<'_>>, between: &str) -> String {
     said
 }
 
-/// Calls `f` for each block of a content with its type.
+/// Calls `f` with the type of each block of a content and the block.
 pub(crate) fn each_block<'a>(content: Raw<'a>, mut f: impl FnMut(&str, Raw<'a>)) {
     content.each_item(|block| {
         if let Some(kind) = block.get("type").and_then(Raw::text) {
@@ -95,7 +95,7 @@ pub(crate) fn images_in(content: Option<Raw<'_>>) -> usize {
     images
 }
 
-/// The tool calls of an assistant's message with their ids.
+/// The tool calls of an assistant message, with their ids.
 pub fn calls_of<'a>(entry: &Entry<'a>) -> Vec<(Cow<'a, str>, Call<'a>)> {
     let mut calls = Vec::new();
     if entry.calls > 0

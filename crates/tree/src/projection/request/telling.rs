@@ -1,4 +1,4 @@
-//! Takes the lines of a context in, one by one and in their order, so that nobody has to hold all of them at once.
+//! Builds the messages of a request line by line, so that not all lines have to be in memory at once.
 
 use super::{Piece, Told, told};
 use crate::entry::{Kind, Role, read_entry};
@@ -7,16 +7,16 @@ use crate::projection::context;
 use crate::scan::Raw;
 use crate::walk::{ContextPlan, Item};
 
-/// See the module.
+/// Collects the messages of a request. Add the lines in the order of `needed_lines`.
 #[derive(Debug)]
 pub struct Telling<M> {
     plan: ContextPlan,
-    /// How many items of the plan are behind.
+    /// The number of plan items already processed.
     past: usize,
-    /// A line whose edit is still to come.
+    /// A line that waits for its edit.
     held: Option<(Item, Vec<u8>)>,
     said: Vec<Piece<M>>,
-    /// The compaction that brought the whole system prompt of its time along. Changes before it are in there.
+    /// The compaction that contains the full system prompt of its time, including all earlier changes.
     prompted: Option<Seq>,
 }
 
@@ -26,12 +26,12 @@ impl<M: Told> Telling<M> {
         Telling { plan, past: 0, held: None, said, prompted: None }
     }
 
-    /// The lines it takes, in the order in which it takes them.
+    /// The lines to add, in order.
     pub fn wanted(&self) -> Vec<Seq> {
         self.plan.items.iter().flat_map(|item| std::iter::once(item.seq).chain(item.edit)).collect()
     }
 
-    /// The next line. One that cannot be had is left out.
+    /// Adds the next line. Skip lines that are unavailable.
     pub fn take(&mut self, seq: Seq, line: &[u8]) {
         if let Some((item, held)) = self.held.take() {
             let edit = (item.edit == Some(seq)).then_some(line);

@@ -1,4 +1,4 @@
-//! What one entry is to a reader.
+//! The items of a transcript.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -17,19 +17,19 @@ pub struct TranscriptItem {
     pub time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// What is to be read first: what was said, a summary, a note, a tool's output.
+    /// The main text: a message, a summary, a note or the output of a tool.
     pub text: String,
-    /// How many pictures it holds.
+    /// The number of images.
     #[serde(skip_serializing_if = "is_zero")]
     pub images: usize,
-    /// False if the model never gets to see it.
+    /// False if it is never sent to the model.
     #[serde(skip_serializing_if = "is_true")]
     pub in_context: bool,
     #[serde(flatten)]
     pub part: Part,
 }
 
-/// What only some items have.
+/// The fields that depend on the kind of item.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Part {
@@ -68,7 +68,7 @@ pub struct ToolCall {
     pub id: String,
     pub name: String,
     pub arguments: Box<RawValue>,
-    /// The path has no result for it.
+    /// There is no result on the path.
     #[serde(skip_serializing_if = "is_false")]
     pub interrupted: bool,
 }
@@ -81,7 +81,7 @@ pub struct ToolResult {
     pub is_error: bool,
 }
 
-/// A command the user ran.
+/// A command that the user ran.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Bash {
@@ -107,7 +107,7 @@ pub struct Compaction {
 #[serde(rename_all = "camelCase")]
 pub struct BranchSummary {
     pub summary: String,
-    /// The leaf that was left.
+    /// The former leaf.
     pub from_id: Option<String>,
 }
 
@@ -122,7 +122,7 @@ pub struct Backtrack {
     pub discarded: u64,
 }
 
-/// A batch of sub-agents, or what came of it.
+/// A batch of sub-agents, or its results.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Subagents {

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::item::{Assistant, Backtrack, Bash, Part, Subagents, ToolCall, ToolResult, TranscriptItem};
 use crate::projection::preview::{inert, one_line};
 
-/// The whole transcript under a title, if there is one.
+/// Renders the whole transcript, with an optional title.
 pub fn markdown(items: &[TranscriptItem], title: &str) -> String {
     let mut writer = MarkdownWriter::default();
     let mut page = writer.title(title);
@@ -16,7 +16,7 @@ pub fn markdown(items: &[TranscriptItem], title: &str) -> String {
     page
 }
 
-/// Writes a transcript piece by piece.
+/// Writes a transcript in pieces.
 #[derive(Debug, Default)]
 pub struct MarkdownWriter {
     page: Page,
@@ -37,12 +37,12 @@ impl MarkdownWriter {
     }
 }
 
-/// Blocks with an empty line between them.
+/// Blocks separated by empty lines.
 #[derive(Debug, Default)]
 struct Page {
-    /// What was not handed out yet.
+    /// The text not returned yet.
     text: String,
-    /// There is a block before.
+    /// At least one block was written.
     begun: bool,
 }
 
@@ -81,10 +81,10 @@ impl Page {
     fn heading(&mut self, item: &TranscriptItem, what: &str) {
         let mut line = format!("## {what}");
         if let Some(label) = &item.label {
-            write!(line, " [{}]", escaped(&one_line(label, 80))).expect("a String takes every text");
+            write!(line, " [{}]", escaped(&one_line(label, 80))).expect("writing to a String cannot fail");
         }
         if let Some(time) = &item.time {
-            write!(line, " · {}", minute(time)).expect("a String takes every text");
+            write!(line, " · {}", minute(time)).expect("writing to a String cannot fail");
         }
         self.block(&line);
         if !item.in_context {
@@ -144,7 +144,7 @@ impl Page {
         let output = if bash.output.is_empty() { "(no output)" } else { &bash.output };
         self.block(&fenced(&format!("$ {}\n{output}", bash.command), "console"));
         match bash.exit_code {
-            _ if bash.cancelled => self.block("*Cancelled.*"),
+            _ if bash.cancelled => self.block("*Canceled.*"),
             Some(code) if code != 0 => self.block(&format!("*Exit code {code}.*")),
             _ => {}
         }
@@ -170,14 +170,14 @@ impl Page {
     }
 }
 
-/// A code block whose fence is longer than any row of backticks in it.
+/// A code block with a fence longer than any run of backticks in it.
 fn fenced(text: &str, language: &str) -> String {
     let text = inert(text);
     let fence = "`".repeat(longest_run(&text).max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))
 }
 
-/// Code inside a line.
+/// Inline code.
 fn code(text: &str) -> String {
     let text = one_line(text, 200);
     let fence = "`".repeat(longest_run(&text) + 1);
@@ -189,7 +189,7 @@ fn longest_run(text: &str) -> usize {
     text.split(|ch| ch != '`').map(str::len).max().unwrap_or(0)
 }
 
-/// A text whose last code block is closed, so that it cannot swallow what follows.
+/// Closes the last code block of a text, so that it does not swallow what follows.
 fn closed(text: &str) -> Cow<'_, str> {
     let mut open: Option<&str> = None;
     for line in text.lines() {
@@ -198,7 +198,7 @@ fn closed(text: &str) -> Cow<'_, str> {
         let (fence, rest) = line.split_at(line.len() - line.trim_start_matches(mark).len());
         open = match open {
             None if fence.len() >= 3 && !(mark == '`' && rest.contains('`')) => Some(fence),
-            Some(begun) if fence.starts_with(begun) && rest.trim().is_empty() => None,
+            Some(opening) if fence.starts_with(opening) && rest.trim().is_empty() => None,
             unchanged => unchanged,
         };
     }
@@ -213,7 +213,7 @@ fn quoted(text: &str) -> String {
     lines.map(|line| format!("> {line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Words in a heading, with nothing in them that Markdown would obey.
+/// Escapes Markdown syntax in a heading.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for ch in text.chars() {
@@ -230,7 +230,7 @@ fn capital(word: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// `2026-01-01 00:00` of an ISO time.
+/// Formats an ISO time as `2026-01-01 00:00`.
 fn minute(time: &str) -> String {
     time.get(..16).unwrap_or(time).replacen('T', " ", 1)
 }

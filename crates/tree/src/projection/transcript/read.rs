@@ -1,4 +1,4 @@
-//! Reads the item out of an entry.
+//! Converts an entry to a transcript item.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use super::item::{
 use crate::projection::preview::{each_block, field, full_text, images_in, said_field, shown_text, text_of};
 use crate::projection::usage::Usage;
 
-/// `None` for what nobody is to read.
+/// `None` for entries that are not part of the transcript.
 pub(super) fn item(entry: &Entry<'_>) -> Option<TranscriptItem> {
     let body = Fields(entry);
     let (text, part) = match (entry.kind, entry.role) {
@@ -46,7 +46,7 @@ pub(super) fn item(entry: &Entry<'_>) -> Option<TranscriptItem> {
     })
 }
 
-/// The fields of a message, or of an entry without one.
+/// The fields of the message, or of the entry if it has no message.
 struct Fields<'e, 'a>(&'e Entry<'a>);
 
 impl<'a> Fields<'_, 'a> {
@@ -141,7 +141,7 @@ fn backtrack(body: &Fields<'_, '_>) -> (String, Part) {
     let detail = |key: &str| details.and_then(|details| details.get(key));
     let text = |key| detail(key).and_then(Raw::text).map(Cow::into_owned);
     let number = |key| detail(key).and_then(Raw::number).map(|number| number as u64);
-    // Without details it is still a message that says something.
+    // Without details, use the text of the message.
     let note = text("note").unwrap_or_else(|| full_text(body.0));
     let backtrack = Backtrack {
         checkpoint_id: number("checkpointId"),
@@ -167,7 +167,7 @@ fn subagents(body: &Fields<'_, '_>) -> Part {
     Part::Subagents { subagents }
 }
 
-/// The value as it stands in the line. Bytes that are no Unicode are replaced, as everywhere.
+/// The value as stored. Invalid UTF-8 is replaced.
 pub(super) fn raw_value(value: Raw<'_>) -> Box<RawValue> {
     let text = String::from_utf8_lossy(value.bytes()).into_owned();
     RawValue::from_string(text).unwrap_or_else(|_| RawValue::NULL.to_owned())

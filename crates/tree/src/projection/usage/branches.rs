@@ -1,4 +1,4 @@
-//! What each branch took that no other path shares.
+//! The usage of each branch, without the part that it shares with other branches.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::heads::{Heads, Seq};
 
 use super::Usage;
 
-/// The part of a path from its last branch point to its end.
+/// The usage of the part of a path after its last branch point.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BranchUsage {
@@ -18,16 +18,17 @@ pub struct BranchUsage {
     pub tip: String,
     /// The first entry that belongs to this branch alone.
     pub first: String,
-    /// How many entries of the conversation that are.
+    /// The number of conversation entries in the branch.
     pub entries: usize,
-    /// The leaf stands on it.
+    /// The leaf is in this branch.
     pub active: bool,
     pub deleted: bool,
     #[serde(flatten)]
     pub usage: Usage,
 }
 
-/// The branches by their ends, oldest end first. Marks and moves make no branch; what they cost counts where they hang.
+/// The branches, by age of their tips, oldest first. Marks and moves do not start a branch; their usage counts for the entry
+/// above them.
 pub(super) fn branches(tree: &SessionTree, leaf: Place, spent: &BTreeMap<Seq, Usage>) -> Vec<BranchUsage> {
     let heads = tree.heads();
     let mut costs: BTreeMap<Seq, Usage> = BTreeMap::new();
@@ -65,12 +66,12 @@ pub(super) fn branches(tree: &SessionTree, leaf: Place, spent: &BTreeMap<Seq, Us
     .collect()
 }
 
-/// Part of the conversation, and not replaced by a later line.
+/// Whether an entry is part of the conversation and not replaced by a later line.
 fn is_told(anchor: Option<Seq>, seq: Seq, flags: u8) -> bool {
     anchor == Some(seq) && flags & flag::SUPERSEDED == 0
 }
 
-/// For each entry of the conversation how many others go on from it.
+/// The number of conversation entries that continue each entry.
 fn count_children(heads: &Heads) -> Vec<u32> {
     let mut children = vec![0; heads.len()];
     for (seq, head) in heads.iter() {
@@ -83,7 +84,7 @@ fn count_children(heads: &Heads) -> Vec<u32> {
     children
 }
 
-/// From a tip up to the last branch point, that one not included.
+/// The entries from a tip up to, but not including, the last branch point.
 fn alone<'a>(heads: &'a Heads, children: &'a [u32], tip: Seq) -> impl Iterator<Item = Seq> + 'a {
     std::iter::successors(Some(tip), |seq| heads.anchor(heads.get(*seq).parent))
         .take_while(move |seq| *seq == tip || children[seq.index()] == 1)
