@@ -107,44 +107,45 @@ impl Writer {
     }
 
     fn body(&mut self) -> Value {
-        let said = format!("text {}", self.random.below(1000));
+        let content = format!("text {}", self.random.below(1000));
         match self.random.below(22) {
-            0..5 => self.message(&user(&said, 0)),
-            5..8 => self.message(&assistant(&reply(&said, "", 0), "stop", 0)),
+            0..5 => self.message(&user(&content, 0)),
+            5..8 => self.message(&assistant(&reply(&content, "", 0), "stop", 0)),
             8 => self.message(&assistant(&reply("", "read a, bash b", self.entries), "toolUse", 0)),
             9..11 => {
                 let call = format!("call_{}_{}", self.entries, self.random.below(2));
-                self.message(&json!({ "role": "toolResult", "toolCallId": call, "toolName": "read", "content": text(&said), "isError": false }))
+                self.message(&json!({ "role": "toolResult", "toolCallId": call, "toolName": "read", "content": text(&content), "isError": false }))
             }
             11 => {
-                json!({ "type": "compaction", "summary": said, "firstKeptEntryId": self.target(), "tokensBefore": 5, "usage": usage(5, 1) })
+                json!({ "type": "compaction", "summary": content, "firstKeptEntryId": self.target(), "tokensBefore": 5, "usage": usage(5, 1) })
             }
-            12 => json!({ "type": "branch_summary", "summary": said, "fromId": self.target() }),
+            12 => json!({ "type": "branch_summary", "summary": content, "fromId": self.target() }),
             13 => {
-                json!({ "type": "label", "targetId": self.target(), "label": if self.random.one_in(3) { "" } else { &*said } })
+                json!({ "type": "label", "targetId": self.target(), "label": if self.random.one_in(3) { "" } else { &*content } })
             }
             14 => {
-                let why = ["move", "undo", "redo"][self.random.below(3)];
-                json!({ "type": "custom", "customType": "osier.leaf", "data": { "why": why } })
+                let reason = ["move", "undo", "redo"][self.random.below(3)];
+                json!({ "type": "custom", "customType": "osier.leaf", "data": { "why": reason } })
             }
             15 => {
-                json!({ "type": "custom_message", "customType": "x", "content": said, "display": self.random.one_in(2) })
+                json!({ "type": "custom_message", "customType": "x", "content": content, "display": self.random.one_in(2) })
             }
             16 => json!({ "type": "context_edit", "targetId": self.target(), "replacement": null }),
             17 => {
                 json!({ "type": "usage", "kind": "k", "provider": "p", "model": "m", "usage": usage(7, 0) })
             }
-            18 => self.rare(&said),
+            18 => self.rare(&content),
             19 => json!({ "type": "thinking_level_change", "thinkingLevel": "low" }),
             20 => {
-                json!({ "type": "custom_message", "customType": "osier.backtrack", "content": said, "display": true, "details": { "checkpointId": 0, "note": said } })
+                json!({ "type": "custom_message", "customType": "osier.backtrack", "content": content, "display": true, "details": { "checkpointId": 0, "note": content } })
             }
-            _ => self
-                .message(&json!({ "role": "bashExecution", "command": said, "output": "", "exitCode": 1 })),
+            _ => self.message(
+                &json!({ "role": "bashExecution", "command": content, "output": "", "exitCode": 1 }),
+            ),
         }
     }
 
-    fn rare(&mut self, said: &str) -> Value {
+    fn rare(&mut self, content: &str) -> Value {
         let target = self.target();
         match self.random.below(9) {
             0 => {
@@ -153,12 +154,14 @@ impl Writer {
             1 => {
                 json!({ "type": "custom", "customType": "osier.restore_branch", "data": { "targetId": target } })
             }
-            2 => json!({ "type": "custom", "customType": "osier.config", "data": { "set": { "k": said } } }),
-            3 => json!({ "type": "session_info", "name": said }),
+            2 => {
+                json!({ "type": "custom", "customType": "osier.config", "data": { "set": { "k": content } } })
+            }
+            3 => json!({ "type": "session_info", "name": content }),
             4 => json!({ "type": "model_change", "provider": "p", "modelId": "m" }),
             5 => json!({ "type": "subagent_batch", "content": { "tasks": [], "status": "running" } }),
-            6 => self.message(&json!({ "role": "system", "content": said })),
-            7 => json!({ "type": "custom", "customType": "x", "data": said }),
+            6 => self.message(&json!({ "role": "system", "content": content })),
+            7 => json!({ "type": "custom", "customType": "x", "data": content }),
             _ => {
                 json!({ "type": "custom", "customType": "osier.entry_update", "data": { "targetId": target, "status": "completed" } })
             }

@@ -88,11 +88,11 @@ impl FoldedLog {
         let leaving = self.tree.leaving(from, self.place(&case["to"]));
         let left = leaving.prepare(&self.tree, case["budget"].as_u64().unwrap(), &self.lines);
         let items = self.tree.context_entries(from).items;
-        let told: Vec<Item> = items.into_iter().filter(|item| left.told.contains(&item.seq)).collect();
+        let included: Vec<Item> = items.into_iter().filter(|item| left.told.contains(&item.seq)).collect();
         json!({
             "ancestor": leaving.ancestor.map(|seq| self.id(seq)),
             "entries": leaving.entries.iter().map(|seq| self.id(*seq)).collect::<Vec<_>>(),
-            "told": self.sent_messages(&told),
+            "told": self.sent_messages(&included),
             "tokens": left.tokens,
             "files": left.files.details(),
         })
@@ -104,10 +104,10 @@ impl FoldedLog {
             Err(error) => return json!({ "nothing": format!("{error:?}") }),
         };
         let text = cut.prepare(&self.tree, 0, &self.lines);
-        let told: Vec<Item> = cut.history.iter().chain(&cut.prefix).copied().collect();
+        let summarized: Vec<Item> = cut.history.iter().chain(&cut.prefix).copied().collect();
         json!({
             "firstKept": self.id(cut.first_kept),
-            "told": self.sent_messages(&told),
+            "told": self.sent_messages(&summarized),
             "prefix": self.sent_messages(&cut.prefix).len(),
             "isSplit": cut.is_split_turn(),
             "tokensBefore": cut.tokens_before,

@@ -88,7 +88,7 @@ fn is_summary(piece: &Piece) -> bool {
     matches!(piece.head.kind, Kind::BranchSummary | Kind::Compaction)
 }
 
-/// Builds a `BranchText`; see `AbandonedBranch::text_builder`.
+/// Collects a `BranchText`; see `AbandonedBranch::text_collector`.
 #[derive(Debug)]
 pub struct Preparing {
     /// Newest first.

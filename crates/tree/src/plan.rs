@@ -146,7 +146,7 @@ impl SessionTree {
         let already_exists = object.get("id").and_then(Raw::text).is_some_and(|id| self.find(&id).is_some());
         match (entry.kind, entry.target.as_deref()) {
             (Kind::Label | Kind::ContextEdit, Some(target)) if !already_exists => {
-                drop(self.require_shown(target)?)
+                self.require_shown(target)?;
             }
             (Kind::Label | Kind::ContextEdit | Kind::DeleteBranch | Kind::RestoreBranch, Some(target)) => {
                 self.require(target)?;
@@ -229,9 +229,9 @@ impl SessionTree {
         (!self.same_place(from, to)).then(|| self.move_entry(from, to, "move"))
     }
 
-    fn move_entry(&self, from: Place, to: Place, why: &str) -> Draft {
+    fn move_entry(&self, from: Place, to: Place, reason: &str) -> Draft {
         let from = from.map(|seq| self.id(seq).to_string());
-        Draft::new(Kind::Leaf, Under::Place(to)).with_value("data", &json!({ "fromId": from, "why": why }))
+        Draft::new(Kind::Leaf, Under::Place(to)).with_value("data", &json!({ "fromId": from, "why": reason }))
     }
 
     pub fn plan_undo(&self, from: Place, to: Option<Place>) -> Result<Draft, PlanError> {

@@ -93,7 +93,7 @@ fn the_model_sees_the_context_up_to_the_checkpoint_and_the_note_with_its_addendu
                 Commands run:
                 - `cargo test`: exit code 101
 
-                Do not do this work again, and do not tell the user again what is told above. Do not mention this note or the return. Continue with the task.</system>
+                Do not repeat this work, and do not repeat to the user what is listed above. Do not mention this note or the return. Continue with the task.</system>
         "#]],
     );
 }
@@ -138,7 +138,7 @@ fn files_are_listed_with_their_changes() {
             - old.rs (written once)
             - src/new.rs (created, edited once)
             - a.rs (edited 3 times)
-            - half.rs (interrupted in a change)
+            - half.rs (interrupted while changing it)
             You already told the user:
             - one
             - two
@@ -162,8 +162,8 @@ fn commands_are_listed_once_with_their_last_exit_status() {
         expect![[r#"
             Commands run:
             - `make`: exit code 0 (2 times)
-            - `slow`: stopped when its time was over
-            - `serve &`: exit code 0, and process group 77 went on in the background
+            - `slow`: timed out
+            - `serve &`: exit code 0, process group 77 kept running in the background
             - `boom`: killed by signal 9
             - `pi ok`: exit code 0
             - `pi bad`: failed
@@ -197,8 +197,8 @@ fn user_messages_in_the_discarded_part_are_listed() {
             Messages to you that still apply:
             - use tabs
             - like
-              this: [1 image, not shown any more]
-            - [2 images, not shown any more]
+              this: [1 image, no longer shown]
+            - [2 images, no longer shown]
             - (from watcher) tests fail
             - (from watcher) still
             You already told the user:

@@ -52,7 +52,7 @@ fn a_message_is_serialized_as_paragraphs() {
         a
         b
         ```
-        It ended with exit code 2.
+        It exited with code 2.
         ~
 
         ~
@@ -194,39 +194,39 @@ fn the_history_prompt_contains_the_format() {
     check(
         &ask_history("[User]: hi </conversation> there", None, None),
         expect![[r#"
-        <conversation>
-        [User]: hi <\/conversation> there
-        </conversation>
+            <conversation>
+            [User]: hi <\/conversation> there
+            </conversation>
 
-        Summarize the conversation above, so that another model can go on with the work from your summary alone. Use exactly this form:
+            Summarize the conversation above, so that another model can continue the work from your summary alone. Use exactly this format:
 
-        ## Goal
-        [What the user wants to reach. Several lines if there are several goals.]
+            ## Goal
+            [What the user wants to achieve. Use several lines if there are several goals.]
 
-        ## Constraints & Preferences
-        - [What the user demands or prefers, or "(none)"]
+            ## Constraints & Preferences
+            - [What the user requires or prefers, or "(none)"]
 
-        ## Progress
-        ### Done
-        - [x] [What is finished]
+            ## Progress
+            ### Done
+            - [x] [What is finished]
 
-        ### In Progress
-        - [ ] [What is being worked on]
+            ### In Progress
+            - [ ] [What is being worked on]
 
-        ### Blocked
-        - [What stands in the way, if anything]
+            ### Blocked
+            - [What blocks progress, if anything]
 
-        ## Key Decisions
-        - **[Decision]**: [Why]
+            ## Key Decisions
+            - **[Decision]**: [Why]
 
-        ## Next Steps
-        1. [What comes next, in order]
+            ## Next Steps
+            1. [What comes next, in order]
 
-        ## Critical Context
-        - [Data, examples and references needed to go on, or "(none)"]
+            ## Critical Context
+            - [Data, examples and references needed to continue, or "(none)"]
 
-        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
-    "#]],
+            Keep each section short. Keep file paths, function names and error messages exactly as they are.
+        "#]],
     );
 }
 
@@ -235,46 +235,46 @@ fn the_update_prompt_contains_the_previous_summary() {
     check(
         &ask_history("[User]: more", Some("## Goal\nold"), Some("  the tests ")),
         expect![[r#"
-        <conversation>
-        [User]: more
-        </conversation>
+            <conversation>
+            [User]: more
+            </conversation>
 
-        <previous-summary>
-        ## Goal
-        old
-        </previous-summary>
+            <previous-summary>
+            ## Goal
+            old
+            </previous-summary>
 
-        The conversation above comes after what the previous summary tells. Bring that summary up to date: keep all of it that still holds, add what is new, move what got finished from "In Progress" to "Done", and renew "Next Steps". Use exactly this form:
+            The conversation above continues after the previous summary. Update that summary: keep everything that still applies, add what is new, move finished work from "In Progress" to "Done", and update "Next Steps". Use exactly this format:
 
-        ## Goal
-        [What the user wants to reach. Several lines if there are several goals.]
+            ## Goal
+            [What the user wants to achieve. Use several lines if there are several goals.]
 
-        ## Constraints & Preferences
-        - [What the user demands or prefers, or "(none)"]
+            ## Constraints & Preferences
+            - [What the user requires or prefers, or "(none)"]
 
-        ## Progress
-        ### Done
-        - [x] [What is finished]
+            ## Progress
+            ### Done
+            - [x] [What is finished]
 
-        ### In Progress
-        - [ ] [What is being worked on]
+            ### In Progress
+            - [ ] [What is being worked on]
 
-        ### Blocked
-        - [What stands in the way, if anything]
+            ### Blocked
+            - [What blocks progress, if anything]
 
-        ## Key Decisions
-        - **[Decision]**: [Why]
+            ## Key Decisions
+            - **[Decision]**: [Why]
 
-        ## Next Steps
-        1. [What comes next, in order]
+            ## Next Steps
+            1. [What comes next, in order]
 
-        ## Critical Context
-        - [Data, examples and references needed to go on, or "(none)"]
+            ## Critical Context
+            - [Data, examples and references needed to continue, or "(none)"]
 
-        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
+            Keep each section short. Keep file paths, function names and error messages exactly as they are.
 
-        Additional focus: the tests
-    "#]],
+            Additional focus: the tests
+        "#]],
     );
 }
 
@@ -283,51 +283,51 @@ fn the_turn_prefix_prompt_contains_the_format() {
     check(
         &ask_prefix("[User]: much", None, Some("names")),
         expect![[r#"
-        <conversation>
-        [User]: much
-        </conversation>
+            <conversation>
+            [User]: much
+            </conversation>
 
-        The conversation above is the first part of a turn that is still going on; the later part is kept as it is. Summarize the first part, so that the later one can be understood and gone on with. Use exactly this form:
+            The conversation above is the first part of a turn that is still in progress; the later part is kept unchanged. Summarize the first part, so that the later part can be understood and continued. Use exactly this format:
 
-        ## Original Request
-        [What the user asked for]
+            ## Original Request
+            [What the user asked for]
 
-        ## Progress So Far
-        - [What was done and decided]
+            ## Progress So Far
+            - [What was done and decided]
 
-        ## Context Needed to Continue
-        - [What the later part relies on]
+            ## Context Needed to Continue
+            - [What the later part relies on]
 
-        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
+            Keep each section short. Keep file paths, function names and error messages exactly as they are.
 
-        Additional focus: names
-    "#]],
+            Additional focus: names
+        "#]],
     );
     check(
         &ask_prefix("[User]: more", Some("## Original Request\nmuch"), None),
         expect![[r#"
-        <conversation>
-        [User]: more
-        </conversation>
+            <conversation>
+            [User]: more
+            </conversation>
 
-        <previous-summary>
-        ## Original Request
-        much
-        </previous-summary>
+            <previous-summary>
+            ## Original Request
+            much
+            </previous-summary>
 
-        The conversation above goes on with the turn whose beginning the previous summary tells; its last part is kept as it is. Bring the summary up to date, and keep all of it that still holds. Use exactly this form:
+            The conversation above continues the turn whose beginning is in the previous summary; its last part is kept unchanged. Update the summary, and keep everything that still applies. Use exactly this format:
 
-        ## Original Request
-        [What the user asked for]
+            ## Original Request
+            [What the user asked for]
 
-        ## Progress So Far
-        - [What was done and decided]
+            ## Progress So Far
+            - [What was done and decided]
 
-        ## Context Needed to Continue
-        - [What the later part relies on]
+            ## Context Needed to Continue
+            - [What the later part relies on]
 
-        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
-    "#]],
+            Keep each section short. Keep file paths, function names and error messages exactly as they are.
+        "#]],
     );
 }
 
@@ -336,38 +336,38 @@ fn the_branch_prompt_adds_or_uses_only_the_users_instructions() {
     check(
         &ask_branch("[User]: hi", Some("the tests"), false),
         expect![[r#"
-        <conversation>
-        [User]: hi
-        </conversation>
+            <conversation>
+            [User]: hi
+            </conversation>
 
-        The conversation above is a branch that the user left for another one. Summarize it, so that the work done there can be made use of later. Use exactly this form:
+            The conversation above is a branch that the user left for another one. Summarize it, so that the work done there can be used later. Use exactly this format:
 
-        ## Goal
-        [What the user wants to reach. Several lines if there are several goals.]
+            ## Goal
+            [What the user wants to achieve. Use several lines if there are several goals.]
 
-        ## Constraints & Preferences
-        - [What the user demands or prefers, or "(none)"]
+            ## Constraints & Preferences
+            - [What the user requires or prefers, or "(none)"]
 
-        ## Progress
-        ### Done
-        - [x] [What is finished]
+            ## Progress
+            ### Done
+            - [x] [What is finished]
 
-        ### In Progress
-        - [ ] [What is being worked on]
+            ### In Progress
+            - [ ] [What is being worked on]
 
-        ### Blocked
-        - [What stands in the way, if anything]
+            ### Blocked
+            - [What blocks progress, if anything]
 
-        ## Key Decisions
-        - **[Decision]**: [Why]
+            ## Key Decisions
+            - **[Decision]**: [Why]
 
-        ## Next Steps
-        1. [What comes next, in order]
+            ## Next Steps
+            1. [What comes next, in order]
 
-        Keep each section short. Keep paths of files, names of functions and texts of errors exactly as they are.
+            Keep each section short. Keep file paths, function names and error messages exactly as they are.
 
-        Additional focus: the tests
-    "#]],
+            Additional focus: the tests
+        "#]],
     );
     check(
         &ask_branch("[User]: hi", Some("Say it in one line."), true),

@@ -37,8 +37,8 @@ pub(crate) fn message(message: &Value) -> String {
 /// A summary without its standard introduction.
 fn summarized(text: &str) -> Option<(&'static str, &str)> {
     let what = match text {
-        text if text.starts_with("A branch of this conversation was left") => "branch",
-        text if text.starts_with("The conversation up to here is told by this summary") => "compacted",
+        text if text.starts_with("This is a summary of another branch of this conversation") => "branch",
+        text if text.starts_with("This is a summary of the conversation so far") => "compacted",
         _ => return None,
     };
     let (_, text) = text.split_once("<summary>")?;
@@ -63,7 +63,7 @@ pub(crate) fn summarizer_input(request: &Request) -> String {
     for line in blocks.lines().filter(|line| !line.is_empty() && *line != "<conversation>") {
         input += &format!("  {}\n", one_line(line, 110));
     }
-    let form = task.contains("Use exactly this form:");
+    let form = task.contains("Use exactly this format:");
     for line in task.lines().filter(|line| !form || line.starts_with("Additional focus")) {
         input += if line.is_empty() { String::new() } else { format!("  {line}\n") }.as_str();
     }

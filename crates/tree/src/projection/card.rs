@@ -246,8 +246,8 @@ impl CardFold {
 
 /// The beginning of a message's shown text, as one line.
 fn first_words(entry: &Entry<'_>) -> String {
-    let said = || entry.message.map(text_of).unwrap_or_default();
-    let shown = display_text(entry).map_or_else(said, Cow::into_owned);
+    let full_text = || entry.message.map(text_of).unwrap_or_default();
+    let shown = display_text(entry).map_or_else(full_text, Cow::into_owned);
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     words.chars().take(FIRST_WORDS).collect()
 }
@@ -304,29 +304,29 @@ mod tests {
     #[test]
     fn modified_is_the_time_of_the_last_message() {
         assert_eq!(card(&[]).modified, 5_000);
-        let said = |id: &str, time: &str| {
+        let message = |id: &str, time: &str| {
             format!(
                 r#"{{"type":"message","id":"{id}","timestamp":"1970-01-01T00:00:02.000Z","message":{{"role":"user","timestamp":{time}}}}}"#
             )
         };
         assert_eq!(
-            card(&[&said("1", "3000")]).modified,
+            card(&[&message("1", "3000")]).modified,
             3_000,
             "a fork is created later than the messages copied into it"
         );
-        assert_eq!(card(&[&said("1", "3000"), &said("2", "1000")]).modified, 3_000);
-        assert_eq!(card(&[&said("1", "1e300")]).modified, 2_000, "an invalid time is ignored");
+        assert_eq!(card(&[&message("1", "3000"), &message("2", "1000")]).modified, 3_000);
+        assert_eq!(card(&[&message("1", "1e300")]).modified, 2_000, "an invalid time is ignored");
         let label =
             r#"{"type":"label","id":"2","timestamp":"1980-01-01T00:00:00.000Z","targetId":"1","label":"x"}"#;
-        assert_eq!(card(&[&said("1", "3000"), label]).modified, 3_000);
+        assert_eq!(card(&[&message("1", "3000"), label]).modified, 3_000);
     }
 
     #[test]
     fn a_system_prompt_is_not_counted_as_a_message() {
-        let said = |id: &str, role: &str| {
+        let message = |id: &str, role: &str| {
             format!(r#"{{"type":"message","id":"{id}","message":{{"role":"{role}","content":"x"}}}}"#)
         };
-        let card = card(&[&said("1", "system"), &said("2", "user"), &said("3", "assistant")]);
+        let card = card(&[&message("1", "system"), &message("2", "user"), &message("3", "assistant")]);
         assert_eq!((card.message_count, card.entry_count), (2, 3));
     }
 
@@ -335,7 +335,7 @@ mod tests {
         let line = |id: &str, parent: &str, rest: &str| {
             format!(r#"{{"id":"{id}","parentId":{parent},"timestamp":"1970-01-01T00:00:00.000Z",{rest}}}"#)
         };
-        let said = |id, parent: &str, text| {
+        let message = |id, parent: &str, text| {
             line(id, parent, &format!(r#""type":"message","message":{{"role":"user","content":"{text}"}}"#))
         };
         let mark = |id, kind: &str, target: &str| {
@@ -349,15 +349,15 @@ mod tests {
         };
         let lines = [
             line("0", "null", r#""type":"custom","customType":"x""#),
-            said("1", "\"0\"", ""),
-            said("2", "\"1\"", "first"),
-            said("3", "\"2\"", "below"),
-            said("4", "null", "second"),
+            message("1", "\"0\"", ""),
+            message("2", "\"1\"", "first"),
+            message("3", "\"2\"", "below"),
+            message("4", "null", "second"),
             mark("5", "delete", "2"),
             mark("6", "delete", "0"),
             mark("7", "restore", "2"),
             mark("8", "delete", "4"),
-            said("9", "\"4\"", "below it"),
+            message("9", "\"4\"", "below it"),
             mark("a", "restore", "0"),
         ];
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -372,9 +372,9 @@ mod tests {
     fn a_cycle_of_parents_is_walked_once() {
         let a = r#"{"type":"custom","id":"a","parentId":"b"}"#;
         let b = r#"{"type":"custom","id":"b","parentId":"a"}"#;
-        let said =
+        let message =
             r#"{"type":"message","id":"c","parentId":"b","message":{"role":"user","content":"hello"}}"#;
-        assert_eq!(card(&[a, b, said]).first_message, "hello");
+        assert_eq!(card(&[a, b, message]).first_message, "hello");
     }
 
     #[test]

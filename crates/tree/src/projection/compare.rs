@@ -212,12 +212,12 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn say(&mut self, said: Said) {
+    fn say(&mut self, message: Said) {
         if self.side.said.is_empty() {
-            self.side.said.push(said);
+            self.side.said.push(message);
             return;
         }
-        self.last.push_back(said);
+        self.last.push_back(message);
         if self.last.len() == SAID {
             self.last.pop_front();
             self.side.left_out += 1;

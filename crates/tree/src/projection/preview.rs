@@ -68,12 +68,12 @@ fn line(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>) -> String
 }
 
 fn message(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>) -> String {
-    let said = |key| entry.message.and_then(|message| message.get(key));
-    let words = |key| said(key).and_then(Raw::text).map(|text| one_line(&text, LENGTH));
+    let value = |key| entry.message.and_then(|message| message.get(key));
+    let words = |key| value(key).and_then(Raw::text).map(|text| one_line(&text, LENGTH));
     match entry.role {
         Role::User => user(entry),
         Role::Assistant => {
-            let text = one_line(&text_of(said("content"), ""), LENGTH);
+            let text = one_line(&text_of(value("content"), ""), LENGTH);
             match words("errorMessage").filter(|error| !error.is_empty()) {
                 _ if !text.is_empty() => format!("assistant: \"{text}\""),
                 _ if entry.why == Why::Aborted => "assistant: (aborted)".to_owned(),
@@ -82,7 +82,7 @@ fn message(entry: &Entry<'_>, call_line: &dyn Fn(&str) -> Option<String>) -> Str
             }
         }
         Role::ToolResult => {
-            let call = said("toolCallId").and_then(Raw::text).and_then(|id| call_line(&id));
+            let call = value("toolCallId").and_then(Raw::text).and_then(|id| call_line(&id));
             call.unwrap_or_else(|| format!("[{}]", words("toolName").unwrap_or_else(|| "tool".to_owned())))
         }
         Role::BashExecution => format!("[bash]: {}", words("command").unwrap_or_default()),

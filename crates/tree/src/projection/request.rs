@@ -100,9 +100,9 @@ impl SessionTree {
         markers: impl FnOnce(&mut dyn Iterator<Item = &M>) -> bool,
     ) -> Request<M> {
         let mut repairs = Repairs::default();
-        let (plan, said) = telling.finish();
-        let markers = markers(&mut said.iter().map(|(_, message)| message));
-        let mut paired = pair(said, &mut repairs);
+        let (plan, messages) = telling.finish();
+        let markers = markers(&mut messages.iter().map(|(_, message)| message));
+        let mut paired = pair(messages, &mut repairs);
         if markers {
             self.mark(&plan, &mut paired);
         }
@@ -271,9 +271,9 @@ fn longest_run(text: &str, of: char) -> usize {
 }
 
 /// Moves the results of each assistant message directly after it, in the order of its calls.
-fn pair<M: Told>(said: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>> {
-    let mut out = Vec::with_capacity(said.len());
-    let mut rest = said.into_iter().peekable();
+fn pair<M: Told>(messages: Vec<Piece<M>>, repairs: &mut Repairs) -> Vec<Piece<M>> {
+    let mut out = Vec::with_capacity(messages.len());
+    let mut rest = messages.into_iter().peekable();
     let mut held: Vec<Piece<M>> = Vec::new();
     while let Some((seq, message)) = rest.next() {
         let calls = message.calls();

@@ -41,7 +41,7 @@ impl Side {
     fn rows(&self) -> [Vec<String>; 3] {
         let tip = self.tip_id.as_deref().unwrap_or("root");
         let label = self.label.as_ref().map(|label| format!(" [{label}]")).unwrap_or_default();
-        let took = format!(
+        let totals = format!(
             "{}, {} tokens, {}",
             match self.messages {
                 1 => "1 message".to_owned(),
@@ -50,12 +50,12 @@ impl Side {
             format_tokens(self.usage.total_tokens),
             format_cost(self.usage.cost)
         );
-        let head = vec![format!("{tip}{label}"), took, String::new()];
-        let mut said: Vec<String> = self.said.iter().map(|said| said.text.clone()).collect();
+        let head = vec![format!("{tip}{label}"), totals, String::new()];
+        let mut messages: Vec<String> = self.said.iter().map(|message| message.text.clone()).collect();
         if self.left_out > 0 {
-            said.insert(1, format!("… {} more …", self.left_out));
+            messages.insert(1, format!("… {} more …", self.left_out));
         }
-        [head, said, self.files()]
+        [head, messages, self.files()]
     }
 
     fn files(&self) -> Vec<String> {

@@ -26,8 +26,8 @@ pub fn full_text(entry: &Entry<'_>) -> String {
     match (entry.kind, entry.role) {
         (Kind::Message, Role::BashExecution) => text("command"),
         (Kind::Message, role) => {
-            let said = text_of(said_field(entry, "content"), "");
-            if said.is_empty() && role == Role::Assistant { text("errorMessage") } else { said }
+            let content = text_of(said_field(entry, "content"), "");
+            if content.is_empty() && role == Role::Assistant { text("errorMessage") } else { content }
         }
         (Kind::CustomMessage | Kind::Backtrack, _) => text_of(said_field(entry, "content"), ""),
         (Kind::Compaction | Kind::BranchSummary, _) => text("summary"),
@@ -66,16 +66,16 @@ pub(crate) fn text_of(content: Option<Raw<'_>>, between: &str) -> String {
     if let Some(text) = content.text() {
         return text.into_owned();
     }
-    let mut said = String::new();
+    let mut joined = String::new();
     each_block(content, |kind, block| {
         if let ("text", Some(text)) = (kind, block.get("text").and_then(Raw::text)) {
-            if !said.is_empty() && !text.is_empty() {
-                said.push_str(between);
+            if !joined.is_empty() && !text.is_empty() {
+                joined.push_str(between);
             }
-            said.push_str(&text);
+            joined.push_str(&text);
         }
     });
-    said
+    joined
 }
 
 /// Calls `f` with the type of each block of a content and the block.
