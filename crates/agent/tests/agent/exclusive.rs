@@ -416,7 +416,7 @@ async fn steering_from_the_left_branch_is_in_the_note() {
     assert_eq!(listener.end().await.0, Some(Finished::Done));
     let lines = scenario.harness.last_request();
     assert_eq!(lines.len(), 2, "{lines:#?}");
-    assert!(lines[1].contains("still to be heeded:\n- two\n- to the left\n"), "{}", lines[1]);
+    assert!(lines[1].contains("that still apply:\n- two\n- to the left\n"), "{}", lines[1]);
 }
 
 #[tokio::test]

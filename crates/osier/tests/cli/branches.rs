@@ -201,7 +201,10 @@ fn nothing_is_appended_below_a_deleted_entry() {
         "append s.jsonl --entry '{\"type\":\"custom\",\"customType\":\"x\",\"parentId\":\"00000003\"}'",
     ] {
         let told = world.fails(1, append);
-        assert!(told.contains("lies in a deleted branch; `osier sessions restore-branch`"), "{told}");
+        assert!(
+            told.contains("is in a deleted branch; restore the branch with `osier sessions restore-branch`"),
+            "{told}"
+        );
     }
     world.ok("restore-branch s.jsonl 00000003");
     world.ok("append s.jsonl x --parent 00000004");

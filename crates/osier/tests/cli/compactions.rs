@@ -275,13 +275,13 @@ fn what_is_no_compaction_is_told_with_those_there_are() {
         1,
         &["compaction s.jsonl", "compact s.jsonl"],
         expect![[r#"
-        $ compaction s.jsonl
-        ! osier: no compaction on the path to the leaf; this session has none; `osier sessions compact` makes one
-        exit 1
-        $ compact s.jsonl
-        <1>
-        ! 110 tokens before, ~42 after, kept from 00000002
-    "#]],
+            $ compaction s.jsonl
+            ! osier: no compaction on the path to the leaf; this session has none; `osier sessions compact` makes one
+            exit 1
+            $ compact s.jsonl
+            <1>
+            ! 110 tokens before, ~43 after, kept from 00000002
+        "#]],
     );
 }
 
