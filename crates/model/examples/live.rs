@@ -1,4 +1,4 @@
-//! Asks a real server and shows every delta as it comes; if tools are called, a second time with a result for each.
+//! Sends a prompt to a real server and prints every delta. If the model calls tools, sends a second request with results.
 //!
 //! `cargo run -p osier-model --example live -- openai-completions http://127.0.0.1:8099/v1 smollm2-135m "Use bash."`
 
@@ -16,18 +16,20 @@ use serde_json::json;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let [api, base_url, id, prompt, rest @ ..] = words.as_slice() else {
-        eprintln!("usage: live API BASE_URL MODEL PROMPT [MAX_TOKENS]; the key, if any, is in LIVE_KEY");
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [api, base_url, id, prompt, rest @ ..] = args.as_slice() else {
+        eprintln!(
+            "usage: live API BASE_URL MODEL PROMPT [MAX_TOKENS]; set LIVE_KEY to the API key, if the server needs one"
+        );
         std::process::exit(2);
     };
     let key = if std::env::var_os("LIVE_KEY").is_some() { "api_key_env = \"LIVE_KEY\"" } else { "" };
     let models = format!("models = [{{ id = \"{id}\", context_window = 8192 }}]");
     let config = format!("[live]\napi = \"{api}\"\nbase_url = \"{base_url}\"\n{key}\n{models}");
     let providers: BTreeMap<String, ProviderSpec> =
-        toml::from_str(&config).expect("the arguments are a provider");
+        toml::from_str(&config).expect("the arguments form a valid provider");
     let registry = Arc::new(Registry::new(providers));
-    let model = registry.find(&format!("live/{id}")).expect("it was just listed");
+    let model = registry.find(&format!("live/{id}")).expect("the model is in the list");
     let models = Models::new(registry, Surroundings::new(|name| std::env::var(name).ok()));
     let limit = rest.first().and_then(|limit| limit.parse().ok());
     let mut request = Request {
@@ -37,11 +39,11 @@ async fn main() {
         session: Some("live".to_owned()),
         ..Request::new(model, vec![Message::user(prompt.as_str())])
     };
-    let Some(said) = ask(&models, request.clone()).await else { return };
-    let results: Vec<Message> = said.calls_to_run().map(|call| result(&call.id, &call.name)).collect();
+    let Some(reply) = ask(&models, request.clone()).await else { return };
+    let results: Vec<Message> = reply.calls_to_run().map(|call| result(&call.id, &call.name)).collect();
     if !results.is_empty() {
-        println!("-- and with the results:");
-        request.messages.push(Message::Assistant(said));
+        println!("-- with tool results:");
+        request.messages.push(Message::Assistant(reply));
         request.messages.extend(results);
         ask(&models, request).await;
     }
@@ -57,12 +59,12 @@ fn result(id: &str, name: &str) -> Message {
 }
 
 async fn ask(models: &Models, request: Request) -> Option<AssistantMessage> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let mut stream = models.stream(request, CancellationToken::new());
     let mut count = 0;
     while let Some(delta) = stream.next().await {
         count += 1;
-        let now = begun.elapsed().as_millis();
+        let now = start.elapsed().as_millis();
         match delta {
             Delta::Start { response_model, .. } => {
                 println!("[{now} ms] start {}", response_model.unwrap_or_default());
@@ -72,7 +74,7 @@ async fn ask(models: &Models, request: Request) -> Option<AssistantMessage> {
             Delta::ToolCallArguments { json, .. } => print!("{json}·"),
             Delta::TextEnd { .. } | Delta::ThinkingEnd { .. } | Delta::ToolCallEnd { .. } => println!(),
             Delta::Retrying { attempt, delay, why } => {
-                println!("retrying after try {attempt} in {delay:?}: {}", why.message());
+                println!("attempt {attempt} failed, retrying in {delay:?}: {}", why.message());
             }
             Delta::Usage(usage) => {
                 println!("usage: in {} out {} cache read {}", usage.input, usage.output, usage.cache_read);
@@ -87,7 +89,7 @@ async fn ask(models: &Models, request: Request) -> Option<AssistantMessage> {
             }
             Delta::TextStart { .. } | Delta::ThinkingStart { .. } => {}
         }
-        std::io::stdout().flush().expect("somebody reads");
+        std::io::stdout().flush().expect("stdout is open");
     }
     None
 }

@@ -1,15 +1,16 @@
-//! The arguments of a tool call, which arrive as pieces of JSON and must end as a whole object.
+//! Parses the arguments of a tool call, which arrive in pieces of JSON and must form an object.
 //!
-//! Half a call is never stored as half a string: servers that read it back refuse every later request.
+//! A call that was cut off is repaired before it is stored: servers reject every later request that contains incomplete
+//! arguments.
 
 use serde_json::{Map, Value};
 
-/// Deeper than any tool needs, and shallow enough for every parser.
+/// Deeper than any tool needs, and within the limits of every parser.
 const DEEPEST: usize = 100;
 
-/// The arguments of a call that was not cut off, or why the text is not a JSON object.
+/// Parses the arguments of a complete call. The error says why the text is not a JSON object.
 ///
-/// Empty text means no arguments, and some servers wrap the object in a string.
+/// Empty text means no arguments. Some servers wrap the object in a string.
 pub(crate) fn parse(json: &str) -> Result<Map<String, Value>, String> {
     if json.trim().is_empty() {
         return Ok(Map::new());
@@ -29,7 +30,7 @@ pub(crate) fn parse(json: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// Both ends of a long text.
+/// Shortens a long text to its start and end.
 fn excerpt(json: &str) -> String {
     const END: usize = 200;
     let chars = json.chars().count();
@@ -41,7 +42,7 @@ fn excerpt(json: &str) -> String {
     format!("{start} … {end}")
 }
 
-/// The arguments as far as they came: good for showing and for storing, never for running.
+/// Repairs incomplete arguments. The result may be displayed and stored, but the call must not be run.
 pub(crate) fn mended(json: &str) -> Map<String, Value> {
     if let Ok(arguments) = parse(json) {
         return arguments;
@@ -74,7 +75,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_objects_are_arguments() {
+    fn only_json_objects_are_accepted() {
         assert_eq!(parse(""), Ok(Map::new()));
         assert_eq!(parse(" null "), Ok(Map::new()));
         assert_eq!(parse(r#""{\"a\":1}""#).map(Value::Object), Ok(json!({"a": 1})));
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_of_a_call_is_kept() {
+    fn partial_arguments_are_repaired() {
         let mended = |json| Value::Object(super::mended(json));
         assert_eq!(
             mended(r#"{"path": "a.rs", "text": "fn main() {\n  print"#),
@@ -108,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_beginning_of_a_call_becomes_an_object(cut in 0usize..200, text in ".{0,20}", key in "[a-z]{1,4}") {
+        fn any_prefix_of_a_call_becomes_an_object(cut in 0usize..200, text in ".{0,20}", key in "[a-z]{1,4}") {
             let call = json!({ "path": text, key: [1, -2.5e3, true, null, { "in": "a,b:{" }] }).to_string();
             let cut = (0..=cut.min(call.len())).rev().find(|at| call.is_char_boundary(*at)).unwrap();
             mended(&call[..cut]);
@@ -116,7 +117,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_whatever_makes_it_panic(text in "[\\[\\]{}:,\"\\\\a1ntf\\. é\\n-]{0,40}") {
+        fn no_text_causes_a_panic(text in "[\\[\\]{}:,\"\\\\a1ntf\\. é\\n-]{0,40}") {
             mended(&text);
         }
     }

@@ -1,12 +1,12 @@
-//! The pieces a message is made of: text, thinking, images and tool calls, in pi's JSON.
+//! The content blocks of a message: text, thinking, images and tool calls, in pi's JSON format.
 //!
-//! A piece of a kind we do not know is carried along unread and never sent.
+//! Blocks of an unknown type are kept as they are and never sent to a model.
 
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// One piece of a message. The order of pieces is part of what was said and is kept.
+/// One block of a message's content.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     Text(Text),
@@ -19,16 +19,16 @@ pub enum Block {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Text {
     pub text: String,
-    /// What the API needs to recognise its own text again.
+    /// Lets the API recognize its own text.
     pub signature: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Thinking {
     pub thinking: String,
-    /// Proof that the model itself thought this. Means something to the same provider, API and model only.
+    /// Proves that the model wrote this. Only valid for the same provider, API and model.
     pub signature: Option<String>,
-    /// The thought is hidden; only its signature can be sent back.
+    /// The text is hidden; only the signature can be sent back.
     pub redacted: bool,
 }
 
@@ -43,10 +43,10 @@ pub struct Image {
 pub struct ToolCall {
     pub id: String,
     pub name: String,
-    /// Always an object: a call cut off in the middle is mended before it gets here.
+    /// Always an object: a call that was cut off is repaired first.
     pub arguments: Map<String, Value>,
     pub thought_signature: Option<String>,
-    /// Why the arguments that the model wrote could not be read. Such a call is answered with this and never run.
+    /// Why the arguments could not be parsed. Such a call is never run; this text is its result.
     pub invalid_arguments: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl Block {
             name: text(&mut fields, "name").unwrap_or_default(),
             arguments: match fields.get_mut("arguments").map(Value::take) {
                 Some(Value::Object(arguments)) => arguments,
-                // Somebody stored half a call. Servers refuse it for ever, so it is mended here.
+                // Incomplete arguments stored by another program. Servers would reject every request that contains them.
                 Some(Value::String(json)) => crate::arguments::mended(&json),
                 _ => Map::new(),
             },
@@ -110,7 +110,7 @@ impl Block {
     }
 }
 
-/// Takes a non-null string out of an object.
+/// Takes a string member out of an object.
 pub(crate) fn text(fields: &mut Map<String, Value>, key: &str) -> Option<String> {
     match fields.get_mut(key).map(Value::take) {
         Some(Value::String(text)) => Some(text),

@@ -1,34 +1,34 @@
-//! What "compatible" means for one server: the points on which those that speak OpenAI's or Anthropic's protocol differ.
+//! Compatibility settings: the points on which servers that implement OpenAI's or Anthropic's protocol differ.
 //!
-//! The defaults suit a server nobody knows; a provider or a model sets what it knows better.
+//! The defaults suit an unknown server. A provider or a model overrides them.
 
 use serde::{Deserialize, Serialize};
 
-/// All switches, decided.
+/// The resolved settings of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Compat {
-    /// The system prompt goes under the role `developer`.
+    /// Sends the system prompt with the role `developer`.
     pub developer_role: bool,
     pub max_tokens_field: MaxTokensField,
-    /// Asks for usage at the end of the stream; otherwise many servers send none.
+    /// Requests usage at the end of the stream; many servers send none otherwise.
     pub stream_options: bool,
     pub reasoning: Reasoning,
-    /// Earlier thoughts are sent back under the field they came in.
+    /// Sends earlier thinking back in the field it came in.
     pub reasoning_back: bool,
-    /// `store: false`, so that the provider keeps nothing.
+    /// Sends `store: false`, so that the provider stores nothing.
     pub store: bool,
     pub prompt_cache_key: bool,
-    /// Anthropic's cache markers.
+    /// Sends Anthropic's cache markers.
     pub cache_control: bool,
-    /// A tool result may hold images; otherwise they follow in a user message.
+    /// A tool result may contain images; otherwise they follow in a user message.
     pub tool_result_images: bool,
     /// A message that only calls tools has the content `null`; some servers want `""`.
     pub null_content: bool,
-    /// Thoughts are bound to everything before them, so the server must be told to drop those that no longer fit.
+    /// Thinking blocks are bound to the messages before them. The request tells the server to drop those that no longer match.
     pub bound_thinking: bool,
 }
 
-/// How the limit of output is called.
+/// The name of the field for the output limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MaxTokensField {
@@ -37,7 +37,7 @@ pub enum MaxTokensField {
     None,
 }
 
-/// How a server of Chat Completions is asked to think.
+/// How a Chat Completions request enables thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reasoning {
@@ -70,7 +70,7 @@ impl Default for Compat {
     }
 }
 
-/// The switches somebody set.
+/// The settings that a provider or a model overrides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CompatSpec {
@@ -88,7 +88,7 @@ pub struct CompatSpec {
 }
 
 impl Compat {
-    /// These switches, with what `spec` sets on top.
+    /// Applies the overrides of `spec`.
     pub fn with(self, spec: &CompatSpec) -> Compat {
         Compat {
             developer_role: spec.developer_role.unwrap_or(self.developer_role),

@@ -1,4 +1,4 @@
-//! Asks a server which models it has. For servers whose list nobody could write down beforehand.
+//! Asks a server for its list of models, for providers whose models are not in the built-in list.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::registry::Registry;
 use crate::request::{Api, ModelInfo};
 
 const PATIENCE: Duration = Duration::from_secs(10);
-/// More than any list of models.
+/// Larger than any model list.
 const LONGEST: usize = 16 << 20;
 
-/// The server's models, each with what it tells about its size and the rest as the registry assumes.
+/// The models of the server. Sizes come from the server if it sends them, everything else from the registry.
 pub(crate) async fn discover(
     registry: &Registry,
     provider: &Provider,
@@ -29,7 +29,7 @@ pub(crate) async fn discover(
     let client = net.client(&provider.base_url).map_err(network)?;
     let headers = crate::remote::headers(provider, key, provider.api, &[])
         .map_err(|hint| Failure::NotConfigured { provider: provider.id.clone(), hint })?;
-    let asking = async {
+    let exchange = async {
         let mut response = client.get(provider.url(path)).headers(headers).send().await?;
         let status = response.status().as_u16();
         let mut body = Vec::new();
@@ -40,7 +40,7 @@ pub(crate) async fn discover(
         }
         Ok::<_, reqwest::Error>((status, body))
     };
-    let (status, body) = match timeout(PATIENCE, asking).await {
+    let (status, body) = match timeout(PATIENCE, exchange).await {
         Err(_) => return Err(network(format!("no answer within {} s", PATIENCE.as_secs()))),
         Ok(Err(error)) => return Err(network(said(&error.without_url()))),
         Ok(Ok(answer)) => answer,
@@ -50,10 +50,10 @@ pub(crate) async fn discover(
     }
     let malformed = |said: String| Failure::Malformed { provider: provider.id.clone(), said };
     if body.len() > LONGEST {
-        return Err(malformed("a list of models without end".to_owned()));
+        return Err(malformed("the model list is larger than 16 MiB".to_owned()));
     }
     let list: Value = serde_json::from_slice(&body)
-        .map_err(|error| malformed(format!("its list of models is not JSON ({error})")))?;
+        .map_err(|error| malformed(format!("the model list is not JSON ({error})")))?;
     Ok(read(&list, registry, provider))
 }
 
@@ -86,7 +86,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_server_tells_the_size_of_a_model_in_its_own_way() {
+    fn reads_model_sizes_from_each_kind_of_server() {
         let registry = Registry::built_in();
         let sizes = |provider: &str, list: Value| -> Vec<(String, u64, u64)> {
             let models = read(&list, &registry, registry.provider(provider).unwrap());

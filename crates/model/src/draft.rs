@@ -1,5 +1,5 @@
-//! The fold of a reply's deltas into its message. Whoever shows a reply while it comes can use the same fold as the
-//! models do for what is stored.
+//! Folds the deltas of a reply into its message. Models use it to build the final message; a client can use it to show
+//! a reply while it is streamed.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use crate::port::Delta;
 use crate::request::ModelInfo;
 use crate::usage::Usage;
 
-/// A message still being said.
+/// An assistant message that is still being received.
 #[derive(Debug, Clone)]
 pub struct Draft {
     message: AssistantMessage,
-    /// The arguments of calls as they came, by block.
+    /// The JSON of call arguments received so far, by block.
     json: BTreeMap<usize, String>,
 }
 
 impl Draft {
-    /// Nothing said yet. `timestamp` is when it was asked, in milliseconds.
+    /// An empty draft. `timestamp` is the time of the request, in milliseconds since 1970.
     pub fn new(model: &ModelInfo, timestamp: i64) -> Draft {
         let message = AssistantMessage {
             api: model.api.name().to_owned(),
@@ -34,7 +34,7 @@ impl Draft {
         Draft { message, json: BTreeMap::new() }
     }
 
-    /// Takes the next delta in. Deltas that speak of a block nobody started are ignored.
+    /// Applies the next delta. Ignores deltas for a block that was not started.
     pub fn apply(&mut self, delta: &Delta) {
         match delta {
             Delta::Start { response_id, response_model } => {
@@ -48,25 +48,25 @@ impl Draft {
                 self.start(*block, Block::call(id.clone(), name.clone(), serde_json::Map::new()));
             }
             Delta::Text { block, text } => {
-                if let Some(Block::Text(said)) = self.message.content.get_mut(*block) {
-                    said.text.push_str(text);
+                if let Some(Block::Text(text_block)) = self.message.content.get_mut(*block) {
+                    text_block.text.push_str(text);
                 }
             }
             Delta::Thinking { block, text } => {
-                if let Some(Block::Thinking(thought)) = self.message.content.get_mut(*block) {
-                    thought.thinking.push_str(text);
+                if let Some(Block::Thinking(thinking)) = self.message.content.get_mut(*block) {
+                    thinking.thinking.push_str(text);
                 }
             }
             Delta::ToolCallArguments { block, json } => self.json.entry(*block).or_default().push_str(json),
             Delta::TextEnd { block, signature } => {
-                if let Some(Block::Text(said)) = self.message.content.get_mut(*block) {
-                    said.signature.clone_from(signature);
+                if let Some(Block::Text(text_block)) = self.message.content.get_mut(*block) {
+                    text_block.signature.clone_from(signature);
                 }
             }
             Delta::ThinkingEnd { block, signature, redacted } => {
-                if let Some(Block::Thinking(thought)) = self.message.content.get_mut(*block) {
-                    thought.signature.clone_from(signature);
-                    thought.redacted = *redacted;
+                if let Some(Block::Thinking(thinking)) = self.message.content.get_mut(*block) {
+                    thinking.signature.clone_from(signature);
+                    thinking.redacted = *redacted;
                 }
             }
             Delta::ToolCallEnd { block, signature } => {
@@ -80,7 +80,7 @@ impl Draft {
         }
     }
 
-    /// The reply starts again from nothing.
+    /// Discards everything received so far, because the request is retried.
     fn clear(&mut self) {
         self.json.clear();
         self.message.content.clear();
@@ -88,30 +88,30 @@ impl Draft {
         self.message.usage = Usage::default();
     }
 
-    /// Whether a block was started.
+    /// Whether any block was started.
     pub fn has_content(&self) -> bool {
         !self.message.content.is_empty()
     }
 
-    /// What was said so far, as a message of its own. Calls that are not whole are mended: show them, do not run them.
+    /// The message as received so far. Incomplete calls are repaired for display and must not be run.
     pub fn so_far(&self) -> AssistantMessage {
         self.clone().close()
     }
 
-    /// The end of a reply whose stream has none, though every stream should.
+    /// The final delta for a stream that ended without one, which should not happen.
     pub fn broken_off(&self, cancelled: bool) -> Delta {
         let provider = self.message.provider.clone();
         failed(
             self.so_far(),
             match cancelled {
                 true => Failure::Cancelled,
-                false => Failure::Cut { provider, said: "its stream just ended".to_owned() },
+                false => Failure::Cut { provider, said: "the stream ended without a final event".to_owned() },
             },
         )
     }
 
-    /// The last delta of the reply. Calls whose arguments cannot be read are marked; if the reply reached its output limit,
-    /// `most`, they were cut off.
+    /// The final delta of the reply. Calls with invalid arguments are marked. If the reply reached its output limit, `most`,
+    /// those calls were cut off.
     pub(crate) fn end(self, ending: Result<StopReason, Failure>, most: Option<u64>) -> Delta {
         let mut message = self.close();
         let stop = match ending {
@@ -120,7 +120,7 @@ impl Draft {
         };
         let has_calls = message.calls().next().is_some();
         let is_invalid = message.calls().any(|call| call.invalid_arguments.is_some());
-        // Some servers say that all is well when the limit cut a call in two.
+        // Some servers report a normal end when the output limit cut off a call.
         let at_limit = most.is_some_and(|most| message.usage.output >= most);
         message.stop_reason = match stop {
             StopReason::Stop | StopReason::ToolUse if is_invalid && at_limit => StopReason::Length,
@@ -131,7 +131,7 @@ impl Draft {
         Delta::Done(Box::new(message))
     }
 
-    /// Puts the arguments in place, marks those that cannot be read, and leaves out blocks that stayed empty.
+    /// Parses the arguments, marks invalid ones, and removes empty blocks.
     fn close(mut self) -> AssistantMessage {
         for (block, json) in std::mem::take(&mut self.json) {
             if let Some(call) = self.call(block) {
@@ -150,7 +150,7 @@ impl Draft {
     }
 
     fn start(&mut self, at: usize, block: Block) {
-        debug_assert_eq!(at, self.message.content.len(), "blocks start in their order");
+        debug_assert_eq!(at, self.message.content.len(), "blocks start in order");
         self.message.content.push(block);
     }
 
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_cut_off_by_the_limit_is_stored_as_an_object_and_not_to_be_run() {
+    fn call_cut_off_by_the_limit_is_stored_as_an_object_and_not_runnable() {
         let pieces = call(&["{\"path\": \"a", ".rs\", \"text\": \"fn"]);
         let message = done(draft(&pieces).end(Ok(StopReason::Length), None));
         let arguments = Value::Object(message.calls().next().unwrap().arguments.clone());
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_whose_arguments_cannot_be_read_is_marked() {
+    fn call_with_invalid_arguments_is_marked() {
         let message = done(draft(&call(&["{\"command\": \"rm -rf /tmp"])).end(Ok(StopReason::ToolUse), None));
         let marked = message.calls().next().unwrap();
         assert_eq!(
@@ -227,14 +227,14 @@ mod tests {
             Ok(crate::message::Message::Assistant(read)) => read,
             other => panic!("{other:?}"),
         };
-        assert_eq!(read.calls().next(), Some(marked), "it is stored");
+        assert_eq!(read.calls().next(), Some(marked), "the mark is stored");
         assert_eq!(message.stop_reason, StopReason::ToolUse);
         let whole = done(draft(&call(&["{\"command\": ", "\"ls\"}"])).end(Ok(StopReason::Stop), None));
         assert_eq!((whole.stop_reason, whole.calls_to_run().count()), (StopReason::ToolUse, 1));
     }
 
     #[test]
-    fn half_a_call_at_the_limit_is_a_matter_of_length_whatever_the_server_says() {
+    fn cut_off_call_at_the_limit_has_stop_reason_length() {
         let mut deltas = call(&["{\"path\": \"a"]);
         deltas.push(Delta::Usage(Usage { output: 12, ..Usage::default() }));
         assert_eq!(done(draft(&deltas).end(Ok(StopReason::Stop), Some(12))).stop_reason, StopReason::Length);
@@ -242,19 +242,19 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_starts_again_from_nothing() {
+    fn retry_discards_everything_received_before() {
         let mut deltas = vec![Delta::Start { response_id: Some("first".to_owned()), response_model: None }];
         deltas.extend(call(&["{\"path\": \"a"]));
         let why = Failure::Cut { provider: "p".to_owned(), said: String::new() };
         deltas.push(Delta::Retrying { attempt: 1, delay: std::time::Duration::ZERO, why });
         deltas.extend([Delta::TextStart { block: 0 }, Delta::Text { block: 0, text: "whole".to_owned() }]);
-        let mut wanted = draft(&[]).message;
-        wanted.content.push(Block::text("whole"));
-        assert_eq!(done(draft(&deltas).end(Ok(StopReason::Stop), None)), wanted);
+        let mut expected = draft(&[]).message;
+        expected.content.push(Block::text("whole"));
+        assert_eq!(done(draft(&deltas).end(Ok(StopReason::Stop), None)), expected);
     }
 
     #[test]
-    fn what_stayed_empty_is_left_out_when_the_reply_breaks_off() {
+    fn empty_blocks_are_dropped_when_the_reply_is_cut_off() {
         let ended = draft(&[
             Delta::ThinkingStart { block: 0 },
             Delta::ThinkingEnd { block: 0, signature: Some("s".to_owned()), redacted: false },

@@ -1,49 +1,49 @@
-//! What can go wrong while a model answers, as far as a caller can do something about it.
+//! The errors of a model call, distinguished by what the caller can do about them.
 //!
-//! The texts are stored in sessions and shown to people. They never hold a key: what a server said is cleaned first.
+//! The messages are stored in sessions and shown to users. They never contain a key: text from a server is redacted first.
 
 use std::time::Duration;
 
-/// Why there is no whole reply.
+/// Why a reply is missing or incomplete.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// Compact the conversation, or choose a model with a larger window.
     #[error("the conversation is too long for the model{}; compact it, or choose a model with a larger window. {said}", sizes(*needed, *window))]
     Overflow { needed: Option<u64>, window: Option<u64>, said: String },
-    #[error("{provider} asks to slow down{}. {said}", in_a_while(*retry_after))]
+    #[error("rate limited by {provider}{}. {said}", in_a_while(*retry_after))]
     RateLimited { provider: String, retry_after: Option<Duration>, said: String },
-    /// Waiting does not help; paying may.
-    #[error("{provider} refuses further work on this account: the quota is used up or unpaid. {said}")]
+    /// The account is out of credit; retrying does not help.
+    #[error("{provider} rejected the request: the quota or credit of the account is used up. {said}")]
     Quota { provider: String, said: String },
-    #[error("{provider} has too much to do{}; try again later, or choose another model. {said}", in_a_while(*retry_after))]
+    #[error("{provider} is overloaded{}; try again later or choose another model. {said}", in_a_while(*retry_after))]
     Overloaded { provider: String, retry_after: Option<Duration>, said: String },
     #[error("{provider} failed with status {status}. {said}")]
     Server { provider: String, status: u16, said: String },
-    #[error("{provider} does not accept the key; check it with `osier doctor`. {said}")]
+    #[error("{provider} rejected the API key; check it with `osier doctor`. {said}")]
     Unauthorized { provider: String, said: String },
-    #[error("{provider} has no model {model}; `osier models` lists what there is. {said}")]
+    #[error("{provider} has no model {model}; `osier models` lists the available models. {said}")]
     NoSuchModel { provider: String, model: String, said: String },
-    #[error("{provider} does not understand the request (status {status}). {said}")]
+    #[error("{provider} rejected the request (status {status}). {said}")]
     BadRequest { provider: String, status: u16, said: String },
-    /// The model or its provider will not answer this.
+    /// The model or its provider refused to answer this prompt.
     #[error("the model declined to answer. {said}")]
     Refused { said: String },
-    #[error("cannot talk to {provider}: {said}")]
+    #[error("cannot reach {provider}: {said}")]
     Network { provider: String, said: String },
     /// The stream ended before the reply did.
-    #[error("{provider} broke off in the middle of the reply{}", colon(said))]
+    #[error("the reply from {provider} was cut off{}", colon(said))]
     Cut { provider: String, said: String },
-    #[error("{provider} sent something that makes no sense: {said}")]
+    #[error("unexpected response from {provider}: {said}")]
     Malformed { provider: String, said: String },
     #[error("cancelled")]
     Cancelled,
-    /// Nothing was sent: a setting is missing or wrong.
-    #[error("{provider} cannot be used yet: {hint}")]
+    /// A setting is missing or wrong.
+    #[error("cannot use {provider}: {hint}")]
     NotConfigured { provider: String, hint: String },
 }
 
 impl Failure {
-    /// Whether the same request may succeed a little later.
+    /// Whether the same request may succeed if retried.
     pub fn is_transient(&self) -> bool {
         match self {
             Failure::RateLimited { .. }
@@ -63,7 +63,7 @@ impl Failure {
         }
     }
 
-    /// How long the server asked to wait.
+    /// How long the server asked the client to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Failure::RateLimited { retry_after, .. } | Failure::Overloaded { retry_after, .. } => {
@@ -73,7 +73,7 @@ impl Failure {
         }
     }
 
-    /// A short name for programs.
+    /// A short machine-readable code.
     pub fn kind(&self) -> &'static str {
         match self {
             Failure::Overflow { .. } => "overflow",
@@ -93,7 +93,7 @@ impl Failure {
         }
     }
 
-    /// The same failure with its free text passed through `clean`.
+    /// Passes the free text of the error through `clean`.
     pub(crate) fn map_said(mut self, clean: impl FnOnce(&str) -> String) -> Failure {
         match &mut self {
             Failure::Overflow { said, .. }
@@ -114,7 +114,7 @@ impl Failure {
         self
     }
 
-    /// The text for people, without the space a silent server leaves at its end.
+    /// The text for users, without the trailing space that an empty server message leaves.
     pub fn message(&self) -> String {
         self.to_string().trim_end().to_owned()
     }
@@ -122,15 +122,15 @@ impl Failure {
 
 fn sizes(needed: Option<u64>, window: Option<u64>) -> String {
     match (needed, window) {
-        (Some(needed), Some(window)) => format!(" ({needed} tokens, {window} fit)"),
-        (None, Some(window)) => format!(" ({window} tokens fit)"),
+        (Some(needed), Some(window)) => format!(" ({needed} tokens, limit {window})"),
+        (None, Some(window)) => format!(" (limit {window} tokens)"),
         (Some(needed), None) => format!(" ({needed} tokens)"),
         (None, None) => String::new(),
     }
 }
 
 fn in_a_while(delay: Option<Duration>) -> String {
-    delay.map_or_else(String::new, |delay| format!(" for {} s", delay.as_secs_f64().ceil()))
+    delay.map_or_else(String::new, |delay| format!(" (retry after {} s)", delay.as_secs_f64().ceil()))
 }
 
 fn colon(said: &str) -> String {
@@ -142,18 +142,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_name_the_thing_and_what_to_do() {
+    fn messages_name_the_problem_and_the_next_step() {
         let overflow = Failure::Overflow { needed: Some(4010), window: Some(2048), said: String::new() };
         assert_eq!(
             overflow.message(),
-            "the conversation is too long for the model (4010 tokens, 2048 fit); compact it, or choose a model with a larger window."
+            "the conversation is too long for the model (4010 tokens, limit 2048); compact it, or choose a model with a larger window."
         );
         let busy = Failure::RateLimited {
             provider: "anthropic".to_owned(),
             retry_after: Some(Duration::from_millis(1500)),
             said: "Too many requests".to_owned(),
         };
-        assert_eq!(busy.message(), "anthropic asks to slow down for 2 s. Too many requests");
+        assert_eq!(busy.message(), "rate limited by anthropic (retry after 2 s). Too many requests");
         assert!(busy.is_transient() && !overflow.is_transient());
     }
 }

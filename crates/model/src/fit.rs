@@ -1,7 +1,7 @@
-//! Makes a conversation fit for the model that is asked, whoever held it before: what only another model can read is
-//! left out, results stand together behind their calls, and what the model cannot see or do is told in words.
+//! Adapts a conversation to the model that receives it. Signatures and thinking of other models are omitted, tool results
+//! are grouped after their calls, and images and tool calls become text for models that do not support them.
 //!
-//! Each turn depends on its own messages and on the model alone, so a longer conversation begins with the shorter one.
+//! Each turn depends only on its own messages and the model, so a longer conversation always starts with the shorter one.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use crate::block::{Block, Image, Thinking, ToolCall};
 use crate::message::{AssistantMessage, Message, ToolResultMessage};
 use crate::request::{ModelInfo, Request};
 
-/// One turn of a conversation as an API sees it. Never empty.
+/// One turn of a conversation as an API receives it. Never empty.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Turn<'a> {
     User(Vec<Part<'a>>),
@@ -25,7 +25,7 @@ pub(crate) enum Part<'a> {
     Image(&'a Image),
 }
 
-/// A piece of what the model said. Signatures are there only if they are its own. Text is empty only if it is signed.
+/// A part of an assistant message. Has a signature only if the same model created it. Text is empty only if it is signed.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Said<'a> {
     Text {
@@ -37,7 +37,7 @@ pub(crate) enum Said<'a> {
         signature: &'a str,
         redacted: bool,
     },
-    /// `own`: this very model made the call, so all of its id means something to the server.
+    /// `from_same_model`: the same model made the call, so the server knows its full id.
     Call {
         call: &'a ToolCall,
         signature: Option<&'a str>,
@@ -70,7 +70,7 @@ impl Outcome<'_> {
     }
 }
 
-/// See the module.
+/// Adapts the messages of a request to its model.
 pub(crate) fn turns(request: &Request) -> Vec<Turn<'_>> {
     let model = &*request.model;
     let calls = if model.tools { HashMap::new() } else { calls(request) };
@@ -79,7 +79,7 @@ pub(crate) fn turns(request: &Request) -> Vec<Turn<'_>> {
         match message {
             Message::System(_) => {}
             Message::User(user) => push(&mut turns, Turn::User(parts(&user.content, model))),
-            Message::Assistant(said) => push(&mut turns, Turn::Assistant(said_by(said, model))),
+            Message::Assistant(assistant) => push(&mut turns, Turn::Assistant(said_by(assistant, model))),
             Message::ToolResult(result) if model.tools => {
                 let outcome = outcome(result, model);
                 match turns.last_mut() {
@@ -96,7 +96,7 @@ pub(crate) fn turns(request: &Request) -> Vec<Turn<'_>> {
 fn push<'a>(turns: &mut Vec<Turn<'a>>, turn: Turn<'a>) {
     let is_empty = match &turn {
         Turn::User(parts) => parts.is_empty(),
-        Turn::Assistant(said) => said.is_empty(),
+        Turn::Assistant(assistant) => assistant.is_empty(),
         Turn::Results(batch) => batch.is_empty(),
     };
     if !is_empty {
@@ -104,7 +104,7 @@ fn push<'a>(turns: &mut Vec<Turn<'a>>, turn: Turn<'a>) {
     }
 }
 
-/// Text and images. Empty text is refused by some APIs and says nothing to the others.
+/// Text and images. Empty text is dropped because some APIs reject it.
 fn parts<'a>(blocks: &'a [Block], model: &ModelInfo) -> Vec<Part<'a>> {
     let part = |block: &'a Block| match block {
         Block::Text(text) => (!text.text.trim().is_empty()).then(|| Part::Text(Cow::Borrowed(&*text.text))),
@@ -128,25 +128,25 @@ fn outcome<'a>(result: &'a ToolResultMessage, model: &ModelInfo) -> Outcome<'a> 
 }
 
 fn calls(request: &Request) -> HashMap<&str, &ToolCall> {
-    let said = request.messages.iter().filter_map(|message| match message {
-        Message::Assistant(said) => Some(said),
+    let replies = request.messages.iter().filter_map(|message| match message {
+        Message::Assistant(assistant) => Some(assistant),
         _ => None,
     });
-    said.flat_map(AssistantMessage::calls).map(|call| (&*call.id, call)).collect()
+    replies.flat_map(AssistantMessage::calls).map(|call| (&*call.id, call)).collect()
 }
 
-/// A result for a model that knows no tools.
+/// A tool result as text, for a model without tools.
 fn told<'a>(
     result: &'a ToolResultMessage,
     calls: &HashMap<&str, &ToolCall>,
     model: &ModelInfo,
 ) -> Vec<Part<'a>> {
     let call = calls.get(&*result.tool_call_id);
-    let asked = call.map_or_else(String::new, |call| format!(" for {}", written(call)));
+    let arguments = call.map_or_else(String::new, |call| format!(" for {}", written(call)));
     let mut parts = outcome(result, model).parts;
     parts.insert(
         0,
-        Part::Text(Cow::Owned(format!("[{}{asked}] result:\n<function_results>", result.tool_name))),
+        Part::Text(Cow::Owned(format!("[{}{arguments}] result:\n<function_results>", result.tool_name))),
     );
     parts.push(Part::Text(Cow::Borrowed("</function_results>")));
     parts
@@ -161,12 +161,12 @@ fn said_by<'a>(message: &'a AssistantMessage, model: &ModelInfo) -> Vec<Said<'a>
         message.provider == model.provider && message.api == model.api.name() && message.model == model.id;
     let own_signature =
         |signature: &'a Option<String>| signature.as_deref().filter(|signature| own && !signature.is_empty());
-    let says_more = message.content.iter().any(|block| match block {
+    let has_other_content = message.content.iter().any(|block| match block {
         Block::Text(text) => !text.text.trim().is_empty(),
         Block::ToolCall(_) => true,
         _ => false,
     });
-    let said = |block: &'a Block| match block {
+    let to_part = |block: &'a Block| match block {
         Block::Text(text) if text.text.trim().is_empty() && own_signature(&text.signature).is_none() => None,
         Block::Text(text) => {
             Some(Said::Text { text: Cow::Borrowed(&text.text), signature: own_signature(&text.signature) })
@@ -175,7 +175,7 @@ fn said_by<'a>(message: &'a AssistantMessage, model: &ModelInfo) -> Vec<Said<'a>
             Some(signature) => {
                 Some(Said::Thinking { thinking: &thinking.thinking, signature, redacted: thinking.redacted })
             }
-            None => foreign(thinking, says_more),
+            None => foreign(thinking, has_other_content),
         },
         Block::ToolCall(call) if model.tools => {
             Some(Said::Call { call, signature: own_signature(&call.thought_signature), own })
@@ -186,14 +186,14 @@ fn said_by<'a>(message: &'a AssistantMessage, model: &ModelInfo) -> Vec<Said<'a>
         }),
         Block::Image(_) | Block::Unknown(_) => None,
     };
-    message.content.iter().filter_map(said).collect()
+    message.content.iter().filter_map(to_part).collect()
 }
 
-/// Thoughts of another model, or thoughts broken off. They led to what was said, which tells enough; where nothing
-/// was said, they are all there is.
-fn foreign(thinking: &Thinking, says_more: bool) -> Option<Said<'_>> {
-    let is_told = !says_more && !thinking.redacted && !thinking.thinking.trim().is_empty();
-    is_told.then(|| Said::Text { text: Cow::Borrowed(&*thinking.thinking), signature: None })
+/// Thinking of another model, or thinking that was cut off. It is sent as text only if the message has no other text or
+/// call.
+fn foreign(thinking: &Thinking, has_other_content: bool) -> Option<Said<'_>> {
+    let is_sent = !has_other_content && !thinking.redacted && !thinking.thinking.trim().is_empty();
+    is_sent.then(|| Said::Text { text: Cow::Borrowed(&*thinking.thinking), signature: None })
 }
 
 #[cfg(test)]
@@ -205,13 +205,13 @@ mod tests {
     use expect_test::{Expect, expect};
     use serde_json::{Value, json};
 
-    fn check(model: ModelInfo, messages: Value, drawn: Expect) {
+    fn check(model: ModelInfo, messages: Value, expected: Expect) {
         let request = Request::new(Arc::new(model), serde_json::from_value(messages).unwrap());
         let text: String = turns(&request).iter().map(|turn| format!("{turn:?}\n")).collect();
-        drawn.assert_eq(&text);
+        expected.assert_eq(&text);
     }
 
-    fn thinker() -> Value {
+    fn conversation_with_thinking() -> Value {
         json!([
             { "role": "system", "content": "prompt" },
             { "role": "user", "content": "hi" },
@@ -228,10 +228,10 @@ mod tests {
     }
 
     #[test]
-    fn a_model_gets_its_own_thoughts_back() {
+    fn model_gets_its_own_thinking_back() {
         check(
             ModelInfo::new("p", "m", Api::AnthropicMessages),
-            thinker(),
+            conversation_with_thinking(),
             expect![[r#"
                 User([Text("hi")])
                 Assistant([Thinking { thinking: "hm", signature: "sig", redacted: false }, Text { text: "yes", signature: Some("t") }])
@@ -240,10 +240,10 @@ mod tests {
         );
     }
 
-    fn said_only(model: ModelInfo) {
+    fn check_text_only(model: ModelInfo) {
         check(
             model,
-            thinker(),
+            conversation_with_thinking(),
             expect![[r#"
                 User([Text("hi")])
                 Assistant([Text { text: "yes", signature: None }])
@@ -253,13 +253,13 @@ mod tests {
     }
 
     #[test]
-    fn another_model_gets_what_was_said_only() {
-        said_only(ModelInfo::new("p", "other", Api::AnthropicMessages));
-        said_only(ModelInfo::new("q", "m", Api::AnthropicMessages));
-        said_only(ModelInfo::new("p", "m", Api::OpenaiResponses));
+    fn another_model_gets_text_without_thinking() {
+        check_text_only(ModelInfo::new("p", "other", Api::AnthropicMessages));
+        check_text_only(ModelInfo::new("q", "m", Api::AnthropicMessages));
+        check_text_only(ModelInfo::new("p", "m", Api::OpenaiResponses));
     }
 
-    fn images() -> Value {
+    fn conversation_with_images() -> Value {
         json!([
             { "role": "user", "content": [{ "type": "image", "data": "AAAA", "mimeType": "image/png" }] },
             { "role": "assistant", "content": [
@@ -272,12 +272,12 @@ mod tests {
     }
 
     #[test]
-    fn results_of_one_batch_stand_together() {
+    fn results_of_one_batch_are_grouped() {
         let mut model = ModelInfo::new("p", "m", Api::AnthropicMessages);
         model.images = true;
         check(
             model,
-            images(),
+            conversation_with_images(),
             expect![[r#"
                 User([Image(Image { data: "AAAA", mime_type: "image/png" })])
                 Assistant([Call { call: ToolCall { id: "1", name: "read", arguments: {"path": String("a.png")}, thought_signature: None, invalid_arguments: None }, signature: None, own: false }, Call { call: ToolCall { id: "2", name: "ls", arguments: {}, thought_signature: None, invalid_arguments: None }, signature: None, own: false }])
@@ -287,12 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_sees_no_images_and_has_no_tools_is_told_in_words() {
+    fn images_and_tools_become_text_for_models_without_them() {
         let mut model = ModelInfo::new("p", "m", Api::OpenaiCompletions);
         model.tools = false;
         check(
             model,
-            images(),
+            conversation_with_images(),
             expect![[r#"
                 User([Text("(an image of type image/png, which this model cannot see)")])
                 Assistant([Text { text: "[read for {\"path\":\"a.png\"}]", signature: None }, Text { text: "[ls for {}]", signature: None }])

@@ -1,6 +1,7 @@
-//! Where a provider's key comes from, and how it is kept from being seen.
+//! Fetches API keys and keeps them secret.
 //!
-//! Keys are fetched when a request needs one, live in memory that is wiped, and appear in no error and no `Debug`.
+//! A key is fetched when a request first needs it, is held in memory that is wiped on drop, and never appears in errors or
+//! `Debug` output.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -12,47 +13,47 @@ use tokio::process::Command;
 
 use crate::surroundings::Surroundings;
 
-/// A command that asks somebody for a password must not hold up a turn for ever.
+/// A command that waits for a password must not block a turn forever.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Of a key file, and of what a command prints.
+/// The maximum size of a key file and of the output of a key command.
 const LONGEST: u64 = 64 << 10;
 
-/// Where to look for a key.
+/// Where a key comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum KeySource {
-    /// The server wants none.
+    /// The server needs no key.
     #[default]
     None,
     /// The first of these variables that is set.
     Env(Vec<String>),
-    /// What this shell command prints.
+    /// The output of a shell command.
     Command(String),
-    /// The content of a file that nobody else may read.
+    /// The content of a file that only its owner may read.
     File(PathBuf),
 }
 
-/// A key, or why there is none. The hint says what to do.
+/// A key, or a hint that says what to do about a missing key.
 pub type Found = Result<Option<SecretString>, String>;
 
 impl KeySource {
-    /// The key; none if none is wanted. Runs a command, if that is where it comes from.
+    /// The key, or `None` if the server needs no key. May run a command.
     pub async fn fetch(&self, surroundings: &Surroundings) -> Found {
         self.fetch_within(surroundings, PATIENCE).await
     }
 
-    async fn fetch_within(&self, surroundings: &Surroundings, patience: Duration) -> Found {
+    async fn fetch_within(&self, surroundings: &Surroundings, limit: Duration) -> Found {
         match self {
             KeySource::None => Ok(None),
             KeySource::Env(names) => match names.iter().find_map(|name| surroundings.var(name)) {
                 Some(key) => Ok(Some(secret(key))),
                 None => Err(format!("set {}", names.join(" or "))),
             },
-            KeySource::Command(command) => run(command, patience).await.map(Some),
+            KeySource::Command(command) => run(command, limit).await.map(Some),
             KeySource::File(path) => read(&surroundings.path(path)).map(Some),
         }
     }
 
-    /// The keys that can be had without running anything: to know what must not be shown.
+    /// The keys that are available without running a command. Used to redact them in output.
     pub fn known(&self, surroundings: &Surroundings) -> Vec<SecretString> {
         match self {
             KeySource::Env(names) => {
@@ -63,7 +64,7 @@ impl KeySource {
         }
     }
 
-    /// Whether a key can be expected, found out without running anything. The hint says what is missing.
+    /// Checks that a key is configured, without running a command. The error says what is missing.
     pub fn is_ready(&self, surroundings: &Surroundings) -> Result<(), String> {
         match self {
             KeySource::None | KeySource::Command(_) => Ok(()),
@@ -90,18 +91,18 @@ fn read(path: &Path) -> Result<SecretString, String> {
     }
 }
 
-/// Refuses a file that others can read: whoever can read it can spend its owner's money.
+/// Refuses a key file that other users can read.
 fn check(path: &Path) -> Result<(), String> {
     let shown = path.display();
-    let about =
+    let metadata =
         std::fs::metadata(path).map_err(|error| format!("cannot read the key file {shown}: {error}"))?;
-    if !about.is_file() || about.len() > LONGEST {
-        return Err(format!("{shown} is not a key file"));
+    if !metadata.is_file() || metadata.len() > LONGEST {
+        return Err(format!("cannot read the key file {shown}: not a regular file, or larger than 64 KiB"));
     }
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = about.permissions().mode();
+        let mode = metadata.permissions().mode();
         if mode & 0o077 != 0 {
             return Err(format!(
                 "the key file {shown} can be read by others (mode {:03o}); run `chmod 600 {shown}`",
@@ -112,7 +113,7 @@ fn check(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-async fn run(command: &str, patience: Duration) -> Result<SecretString, String> {
+async fn run(command: &str, limit: Duration) -> Result<SecretString, String> {
     let mut shell = Command::new("sh");
     shell
         .arg("-c")
@@ -132,8 +133,8 @@ async fn run(command: &str, patience: Duration) -> Result<SecretString, String> 
         }
         child.wait().await
     };
-    match tokio::time::timeout(patience, running).await {
-        Err(_) => Err(format!("the key command took longer than {} s", patience.as_secs_f64())),
+    match tokio::time::timeout(limit, running).await {
+        Err(_) => Err(format!("the key command took longer than {} s", limit.as_secs_f64())),
         Ok(Err(error)) => Err(format!("cannot run the key command: {error}")),
         Ok(Ok(status)) if !status.success() => Err(format!("the key command failed ({status})")),
         Ok(Ok(_)) => {
@@ -148,14 +149,14 @@ async fn run(command: &str, patience: Duration) -> Result<SecretString, String> 
     }
 }
 
-/// Ends the command and whatever it started, when it took too long or nobody waits for it any more.
+/// Kills the command and its child processes when dropped: after a timeout, or when the request is canceled.
 struct Group(Option<u32>);
 
 impl Drop for Group {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(group) = self.0.and_then(|group| rustix::process::Pid::from_raw(group.cast_signed())) {
-            // Usually everything has ended by itself.
+            // Usually the processes have already ended.
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         }
     }
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_variable_that_is_set_counts() {
+    async fn first_set_variable_is_used() {
         let surroundings = Surroundings::new(|name| match name {
             "A" => Some("  ".to_owned()),
             "B" => Some("key-b\n".to_owned()),
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_key_file_must_be_its_owners_alone() {
+    async fn key_file_readable_by_others_is_refused() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("key");
         std::fs::write(&path, "sk-file\n").unwrap();
@@ -203,13 +204,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_gives_its_first_line_and_may_not_take_for_ever() {
+    async fn key_command_gives_its_first_line_and_times_out() {
         let fetch = |command: &str, millis| {
             let source = KeySource::Command(command.to_owned());
             async move { shown(source.fetch_within(&Surroundings::none(), Duration::from_millis(millis)).await) }
         };
         assert_eq!(fetch("echo key-1; echo more", 5_000).await, Ok("key-1".to_owned()));
-        assert!(fetch("yes", 30_000).await.unwrap_err().contains("failed"), "it is not listened to for ever");
+        assert!(fetch("yes", 30_000).await.unwrap_err().contains("failed"), "endless output is cut off");
         assert_eq!(fetch("true", 5_000).await, Err("the key command printed nothing".to_owned()));
         assert!(fetch("echo secret; exit 3", 5_000).await.unwrap_err().contains("failed"));
         assert_eq!(

@@ -1,8 +1,9 @@
-//! Talks to language models. One port ([`Model`]): a request goes in, a stream of typed deltas comes out. Behind it are
-//! four wire protocols, a model that needs no network, and a scripted one for tests; [`Registry`] knows which there are.
+//! Calls language models. The trait [`Model`] takes a request and returns a stream of typed deltas. It is implemented by
+//! four wire protocols, an offline model that needs no network, and a scripted model for tests. [`Registry`] lists the
+//! available models.
 //!
-//! Nothing here reads the environment or the home folder; the caller brings [`Surroundings`]. Nothing here decides what
-//! to say or what to do with a reply.
+//! This crate does not read the environment or the home folder; the caller passes in an `Environment`. It does not
+//! decide what to ask or how to act on a reply.
 
 mod api;
 mod arguments;
@@ -50,12 +51,12 @@ pub use thinking::{Ability as ThinkingAbility, Style as ThinkingStyle, ThinkingL
 pub use tokio_util::sync::CancellationToken;
 pub use usage::{Cost, Price, Tier, Usage};
 
-/// The body of a request, byte for byte as it is sent. `None` for models without a wire.
+/// The body of a request, byte for byte as it is sent. `None` for models without a wire protocol.
 pub fn body_text(request: &Request) -> Option<String> {
     Some(api::call(request)?.body.into_text())
 }
 
-/// The same as a value.
+/// The body of a request as a JSON value. `None` for models without a wire protocol.
 pub fn body_of(request: &Request) -> Option<serde_json::Value> {
     serde_json::from_str(&body_text(request)?).ok()
 }

@@ -1,5 +1,4 @@
-//! The messages of a conversation, typed, in pi's JSON. Reading never refuses a message for what it holds besides:
-//! fields we do not know are kept and written again.
+//! The messages of a conversation, in pi's JSON format. Unknown fields are kept when a message is read and written back.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -7,11 +6,11 @@ use serde_json::{Map, Value};
 use crate::block::{Block, Text, Thinking, ToolCall, text};
 use crate::usage::Usage;
 
-/// What one role said.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
-    /// A part of the prompt stored on the path. Never sent as a message: its replay is [`crate::Request::system`].
+    /// A stored part of the system prompt. Never sent as a message; its content is in [`crate::Request::system`].
     System(SystemMessage),
     User(UserMessage),
     Assistant(AssistantMessage),
@@ -67,19 +66,19 @@ pub struct ToolResultMessage {
 pub enum StopReason {
     #[default]
     Stop,
-    /// The limit of output was reached. Calls in such a message may be cut off: never run them.
+    /// The output limit was reached. Calls in such a message may be cut off and must not be run.
     Length,
     ToolUse,
     Error,
     Aborted,
 }
 
-/// Why something is not a message.
+/// Why a JSON value is not a message.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unreadable {
     #[error("a message is not a JSON object")]
     NotAnObject,
-    #[error("no model can be told what `{0}` said; project the context into a request first")]
+    #[error("cannot send a message with role `{0}` to a model; project the context into a request first")]
     Role(String),
 }
 
@@ -88,7 +87,7 @@ impl Message {
         Message::User(UserMessage { content: vec![Block::text(text)], ..UserMessage::default() })
     }
 
-    /// Takes a message of a request apart. Strings are moved, not copied.
+    /// Reads a message from JSON. Strings are moved, not copied.
     pub fn read(value: Value) -> Result<Message, Unreadable> {
         let Value::Object(mut fields) = value else { return Err(Unreadable::NotAnObject) };
         let role = take(&mut fields, "role");
@@ -127,7 +126,7 @@ impl AssistantMessage {
         }
     }
 
-    /// The text without thinking and calls.
+    /// The text, without thinking and calls.
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|block| match block {
             Block::Text(Text { text, .. }) => Some(text.as_str()),
@@ -143,7 +142,7 @@ impl AssistantMessage {
         })
     }
 
-    /// The calls a caller may run: those of a reply that ended in order to have them run.
+    /// The calls that may be run: all calls if the reply ended with tool use, otherwise none.
     pub fn calls_to_run(&self) -> impl Iterator<Item = &ToolCall> {
         self.calls().filter(|_| self.stop_reason == StopReason::ToolUse)
     }
@@ -180,7 +179,7 @@ impl UserMessage {
 }
 
 impl StopReason {
-    /// Reasons of newer versions mean a reply that came to its end.
+    /// Unknown reasons, from newer versions, are read as a normal stop.
     fn read(name: &str) -> StopReason {
         match name {
             "length" => StopReason::Length,
@@ -198,7 +197,7 @@ impl<'de> Deserialize<'de> for Message {
     }
 }
 
-/// The texts among blocks, one below the other.
+/// The text blocks, joined with newlines.
 pub(crate) fn joined(blocks: &[Block]) -> String {
     let texts = blocks.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.text.as_str()),
@@ -224,7 +223,7 @@ fn content(fields: &mut Map<String, Value>) -> Vec<Block> {
     }
 }
 
-/// What was not taken out. Fields that were are null now.
+/// The remaining fields. Fields that were taken out are null.
 fn rest(fields: Map<String, Value>) -> Map<String, Value> {
     fields.into_iter().filter(|(_, value)| !value.is_null()).collect()
 }
@@ -234,15 +233,15 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    fn check(message: &str, written: Expect) {
+    fn check(message: &str, expected: Expect) {
         let message: Message = serde_json::from_str(message).unwrap();
         let json = serde_json::to_string(&message).unwrap();
-        written.assert_eq(&json);
+        expected.assert_eq(&json);
         assert_eq!(serde_json::from_str::<Message>(&json).unwrap(), message);
     }
 
     #[test]
-    fn an_assistant_message_is_written_as_it_was_read_with_what_is_new_to_us() {
+    fn assistant_message_round_trips_with_unknown_fields() {
         check(
             r#"{"role":"assistant","content":[{"type":"thinking","thinking":"","thinkingSignature":"c2ln","redacted":true},
                 {"type":"text","text":"grüß","textSignature":"msg_1"},{"type":"hologram","x":1},
@@ -256,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_for_content_is_one_block_and_a_missing_one_none() {
+    fn string_content_is_one_block_and_null_is_none() {
         check(
             r#"{"role":"user","content":"hi","timestamp":1.0,"uiContent":"Hi"}"#,
             expect![[
@@ -272,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_call_somebody_stored_is_mended() {
+    fn stored_partial_call_is_repaired() {
         let message = Message::read(serde_json::json!({ "role": "assistant", "content": [
             { "type": "toolCall", "id": "1", "name": "read", "arguments": "{\"path\": \"src/ma" },
         ]}));
@@ -284,11 +283,11 @@ mod tests {
     }
 
     #[test]
-    fn roles_that_no_model_knows_are_refused_with_what_to_do() {
+    fn unknown_roles_are_refused_with_a_hint() {
         let error = Message::read(serde_json::json!({ "role": "bashExecution" })).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no model can be told what `bashExecution` said; project the context into a request first"
+            "cannot send a message with role `bashExecution` to a model; project the context into a request first"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! All models behind one port: looks at which provider a request names and lets that one answer.
+//! Routes each request to the model of its provider.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -17,7 +17,7 @@ use crate::request::{Api, ModelInfo, Request};
 use crate::retry::Retry;
 use crate::surroundings::Surroundings;
 
-/// See the module.
+/// A [`Model`] that sends each request to the provider it names.
 #[derive(Debug)]
 pub struct Models {
     registry: Arc<Registry>,
@@ -45,7 +45,7 @@ impl Models {
         &self.registry
     }
 
-    /// Asks a provider's server which models it has. Takes a moment, and the network.
+    /// Asks a provider's server for its list of models. Uses the network.
     pub async fn discover(&self, provider: &str) -> Result<Vec<ModelInfo>, Failure> {
         let known = self.registry.provider(provider).filter(|provider| provider.api != Api::Offline);
         match known.and_then(|_| self.remote(provider)) {
@@ -79,7 +79,7 @@ impl Model for Models {
             Some(remote) => remote.stream(request, cancel),
             None => {
                 let provider = request.model.provider.clone();
-                let hint = "no such provider; `osier models` lists what there is".to_owned();
+                let hint = "unknown provider; `osier models` lists the available models".to_owned();
                 let draft = Draft::new(&request.model, self.net.surroundings.now());
                 let end = draft.end(Err(Failure::NotConfigured { provider, hint }), None);
                 Box::pin(stream::iter([end]))

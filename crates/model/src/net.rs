@@ -1,4 +1,4 @@
-//! The way to the network: one client for all providers, made when the first request needs it.
+//! The HTTP clients, shared by all providers and created on first use.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::surroundings::Surroundings;
 const CONNECT: Duration = Duration::from_secs(20);
 const LOCAL: &str = "localhost,127.0.0.1,::1";
 
-/// Shared by all remote models.
+/// What all remote models share.
 #[derive(Debug, Clone)]
 pub(crate) struct Net {
     pub(crate) surroundings: Surroundings,
@@ -19,7 +19,7 @@ pub(crate) struct Net {
     clients: Arc<Clients>,
 }
 
-/// Reading the machine's certificates takes time and memory, so a server without encryption gets by without them.
+/// The client for plain HTTP does not load the system certificates, which takes time and memory.
 #[derive(Debug, Default)]
 struct Clients {
     encrypted: OnceLock<Result<reqwest::Client, String>>,
@@ -39,13 +39,13 @@ impl Net {
 }
 
 fn build(surroundings: &Surroundings, is_plain: bool) -> Result<reqwest::Client, String> {
-    // An error means that somebody else of this process chose first, which is as good.
+    // Fails only if the process already installed a provider, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("osier/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT)
         .tcp_keepalive(Duration::from_secs(30))
-        // A redirect would carry the key to wherever it points.
+        // A redirect would send the key to another server.
         .redirect(redirect::Policy::none())
         .no_proxy();
     if is_plain {
@@ -57,25 +57,25 @@ fn build(surroundings: &Surroundings, is_plain: bool) -> Result<reqwest::Client,
     builder.build().map_err(|error| said(&error))
 }
 
-/// The usual variables, looked up where the binary says, and never for this machine itself.
+/// Reads the usual proxy variables. Local addresses never use a proxy.
 fn proxies(surroundings: &Surroundings) -> Result<Vec<reqwest::Proxy>, String> {
     let var = |name: &str| surroundings.var(name).or_else(|| surroundings.var(&name.to_lowercase()));
     let except = format!("{LOCAL},{}", var("NO_PROXY").unwrap_or_default());
-    let everything = var("ALL_PROXY");
-    let https = var("HTTPS_PROXY").or_else(|| everything.clone()).map(reqwest::Proxy::https);
-    let http = var("HTTP_PROXY").or(everything).map(reqwest::Proxy::http);
+    let all = var("ALL_PROXY");
+    let https = var("HTTPS_PROXY").or_else(|| all.clone()).map(reqwest::Proxy::https);
+    let http = var("HTTP_PROXY").or(all).map(reqwest::Proxy::http);
     let proxies = https.into_iter().chain(http);
     proxies
         .map(|proxy| match proxy {
             Ok(proxy) => Ok(proxy.no_proxy(reqwest::NoProxy::from_string(&except))),
             Err(_) => {
-                Err("a proxy variable (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) is not an address".to_owned())
+                Err("a proxy variable (HTTPS_PROXY, HTTP_PROXY or ALL_PROXY) is not a valid URL".to_owned())
             }
         })
         .collect()
 }
 
-/// Beginnings of texts that only say that something went wrong somewhere.
+/// Prefixes of error texts that carry no information.
 const SAYS_NOTHING: &[&str] = &[
     "error sending request",
     "client error",
@@ -83,14 +83,15 @@ const SAYS_NOTHING: &[&str] = &[
     "request or response body error",
 ];
 
-/// An error with its causes, as far as they tell something, and without addresses.
+/// The error and its causes as text. Skips causes that repeat others or carry no information.
 pub(crate) fn said(error: &dyn std::error::Error) -> String {
     let mut causes: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let text = error.to_string();
-        let tells = !SAYS_NOTHING.iter().any(|empty| text.starts_with(empty)) || error.source().is_none();
-        if tells && !causes.iter().any(|said| said.contains(&text)) {
+        let is_specific =
+            !SAYS_NOTHING.iter().any(|prefix| text.starts_with(prefix)) || error.source().is_none();
+        if is_specific && !causes.iter().any(|cause| cause.contains(&text)) {
             causes.push(text);
         }
         next = error.source();
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_for_both_kinds_of_address_can_be_made() {
+    fn builds_clients_for_http_and_https() {
         for url in ["https://api.example", "http://127.0.0.1"] {
             assert!(net(None).client(url).is_ok(), "{url}");
             assert!(net(Some("http://proxy.example:3128")).client(url).is_ok(), "{url}");
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_that_is_no_address_is_told_without_its_secrets() {
+    fn invalid_proxy_is_reported_without_its_secrets() {
         let error = net(Some("http://me:hunter2@:::")).client("https://api.example").unwrap_err();
         assert!(error.contains("HTTPS_PROXY") && !error.contains("hunter2"), "{error}");
     }

@@ -1,5 +1,5 @@
-//! The port through which everything else sees models: a request goes in, typed deltas come out, and the last one is
-//! either a whole message or a failure with what was said until then.
+//! The interface of a model: it takes a request and returns a stream of typed deltas. The last delta is either a complete
+//! message, or an error with the partial message.
 
 use std::fmt::Debug;
 use std::pin::Pin;
@@ -13,28 +13,28 @@ use crate::message::AssistantMessage;
 use crate::request::Request;
 use crate::usage::Usage;
 
-/// Deltas as they come. Dropping it hangs up.
+/// The stream of a reply. Dropping it closes the connection.
 pub type Deltas = Pin<Box<dyn Stream<Item = Delta> + Send>>;
 
-/// Answers requests.
+/// A language model.
 ///
-/// Every stream ends with exactly one [`Delta::Done`] or [`Delta::Failed`] and yields nothing after it. Cancelling makes
-/// it end soon with [`Failure::Cancelled`], whatever it was waiting for.
+/// Every stream ends with exactly one [`Delta::Done`] or [`Delta::Failed`] and yields nothing after it. After cancellation
+/// it ends promptly with `ModelError::Cancelled`, in any state.
 pub trait Model: Send + Sync + Debug {
     fn stream(&self, request: Request, cancel: CancellationToken) -> Deltas;
 }
 
-/// One step of a reply. `block` is the place in the content of the message to be. Folding the deltas of a reply in
-/// order ([`crate::Draft`]) gives its message; there is nothing in the message that no delta told.
+/// One event of a reply. `block` is the index in the content of the message. `ReplyDraft` folds the deltas into the
+/// message; the message contains nothing that is not in a delta.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Delta {
-    /// A try failed; another follows after `delay`. Everything that was said before this is withdrawn.
+    /// An attempt failed; another follows after `delay`. Discard everything received before this.
     Retrying {
         attempt: u32,
         delay: Duration,
         why: Failure,
     },
-    /// The model begins to answer. Comes once per try, before any block.
+    /// The reply starts. Sent once per attempt, before any block.
     Start {
         response_id: Option<String>,
         response_model: Option<String>,
@@ -67,30 +67,30 @@ pub enum Delta {
         id: String,
         name: String,
     },
-    /// A piece of the arguments' JSON. Pieces of several calls may be mixed.
+    /// A piece of the JSON arguments. Pieces of several calls may be interleaved.
     ToolCallArguments {
         block: usize,
         json: String,
     },
-    /// The arguments are complete. Run nothing yet: only [`Delta::Done`] says that the reply ended well, and a call may be
-    /// marked with [`crate::ToolCall::invalid_arguments`] there.
+    /// The arguments are complete. Do not run the call yet: wait for [`Delta::Done`], and check
+    /// [`crate::ToolCall::invalid_arguments`] there.
     ToolCallEnd {
         block: usize,
         signature: Option<String>,
     },
-    /// What the reply took so far; each replaces the one before.
+    /// The usage so far; replaces the previous value.
     Usage(Usage),
     Done(Box<AssistantMessage>),
     Failed(Failure, Box<AssistantMessage>),
 }
 
 impl Delta {
-    /// Whether this is the last one.
+    /// Whether this is the last delta.
     pub fn is_end(&self) -> bool {
         matches!(self, Delta::Done(_) | Delta::Failed(..))
     }
 
-    /// Whether this is a part of the reply itself.
+    /// Whether this is part of the content.
     pub(crate) fn is_content(&self) -> bool {
         !matches!(
             self,

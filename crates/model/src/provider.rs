@@ -1,4 +1,4 @@
-//! Who offers models: an address, a protocol, and where its key is.
+//! A model provider: its URL, protocol, key source and settings.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use crate::compat::CompatSpec;
 use crate::key::KeySource;
 use crate::request::Api;
 
-/// See the module.
+/// A server that offers models.
 #[derive(Clone)]
 pub struct Provider {
     pub id: String,
@@ -17,20 +17,20 @@ pub struct Provider {
     pub api: Api,
     pub base_url: String,
     pub key: KeySource,
-    /// Sent with every request. The values may be secrets.
+    /// Extra headers for every request. The values may be secrets.
     pub headers: Vec<(String, SecretString)>,
-    /// What models it has is its own business: names that the registry does not know are passed on.
+    /// Also accept model names that are not in the registry.
     pub any_model: bool,
     pub compat: CompatSpec,
     pub patience: Patience,
 }
 
-/// How long to wait for a server.
+/// Timeouts for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
-    /// Until it begins to answer. A small machine takes minutes to read a long prompt.
+    /// Until the response starts. A small machine takes minutes to process a long prompt.
     pub answer: Duration,
-    /// Between two pieces of an answer.
+    /// Between two chunks of a response.
     pub silence: Duration,
 }
 
@@ -41,7 +41,7 @@ impl Default for Patience {
 }
 
 impl Provider {
-    /// A server without key at an address.
+    /// A server that needs no key.
     pub fn new(id: impl Into<String>, api: Api, base_url: impl Into<String>) -> Provider {
         let id = id.into();
         Provider {
@@ -57,7 +57,7 @@ impl Provider {
         }
     }
 
-    /// The address of a path below the base URL. Whether the base ends with `/v1` is a matter of taste.
+    /// The URL of a path below the base URL. The base URL may end with `/v1` or not.
     pub(crate) fn url(&self, path: &str) -> String {
         let base = self.base_url.trim_end_matches('/');
         let path = match (base.ends_with("/v1"), path.strip_prefix("/v1/")) {
@@ -67,24 +67,25 @@ impl Provider {
         format!("{base}{path}")
     }
 
-    /// Whether it runs on this machine.
+    /// Whether the server runs on this machine.
     pub(crate) fn is_local(&self) -> bool {
         let host = self.base_url.split("://").nth(1).unwrap_or(&self.base_url);
         ["localhost", "127.", "[::1]", "0.0.0.0"].iter().any(|local| host.starts_with(local))
     }
 
-    /// What it holds that no text may show: the values of headers, and what an address has besides a host and a path.
+    /// Values to redact in errors: all header values, and the password and query values in the URL.
     pub(crate) fn secrets(&self) -> Vec<SecretString> {
         self.headers.iter().map(|(_, value)| value.clone()).chain(self.in_address()).collect()
     }
 
-    /// Those of them that open doors. Other headers say what everybody may know.
+    /// The secrets that grant access: values of headers with names like `authorization`, and those in the URL.
     pub fn credentials(&self) -> Vec<SecretString> {
-        let opens = |name: &str| {
+        let is_credential = |name: &str| {
             let name = name.to_ascii_lowercase();
             ["auth", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word))
         };
-        let headers = self.headers.iter().filter(|(name, _)| opens(name)).map(|(_, value)| value.clone());
+        let headers =
+            self.headers.iter().filter(|(name, _)| is_credential(name)).map(|(_, value)| value.clone());
         headers.chain(self.in_address()).collect()
     }
 
@@ -102,7 +103,7 @@ impl Provider {
     }
 }
 
-/// Header values are not shown, nor is what an address may hold besides a host.
+/// Omits header values, and secrets in the URL.
 impl fmt::Debug for Provider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let headers: Vec<&str> = self.headers.iter().map(|(name, _)| name.as_str()).collect();
@@ -116,7 +117,7 @@ impl fmt::Debug for Provider {
     }
 }
 
-/// Compares header values too, in the clear but in memory only.
+/// Compares header values too.
 impl PartialEq for Provider {
     fn eq(&self, other: &Provider) -> bool {
         let headers = |provider: &Provider| {
@@ -131,7 +132,7 @@ impl PartialEq for Provider {
     }
 }
 
-/// An address as it may be shown.
+/// The URL without user, password, query and fragment, for display.
 pub(crate) fn without_userinfo(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_not_said_twice() {
+    fn version_path_is_not_repeated() {
         let url = |base: &str, path: &str| Provider::new("p", Api::AnthropicMessages, base).url(path);
         assert_eq!(url("https://api.anthropic.com", "/v1/messages"), "https://api.anthropic.com/v1/messages");
         assert_eq!(url("http://127.0.0.1:8099/v1/", "/v1/messages"), "http://127.0.0.1:8099/v1/messages");
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_shows_no_secret() {
+    fn debug_output_contains_no_secrets() {
         let mut provider =
             Provider::new("p", Api::OpenaiCompletions, "https://me:hunter2@host/v1?key=hunter2");
         provider.headers.push(("x-token".to_owned(), SecretString::from("hunter2")));

@@ -1,6 +1,6 @@
-//! Which models there are, who offers them, and which can be used now. The built-in list first, the user's on top.
+//! The known providers and models: the built-in list with the user's settings on top.
 //!
-//! Pure data: keys are only looked for, never fetched, and no server is asked.
+//! Uses no network and runs no commands: it checks whether a key is configured, but never fetches it.
 
 mod lookup;
 mod spec;
@@ -15,7 +15,7 @@ use crate::provider::Provider;
 use crate::request::ModelInfo;
 use crate::surroundings::Surroundings;
 
-/// See the module.
+/// The list of providers and models.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     providers: BTreeMap<String, Arc<Provider>>,
@@ -24,12 +24,12 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// What Osier knows by itself.
+    /// The built-in list alone.
     pub fn built_in() -> Registry {
         Registry::new(BTreeMap::new())
     }
 
-    /// The built-in list with what the user says in `[providers]` on top of it.
+    /// The built-in list with the user's `[providers]` settings on top.
     pub fn new(user: BTreeMap<String, ProviderSpec>) -> Registry {
         let mut specs = built_in_specs();
         let mut problems = Vec::new();
@@ -56,7 +56,7 @@ impl Registry {
         registry
     }
 
-    /// What is wrong with the user's settings, for people. The rest of them is in force.
+    /// Problems in the user's settings, as text for users. All other settings are applied.
     pub fn problems(&self) -> &[String] {
         &self.problems
     }
@@ -69,16 +69,16 @@ impl Registry {
         self.providers.values()
     }
 
-    /// Every listed model, by provider.
+    /// All listed models, ordered by provider.
     pub fn models(&self) -> &[Arc<ModelInfo>] {
         &self.models
     }
 
-    /// Whether a model can be asked; the hint says what is missing.
+    /// Checks that a model can be used. The error says what is missing.
     pub fn is_ready(&self, model: &ModelInfo, surroundings: &Surroundings) -> Result<(), String> {
         match self.providers.get(&model.provider) {
             Some(provider) => provider.key.is_ready(surroundings),
-            None => Err(format!("no provider {}", model.provider)),
+            None => Err(format!("unknown provider {}", model.provider)),
         }
     }
 
@@ -87,7 +87,7 @@ impl Registry {
         lookup::find(self, name)
     }
 
-    /// A model that no list has, as much like its nearest sibling as can be told.
+    /// The assumed properties of an unlisted model: those of the listed model with the most similar id, without its price.
     pub(crate) fn assumed(&self, provider: &Provider, id: &str) -> ModelInfo {
         let shared = |model: &&Arc<ModelInfo>| {
             model.id.bytes().zip(id.bytes()).take_while(|(theirs, ours)| theirs == ours).count()
@@ -110,7 +110,8 @@ fn built_in_specs() -> BTreeMap<String, ProviderSpec> {
     struct File {
         providers: BTreeMap<String, ProviderSpec>,
     }
-    let file: File = toml::from_str(include_str!("../models.toml")).expect("a test reads the built-in list");
+    let file: File =
+        toml::from_str(include_str!("../models.toml")).expect("the built-in list is valid; a test checks it");
     file.providers
 }
 
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_built_in_list_is_sound() {
+    fn built_in_list_is_consistent() {
         let registry = Registry::built_in();
         assert!(registry.problems().is_empty(), "{:?}", registry.problems());
         for model in registry.models() {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_of_ones_own() {
+    fn user_defined_server() {
         let registry = registry(
             r#"
             [providers.local]
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_corrects_and_adds_to_what_is_built_in() {
+    fn user_settings_override_and_extend_the_built_in_list() {
         let registry = registry(
             r#"
             [providers.anthropic]
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_the_nearest_key_and_do_no_harm_to_the_rest() {
+    fn unknown_keys_are_reported_with_a_suggestion_and_the_rest_is_used() {
         let registry = registry(
             r#"
             [providers.local]
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_with_a_key_nobody_knows_is_no_price() {
+    fn unknown_price_key_is_an_error() {
         for price in ["{ inptu = 3 }", "{ input = 3, tiers = [{ abvoe = 1 }] }"] {
             let config = format!("base_url = \"http://x\"\nmodels = [{{ id = \"m\", price = {price} }}]");
             let error = toml::from_str::<ProviderSpec>(&config).unwrap_err().to_string();
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_no_list_has_is_like_its_sibling_at_an_unknown_price() {
+    fn unlisted_model_copies_its_nearest_sibling_without_a_price() {
         let registry = Registry::built_in();
         let new = registry.find("anthropic/claude-opus-6").unwrap();
         assert_eq!((new.id.as_str(), new.context_window, new.price.input), ("claude-opus-6", 1_000_000, 0.0));

@@ -1,5 +1,5 @@
-//! A model behind a socket: sends a request, reads the stream, tries again after a failure that may pass, and stops at once
-//! when asked to. Knows nothing of any protocol; see `api`.
+//! A model on a remote server: sends a request, reads the response stream, retries transient errors, and stops at once
+//! when canceled. The protocols are in `api`.
 
 mod exchange;
 
@@ -26,12 +26,12 @@ use crate::registry::Registry;
 use crate::request::{ModelInfo, Request};
 use crate::told::presentable;
 
-/// See the module.
+/// The models of one provider, reached over HTTP.
 #[derive(Clone)]
 pub(crate) struct Remote {
     provider: Arc<Provider>,
     net: Net,
-    /// Fetched once; forgotten when the server refuses it.
+    /// Fetched once; cleared when the server rejects it.
     key: Arc<Mutex<Option<SecretString>>>,
 }
 
@@ -57,7 +57,7 @@ impl Remote {
         Failure::NotConfigured { provider: self.provider.id.clone(), hint }
     }
 
-    /// The failure as it may be shown: no text from outside may hold the key that was used, or any other secret.
+    /// Redacts the key that was used and all other secrets in the text of an error.
     async fn cleaned(&self, failure: Failure, used: Option<&SecretString>) -> Failure {
         let own = self.provider.secrets();
         let secrets: Vec<&SecretString> = used.into_iter().chain(&own).collect();
@@ -83,7 +83,7 @@ impl Model for Remote {
 }
 
 impl Remote {
-    /// The models its server says it has.
+    /// Asks the server for its list of models.
     pub(crate) async fn discover(&self, registry: &Registry) -> Result<Vec<ModelInfo>, Failure> {
         let key = self.key().await?;
         match discover(registry, &self.provider, &self.net, key.as_ref()).await {
@@ -113,17 +113,17 @@ impl Remote {
     }
 }
 
-/// One reply on its way.
+/// A reply that is being received, over all attempts.
 struct Run {
     remote: Remote,
     request: Arc<Request>,
     cancel: CancellationToken,
-    /// The key this try was made with.
+    /// The key of the current attempt.
     key: Option<SecretString>,
     tried: u32,
-    /// The fold of what was handed out.
+    /// The deltas delivered so far, as a message.
     draft: Draft,
-    /// What came before any content. A failure before then leaves nothing to withdraw.
+    /// Deltas received before any content. If the attempt fails before its content starts, they are dropped.
     held: Vec<Delta>,
     ready: VecDeque<Delta>,
     has_content: bool,
@@ -134,7 +134,7 @@ enum State {
     Asking,
     Reading(Box<Exchange>),
     Waiting(Duration),
-    /// Over, once everything ready is handed out.
+    /// Ended, after all ready deltas are delivered.
     Closing(Result<StopReason, Failure>),
     Ended,
 }
@@ -165,7 +165,7 @@ impl Run {
         }
     }
 
-    /// Does the next thing there is to wait for. Cancel safe as far as it matters: a run that is cancelled only ends.
+    /// Runs the next asynchronous step. Not cancel safe, but after cancellation the stream only ends.
     async fn step(&mut self) {
         match std::mem::replace(&mut self.state, State::Asking) {
             State::Asking => match self.ask().await {
@@ -193,8 +193,8 @@ impl Run {
         Exchange::open(&self.remote.provider, &self.remote.net, self.key.as_ref(), &self.request).await
     }
 
-    /// Decides whether a failure is the end or can be tried again. Nothing of a reply is acted on before its end, so a reply
-    /// that breaks off in the middle is asked for again like one that never began.
+    /// Retries or ends with the error. No call of a reply runs before the reply ends, so a reply that is cut off in the middle
+    /// can be retried like one that never started.
     async fn failed(&mut self, failure: Failure) {
         let failure = self.remote.cleaned(failure, self.key.as_ref()).await;
         match self.remote.net.retry.delay(self.tried, &failure, dice()) {
@@ -210,7 +210,7 @@ impl Run {
         }
     }
 
-    /// What was said but not handed out is dropped; what it cost is not.
+    /// Drops content that was not delivered, but keeps the usage and cost.
     fn cancelled(&mut self) {
         if !matches!(self.state, State::Closing(Err(Failure::Cancelled))) {
             self.ready.retain(|delta| matches!(delta, Delta::Start { .. } | Delta::Usage(_)));
@@ -218,7 +218,7 @@ impl Run {
         }
     }
 
-    /// Nothing more will come.
+    /// Ends the stream after the ready deltas.
     fn over(&mut self, result: Result<StopReason, Failure>) {
         self.ready.extend(self.held.drain(..));
         self.state = State::Closing(result);
@@ -245,7 +245,7 @@ impl Run {
     }
 }
 
-/// A number between 0 and 1.
+/// A random number between 0 and 1.
 fn dice() -> f64 {
     let random = getrandom::u32().unwrap_or(u32::MAX / 2);
     f64::from(random) / f64::from(u32::MAX)
@@ -260,9 +260,9 @@ mod tests {
     use crate::surroundings::Surroundings;
     use crate::usage::Usage;
 
-    /// What a server tells before any content cannot be seen from outside, so the run is looked at from within.
+    /// Usage received before any content is not visible through the public interface, so this test uses the internals.
     #[tokio::test]
-    async fn cancelling_before_any_content_keeps_what_it_cost() {
+    async fn cancel_before_any_content_keeps_the_cost() {
         let registry = Registry::built_in();
         let model = registry.models().iter().find(|model| model.price.input > 0.0).unwrap().clone();
         let provider = registry.providers().find(|provider| provider.id == model.provider).unwrap();

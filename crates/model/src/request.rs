@@ -1,4 +1,4 @@
-//! What is asked of a model: the conversation as it is to be seen, the tools, and how to answer.
+//! A request to a model: the conversation, the tools and the options.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::message::Message;
 use crate::thinking::{Ability, ThinkingLevel};
 use crate::usage::Price;
 
-/// One question to a model. The same request always becomes the same bytes on the wire.
+/// A request to a model. The same request always produces the same bytes on the wire.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
     pub model: Arc<ModelInfo>,
@@ -18,9 +18,9 @@ pub struct Request {
     pub messages: Vec<Message>,
     pub tools: Vec<ToolSpec>,
     pub thinking: ThinkingLevel,
-    /// The limit of output; without one, what the API or the model has by default.
+    /// The output limit in tokens. Without it, the default of the API or the model applies.
     pub max_tokens: Option<u64>,
-    /// The session this belongs to, so that a provider finds its prompt cache again.
+    /// The session id, used as the key of the provider's prompt cache.
     pub session: Option<String>,
     pub cache: Cache,
 }
@@ -33,12 +33,12 @@ pub struct ToolSpec {
     pub parameters: Value,
 }
 
-/// How long a provider is asked to remember the beginning of the conversation.
+/// How long the provider caches the start of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cache {
-    /// Not at all: for a question nobody will continue.
+    /// Not at all, for a request that is not continued.
     Off,
-    /// A few minutes, renewed by each use.
+    /// A few minutes, extended by each use.
     #[default]
     Short,
 }
@@ -51,9 +51,9 @@ pub enum Api {
     OpenaiCompletions,
     OpenaiResponses,
     GoogleGenerativeAi,
-    /// Built in; no wire at all.
+    /// The built-in offline model; no network.
     Offline,
-    /// Played from a script, for tests.
+    /// The scripted model for tests.
     Scripted,
 }
 
@@ -70,7 +70,7 @@ impl Api {
     }
 }
 
-/// Everything known about a model that matters for using it.
+/// The properties of a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelInfo {
@@ -78,11 +78,11 @@ pub struct ModelInfo {
     pub id: String,
     pub name: String,
     pub api: Api,
-    /// Tokens that fit, question and answer together.
+    /// Maximum tokens of prompt and answer together.
     pub context_window: u64,
-    /// Tokens of the longest answer.
+    /// Maximum tokens of an answer.
     pub max_output: u64,
-    /// Whether requests name that limit even where the API can do without: the user set it.
+    /// Whether requests always send `max_output`, because the user set it.
     #[serde(skip)]
     pub limits_output: bool,
     pub price: Price,
@@ -94,7 +94,7 @@ pub struct ModelInfo {
 }
 
 impl ModelInfo {
-    /// A model about which nothing is known but its name.
+    /// A model with default properties.
     pub fn new(provider: impl Into<String>, id: impl Into<String>, api: Api) -> ModelInfo {
         let id = id.into();
         ModelInfo {
@@ -113,7 +113,7 @@ impl ModelInfo {
         }
     }
 
-    /// `provider/id`, the name by which it is chosen.
+    /// `provider/id`, the name for selecting the model.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.provider, self.id)
     }
@@ -133,12 +133,12 @@ impl Request {
         }
     }
 
-    /// The most tokens of the answer, where somebody set a limit.
+    /// The output limit, if the request or the user's settings have one.
     pub(crate) fn limit(&self) -> Option<u64> {
         self.max_tokens.or(self.model.limits_output.then_some(self.model.max_output))
     }
 
-    /// The level of thinking this model really has for the wanted one.
+    /// The thinking level to use: the closest one that the model supports.
     pub(crate) fn level(&self) -> ThinkingLevel {
         self.model.thinking.nearest(self.thinking)
     }

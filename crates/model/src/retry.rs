@@ -1,4 +1,4 @@
-//! When to try again, and how long to wait before. Pure: the caller brings the dice and does the waiting.
+//! Decides when to retry and how long to wait. Pure: the caller supplies the random number and does the waiting.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use jiff::Timestamp;
 
 use crate::failure::Failure;
 
-/// How persistent to be with failures that pass.
+/// How to retry transient errors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Retry {
-    /// Tries in all.
+    /// Maximum number of attempts.
     pub tries: u32,
-    /// The wait before the second try; it doubles with each further one.
+    /// The delay before the second attempt; doubles with each further attempt.
     pub first: Duration,
     pub longest: Duration,
-    /// A server that asks for a longer wait is told to the user instead.
+    /// If the server asks for a longer delay, the error is reported instead of retried.
     pub most_patience: Duration,
 }
 
@@ -30,15 +30,15 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// How long to wait after `tried` tries, the last of which failed; `None` to give up. `dice` is between 0 and 1
-    /// and spreads clients that failed together.
+    /// The delay after `tried` failed attempts; `None` to give up. `dice` is a random number between 0 and 1, so that clients
+    /// that failed at the same time do not retry at the same time.
     pub fn delay(&self, tried: u32, failure: &Failure, dice: f64) -> Option<Duration> {
         if tried >= self.tries || !failure.is_transient() {
             return None;
         }
         match failure.retry_after() {
             Some(asked) if asked > self.most_patience => None,
-            // A little more than asked, so that not everybody comes back in the same moment.
+            // Slightly longer than requested, to spread the retries.
             Some(asked) => Some(asked + self.first.mul_f64(0.25 * dice)),
             None => {
                 let doubled = self.first.saturating_mul(1 << (tried - 1).min(16)).min(self.longest);
@@ -71,19 +71,19 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_are_spread_and_end() {
-        let waits = |dice| {
+    fn delays_double_with_jitter_and_end() {
+        let delays = |dice| {
             let retry = Retry { tries: 7, ..Retry::default() };
             (1..=7)
-                .map(|tried| retry.delay(tried, &overloaded(None), dice).map(|wait| wait.as_secs_f64()))
+                .map(|tried| retry.delay(tried, &overloaded(None), dice).map(|delay| delay.as_secs_f64()))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(waits(1.0), [Some(2.0), Some(4.0), Some(8.0), Some(16.0), Some(30.0), Some(30.0), None]);
-        assert_eq!(waits(0.0), [Some(1.0), Some(2.0), Some(4.0), Some(8.0), Some(15.0), Some(15.0), None]);
+        assert_eq!(delays(1.0), [Some(2.0), Some(4.0), Some(8.0), Some(16.0), Some(30.0), Some(30.0), None]);
+        assert_eq!(delays(0.0), [Some(1.0), Some(2.0), Some(4.0), Some(8.0), Some(15.0), Some(15.0), None]);
     }
 
     #[test]
-    fn what_the_server_asks_for_counts_up_to_our_patience() {
+    fn retry_after_is_honored_up_to_a_maximum() {
         let retry = Retry::default();
         assert_eq!(retry.delay(1, &overloaded(Some(7)), 0.0), Some(Duration::from_secs(7)));
         assert!(retry.delay(1, &overloaded(Some(7)), 1.0).unwrap() > Duration::from_secs(7));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_pass_is_not_tried_again() {
+    fn permanent_errors_are_not_retried() {
         for failure in [Failure::Cancelled, Failure::Refused { said: String::new() }] {
             assert_eq!(Retry::default().delay(1, &failure, 0.5), None);
         }
@@ -100,9 +100,9 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_a_number_or_a_date() {
+    fn retry_after_is_seconds_or_a_date() {
         let now = 784_111_777_000;
-        let read = |text| retry_after(Some(text), None, now).map(|wait| wait.as_secs_f64());
+        let read = |text| retry_after(Some(text), None, now).map(|delay| delay.as_secs_f64());
         assert_eq!(read("7"), Some(7.0));
         assert_eq!(read(" 0.5 "), Some(0.5));
         assert_eq!(read("Sun, 06 Nov 1994 08:50:07 GMT"), Some(30.0));

@@ -1,6 +1,7 @@
-//! A model that plays a script: replies, calls, faults and pauses, one turn per request. It remembers what it was asked.
+//! A model for tests that plays a script of replies, calls, errors and pauses, one turn per request. It records the
+//! requests.
 //!
-//! For tests of everything that uses models. It gives every kind of delta a real one gives, in small pieces.
+//! It produces every kind of delta that a real model does, in small pieces.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,7 +18,7 @@ use crate::port::{Delta, Deltas, Model};
 use crate::request::{Api, ModelInfo, Request};
 use crate::usage::Usage;
 
-/// One answer of the script, built piece by piece.
+/// One reply of the script, built step by step.
 #[derive(Debug, Clone, Default)]
 pub struct Turn {
     steps: Vec<Step>,
@@ -38,7 +39,7 @@ enum Step {
         json: String,
     },
     Pause(Duration),
-    /// Waits until it is cancelled.
+    /// Waits until the request is canceled.
     Hang,
     Retrying(Failure),
     Fault(Failure),
@@ -49,7 +50,7 @@ impl Turn {
         Turn::default()
     }
 
-    /// An answer of nothing but text.
+    /// A reply with only text.
     pub fn reply(text: impl Into<String>) -> Turn {
         Turn::new().text(text)
     }
@@ -66,7 +67,7 @@ impl Turn {
         self.raw_call(id, name, arguments.to_string())
     }
 
-    /// A call whose arguments are this very text, whole or not.
+    /// A call with arguments as raw text, which may be invalid or incomplete.
     pub fn raw_call(self, id: impl Into<String>, name: impl Into<String>, json: impl Into<String>) -> Turn {
         self.step(Step::Call { id: id.into(), name: name.into(), json: json.into() })
     }
@@ -75,7 +76,7 @@ impl Turn {
         self.step(Step::Pause(duration))
     }
 
-    /// Never ends by itself.
+    /// Waits until the request is canceled.
     pub fn hang(self) -> Turn {
         self.step(Step::Hang)
     }
@@ -84,7 +85,7 @@ impl Turn {
         self.step(Step::Retrying(why))
     }
 
-    /// Breaks off here.
+    /// Ends the reply with an error.
     pub fn fail(self, failure: Failure) -> Turn {
         self.step(Step::Fault(failure))
     }
@@ -94,7 +95,7 @@ impl Turn {
         self
     }
 
-    /// How it ends; otherwise as its content says.
+    /// Sets the stop reason. By default it follows from the content.
     pub fn stop(mut self, stop: StopReason) -> Turn {
         self.stop = Some(stop);
         self
@@ -106,7 +107,7 @@ impl Turn {
     }
 }
 
-/// See the module.
+/// A model that plays a script.
 #[derive(Debug, Clone, Default)]
 pub struct Scripted {
     inner: Arc<Mutex<Inner>>,
@@ -124,22 +125,22 @@ impl Scripted {
         Scripted { inner: Arc::new(Mutex::new(inner)) }
     }
 
-    /// The model that requests to it can name.
+    /// The model to use in requests.
     pub fn info() -> ModelInfo {
         ModelInfo::new("scripted", "scripted", Api::Scripted)
     }
 
-    /// Adds to the end of the script.
+    /// Adds a turn to the end of the script.
     pub fn push(&self, turn: Turn) {
         self.lock().turns.push_back(turn);
     }
 
-    /// What it was asked, in order.
+    /// The requests received, in order.
     pub fn requests(&self) -> Vec<Request> {
         self.lock().requests.clone()
     }
 
-    /// Turns nobody asked for yet.
+    /// The number of turns that were not played yet.
     pub fn left(&self) -> usize {
         self.lock().turns.len()
     }
@@ -156,7 +157,7 @@ impl Model for Scripted {
             Turn::new().fail(Failure::BadRequest {
                 provider: "scripted".to_owned(),
                 status: 400,
-                said: "The script is over.".to_owned(),
+                said: "The script has no more turns.".to_owned(),
             })
         };
         let turn = inner.turns.pop_front().unwrap_or_else(over);
@@ -166,7 +167,7 @@ impl Model for Scripted {
     }
 }
 
-/// A turn being played.
+/// A turn that is being played.
 struct Play {
     beats: VecDeque<Beat>,
     draft: Draft,
@@ -195,8 +196,8 @@ impl Play {
                 Step::Retrying(why) => {
                     beats.push_front(Beat::Delta(Delta::Retrying { attempt: 1, delay: Duration::ZERO, why }));
                 }
-                said => {
-                    beats.extend(deltas(said, block).into_iter().map(Beat::Delta));
+                content => {
+                    beats.extend(deltas(content, block).into_iter().map(Beat::Delta));
                     block += 1;
                 }
             }
@@ -261,7 +262,7 @@ fn deltas(step: Step, block: usize) -> Vec<Delta> {
     out
 }
 
-/// Words with the space behind them, about as models give them.
+/// Splits text after each space, similar to the tokens of a model.
 pub(crate) fn pieces(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split_inclusive(' ').map(str::to_owned)
 }
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_turn_has_every_kind_of_delta_and_one_end() {
+    async fn turn_produces_every_kind_of_delta_and_one_end() {
         let turn = Turn::new()
             .thinking("hm", "sig")
             .text("I will look.")
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_remembers_what_it_was_asked_and_fails_when_the_script_is_over() {
+    async fn records_requests_and_fails_after_the_last_turn() {
         let model = Scripted::new([Turn::reply("one")]);
         for text in ["a", "b"] {
             let request = Request::new(Arc::new(Scripted::info()), vec![Message::user(text)]);
@@ -309,7 +310,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_hangs_can_be_cancelled() {
+    async fn hanging_turn_can_be_canceled() {
         let cancel = CancellationToken::new();
         let turn = Turn::reply("half").hang();
         let later = cancel.clone();

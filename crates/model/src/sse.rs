@@ -1,35 +1,33 @@
-//! Reads server-sent events from bytes that arrive in any pieces. Each byte is looked at once.
-//!
-//! It knows lines and fields, nothing of what the events mean.
+//! Decodes server-sent events from bytes that arrive in arbitrary chunks. Each byte is scanned once.
 
-/// More than any event of a model; a line that never ends must not fill the memory.
+/// Larger than any event of a model. Keeps an endless line from filling the memory.
 const LONGEST: usize = 64 << 20;
 
-/// One event: the lines of its data joined by newlines.
+/// One event. Its data lines are joined by newlines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Event {
     pub(crate) name: String,
     pub(crate) data: String,
 }
 
-/// The server sent an event longer than any model's.
+/// The server sent an event that exceeds the size limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
-/// See the module.
+/// An incremental decoder for server-sent events.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
-    /// The beginning of a line whose end has not come yet.
+    /// The start of a line whose end was not received yet.
     line: Vec<u8>,
     event: Event,
     has_data: bool,
-    /// The last byte was a carriage return, so a line feed after it ends no further line.
+    /// The last byte was a carriage return; a line feed right after it belongs to the same line ending.
     after_return: bool,
     past_first_line: bool,
 }
 
 impl Decoder {
-    /// Takes the next bytes in and hands out the events they complete.
+    /// Decodes the next bytes and appends the completed events to `events`.
     pub(crate) fn push(&mut self, bytes: &[u8], events: &mut Vec<Event>) -> Result<(), TooLong> {
         let mut rest = bytes;
         if self.after_return {
@@ -58,7 +56,7 @@ impl Decoder {
         if self.line.len() + self.event.data.len() > LONGEST { Err(TooLong) } else { Ok(()) }
     }
 
-    /// What the server left unfinished when it hung up. Many never write the last empty line.
+    /// The unfinished event at the end of the stream. Many servers omit the last empty line.
     pub(crate) fn finish(mut self) -> Option<Event> {
         let line = std::mem::take(&mut self.line);
         let mut none = Vec::new();
@@ -82,7 +80,7 @@ impl Decoder {
             return;
         }
         let (field, value) = match memchr::memchr(b':', line) {
-            // A comment, such as a sign of life.
+            // A comment, often used as a keep-alive.
             Some(0) => return,
             Some(at) => (&line[..at], line[at + 1..].strip_prefix(b" ").unwrap_or(&line[at + 1..])),
             None => (line, &b""[..]),
@@ -124,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_comments_and_line_ends() {
+    fn parses_fields_comments_and_line_endings() {
         assert_eq!(one("event: a\ndata: 1\n\ndata:2\n\n"), [event("a", "1"), event("", "2")]);
         assert_eq!(
             one("event: a\r\ndata: 1\r\n\r\ndata: 2\r\rdata: 3\n\n"),
@@ -135,24 +133,24 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_data_is_none_and_its_name_does_not_reach_the_next() {
+    fn event_without_data_is_skipped_and_its_name_is_dropped() {
         assert_eq!(one("event: ping\n\ndata: 1\n\n"), [event("", "1")]);
     }
 
     #[test]
-    fn the_last_event_counts_without_its_empty_line() {
+    fn last_event_needs_no_empty_line() {
         assert_eq!(one("data: 1\n\ndata: [DONE]"), [event("", "1"), event("", "[DONE]")]);
         assert_eq!(one("data: 1\n\n"), [event("", "1")]);
     }
 
     #[test]
-    fn a_line_feed_in_the_next_chunk_still_belongs_to_the_return() {
+    fn crlf_split_across_chunks_is_one_line_ending() {
         let chunks: [&[u8]; 4] = [b"data: 1\r", b"\ndata: 2\r", b"", b"\n\r\n"];
         assert_eq!(decode(chunks), [event("", "1\n2")]);
     }
 
     #[test]
-    fn one_long_line_in_tiny_chunks_takes_no_longer_per_byte() {
+    fn long_line_in_tiny_chunks_takes_linear_time() {
         let mut decoder = Decoder::default();
         let mut events = Vec::new();
         decoder.push(b"data: ", &mut events).unwrap();
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_never_ends_is_refused() {
+    fn endless_line_is_refused() {
         let mut decoder = Decoder::default();
         let chunk = vec![b'x'; 8 << 20];
         let results: Vec<_> = (0..9).map(|_| decoder.push(&chunk, &mut Vec::new())).collect();
@@ -173,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_the_bytes_are_cut_the_events_are_the_same(
+        fn chunking_does_not_change_the_events(
             lines in prop::collection::vec(("(data|event|id|:|data: )?", "[^\\r\\n]{0,12}", "\n|\r\n|\r"), 0..24),
             cuts in prop::collection::vec(0usize..400, 0..12),
         ) {
@@ -195,7 +193,7 @@ mod tests {
         }
 
         #[test]
-        fn what_is_written_is_read(events in prop::collection::vec(("[a-z]{0,5}", "[^\\r]{0,30}"), 0..10)) {
+        fn encoded_events_are_decoded(events in prop::collection::vec(("[a-z]{0,5}", "[^\\r]{0,30}"), 0..10)) {
             let written: String = events.iter().map(|(name, data)| {
                 let data: String = data.split('\n').map(|line| format!("data: {line}\n")).collect();
                 format!("event: {name}\n{data}\n")

@@ -1,4 +1,5 @@
-//! What this crate may know of the machine it runs on. The binary fills it in; nothing here looks around by itself.
+//! Access to environment variables, the home folder and the clock. The caller provides them; this crate reads none of
+//! them directly.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 type Env = dyn Fn(&str) -> Option<String> + Send + Sync;
 type Clock = dyn Fn() -> i64 + Send + Sync;
 
-/// See the module.
+/// Environment variables, clock and home folder, provided by the caller.
 #[derive(Clone)]
 pub struct Surroundings {
     env: Arc<Env>,
@@ -27,19 +28,19 @@ impl Surroundings {
         Surroundings::new(|_| None)
     }
 
-    /// Where `~` leads in the paths of settings.
+    /// Sets the folder that `~` stands for in paths.
     pub fn with_home(mut self, home: impl Into<PathBuf>) -> Surroundings {
         self.home = Some(home.into());
         self
     }
 
-    /// Milliseconds since 1970, for tests.
+    /// Replaces the clock, for tests. It returns milliseconds since 1970.
     pub fn with_clock(mut self, clock: impl Fn() -> i64 + Send + Sync + 'static) -> Surroundings {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// A variable that is set to something.
+    /// The value of a variable, unless it is empty or blank.
     pub(crate) fn var(&self, name: &str) -> Option<String> {
         (self.env)(name).filter(|value| !value.trim().is_empty())
     }
@@ -48,7 +49,7 @@ impl Surroundings {
         (self.clock)()
     }
 
-    /// A path as a user writes it, with `~` for the home folder.
+    /// Expands `~` in a path.
     pub fn path(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.home) {
             (Ok(rest), Some(home)) => home.join(rest),
@@ -62,7 +63,7 @@ fn machine_clock() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// The environment may hold secrets, so it is not shown.
+/// Omits the variables, which may contain secrets.
 impl fmt::Debug for Surroundings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Surroundings").field("home", &self.home).finish_non_exhaustive()

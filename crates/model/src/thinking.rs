@@ -1,8 +1,8 @@
-//! How hard a model is asked to think, and how each kind of model wants to be asked.
+//! Thinking levels, and how each kind of model is told to use them.
 
 use serde::{Deserialize, Serialize};
 
-/// The levels a user chooses from. Models have fewer; see [`Ability::nearest`].
+/// The thinking levels. A model may support only some of them; see `ThinkingAbility::nearest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThinkingLevel {
@@ -36,7 +36,7 @@ impl ThinkingLevel {
         Self::ALL.into_iter().find(|level| level.name() == name)
     }
 
-    /// Tokens of thought for models that are given a number. `most` is what the model can write at all.
+    /// The thinking budget in tokens, for models that take a number. `most` is the maximum for the model.
     pub(crate) fn budget(self, most: u64) -> u64 {
         let budget = match self {
             Self::Off => 0,
@@ -51,29 +51,30 @@ impl ThinkingLevel {
     }
 }
 
-/// In what words a model is told to think.
+/// How a request specifies the thinking level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Style {
-    /// It does not think, or cannot be told how much.
+    /// The model does not think, or its thinking cannot be controlled.
     #[default]
     None,
-    /// A number of tokens.
+    /// As a number of tokens.
     Budget,
-    /// It decides itself, guided by an effort.
+    /// The model decides, guided by an effort level.
     Adaptive,
-    /// The name of a level.
+    /// As the name of a level.
     Effort,
 }
 
-/// What a model can do when asked to think.
+/// The thinking support of a model.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Ability {
     pub style: Style,
-    /// The levels it knows, besides off.
+    /// The supported levels, without `off`.
     pub levels: Vec<ThinkingLevel>,
-    /// The API's word for "do not think", or `omit` if saying nothing means that. Without it the model always thinks.
+    /// The API's value for "do not think", or `omit` if leaving the field out has that effect. `None` if the model always
+    /// thinks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub off: Option<String>,
 }
@@ -83,7 +84,7 @@ impl Ability {
         self.style != Style::None
     }
 
-    /// All levels that make a difference, in order.
+    /// All supported levels in order, including `off` if thinking can be turned off.
     pub fn choices(&self) -> Vec<ThinkingLevel> {
         let off = (!self.can_think() || self.off.is_some()).then_some(ThinkingLevel::Off);
         let mut choices: Vec<_> = off.into_iter().chain(self.levels.iter().copied()).collect();
@@ -91,7 +92,7 @@ impl Ability {
         choices
     }
 
-    /// The level this model has for the wanted one: the next lower, or its lowest.
+    /// The supported level closest to `wanted`: the next lower one, or the lowest.
     pub fn nearest(&self, wanted: ThinkingLevel) -> ThinkingLevel {
         let choices = self.choices();
         let below = choices.iter().rev().find(|level| {
@@ -100,7 +101,7 @@ impl Ability {
         below.or_else(|| choices.iter().find(|level| **level > wanted)).copied().unwrap_or_default()
     }
 
-    /// The word that turns thinking off, if one has to be said.
+    /// The value that turns thinking off, if the request must contain one.
     pub(crate) fn off_word(&self) -> Option<&str> {
         self.off.as_deref().filter(|word| *word != "omit")
     }
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_level_that_is_missing_becomes_the_next_lower_or_the_lowest() {
+    fn missing_level_maps_to_the_next_lower_or_the_lowest() {
         let some = Ability { style: Style::Effort, levels: vec![Low, High], off: Some("none".to_owned()) };
         assert_eq!(
             ThinkingLevel::ALL.map(|level| some.nearest(level)),
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_have_names_and_growing_budgets() {
+    fn level_names_round_trip_and_budgets_grow() {
         assert_eq!(
             [Off, Minimal, Low, Medium, High, Xhigh, Max].map(|level| ThinkingLevel::parse(level.name())),
             ThinkingLevel::ALL.map(Some)

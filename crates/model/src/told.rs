@@ -1,16 +1,16 @@
-//! Text from outside made fit to be shown and stored: keys are taken out first, then it becomes one line, then it is cut.
-//! Whoever cuts earlier may leave the beginning of a key that nobody recognises any more.
+//! Prepares text from a server for display and storage: redacts secrets, joins it into one line, and shortens it.
+//! Redaction comes first, because shortening could leave part of a key that is no longer recognized.
 
 use secrecy::{ExposeSecret, SecretString};
 
-/// Enough to understand what went wrong, little enough to be stored.
+/// Maximum characters of a message: enough to understand an error, small enough to store.
 const LONGEST: usize = 600;
-/// Shorter secrets would be found in ordinary words.
+/// Shorter secrets would match ordinary words.
 const SHORTEST_SECRET: usize = 4;
-/// Parts of a value, such as the key after `Bearer`, count as secrets from here on.
+/// Minimum length of a part of a value, such as the key after `Bearer`, to be redacted by itself.
 const SHORTEST_PART: usize = 8;
 
-/// See the module.
+/// Redacts secrets, joins lines and shortens the text.
 pub(crate) fn presentable(text: &str, secrets: &[&SecretString]) -> String {
     let words = scrubbed(text, secrets);
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -20,8 +20,8 @@ pub(crate) fn presentable(text: &str, secrets: &[&SecretString]) -> String {
     }
 }
 
-/// The text without secrets, without their longer parts, and without the beginning of one at its end: what is read of an
-/// answer is limited, and the limit may fall anywhere.
+/// Redacts secrets, their longer parts, and a partial secret at the end of the text: the size limit for reading a response
+/// may fall inside a key.
 fn scrubbed(text: &str, secrets: &[&SecretString]) -> String {
     let mut parts: Vec<String> = secrets.iter().flat_map(|secret| parts(secret.expose_secret())).collect();
     parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
@@ -34,17 +34,17 @@ fn scrubbed(text: &str, secrets: &[&SecretString]) -> String {
     text
 }
 
-/// How many bytes at the end of the text are the beginning of a secret.
+/// How many bytes at the end of the text are the start of the secret.
 fn begun_at_the_end(text: &str, secret: &str) -> Option<usize> {
     let ends = secret.char_indices().map(|(at, _)| at).filter(|at| *at >= SHORTEST_SECRET);
     ends.rev().find(|end| text.ends_with(&secret[..*end]))
 }
 
-/// A secret, its words and the pieces of its words, each as it is and as it looks inside JSON.
+/// A secret and its parts, split at spaces and punctuation, each as it is and as escaped in JSON.
 fn parts(secret: &str) -> Vec<String> {
     let whole = Some(secret).filter(|secret| secret.len() >= SHORTEST_SECRET);
-    let is_gap = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ';' | ':' | '"' | '\'' | '&');
-    let words = secret.split_whitespace().chain(secret.split(is_gap));
+    let is_separator = |c: char| c.is_whitespace() || matches!(c, '=' | ',' | ';' | ':' | '"' | '\'' | '&');
+    let words = secret.split_whitespace().chain(secret.split(is_separator));
     let mut parts: Vec<String> = Vec::new();
     for part in whole.into_iter().chain(words.filter(|word| word.len() >= SHORTEST_PART)) {
         let in_json = serde_json::Value::from(part).to_string();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_taken_out_of_texts() {
+    fn keys_are_redacted() {
         let key = SecretString::from("sk-12345");
         assert_eq!(presentable("bad key sk-12345, really sk-12345", &[&key]), "bad key [key], really [key]");
         assert_eq!(format!("{key:?}"), "SecretBox<str>([REDACTED])");
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_lies_across_the_cut_leaves_nothing_of_itself() {
+    fn key_across_the_length_limit_is_redacted() {
         let key = "sk-very-secret-0123456789";
         for before in 560..620 {
             let shown = shown(&format!("{} {key} and more", "x".repeat(before)), key);
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_ends_within_a_key_shows_nothing_of_it() {
+    fn partial_key_at_the_end_is_redacted() {
         let key = "sk-very-secret-0123456789";
         for length in SHORTEST_SECRET..=key.len() {
             assert_eq!(shown(&format!("bad {}", &key[..length]), key), "bad [key]", "{length}");
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_words_of_a_value_are_secrets_too() {
+    fn parts_of_a_secret_are_redacted() {
         assert_eq!(
             shown("got sk-very-secret, want Bearer", "Bearer sk-very-secret"),
             "got [key], want Bearer"
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_becomes_one_line_with_an_end() {
+    fn long_text_becomes_one_shortened_line() {
         assert_eq!(shown(" a\n\tb ", "none"), "a b");
         assert_eq!(shown(&"x".repeat(5_000), "none").chars().count(), LONGEST + 1);
     }

@@ -1,8 +1,8 @@
-//! What a reply took: tokens, and what they cost.
+//! The token usage and cost of a reply.
 
 use serde::{Deserialize, Serialize};
 
-/// Tokens of one reply. `input` counts what was neither read from nor written to a prompt cache.
+/// The tokens of one reply. `input` excludes tokens read from or written to a prompt cache.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
@@ -11,16 +11,16 @@ pub struct Usage {
     pub cache_read: u64,
     pub cache_write: u64,
     pub total_tokens: u64,
-    /// The part of `cache_write` that is kept for an hour, which some providers sell at another price.
+    /// The part of `cache_write` that is cached for an hour, which some providers bill at a different price.
     #[serde(rename = "cacheWrite1h", skip_serializing_if = "is_zero")]
     pub cache_write_1h: u64,
-    /// The part of `output` that was thinking.
+    /// The part of `output` that is thinking.
     #[serde(skip_serializing_if = "is_zero")]
     pub reasoning: u64,
     pub cost: Cost,
 }
 
-/// Dollars.
+/// The cost of a reply in US dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Cost {
@@ -36,13 +36,13 @@ fn is_zero(tokens: &u64) -> bool {
 }
 
 impl Usage {
-    /// Sets the total to the sum of the parts.
+    /// Sets `total_tokens` to the sum of the parts.
     pub fn totalled(mut self) -> Usage {
         self.total_tokens = self.read().saturating_add(self.output);
         self
     }
 
-    /// Everything the model had to read.
+    /// All tokens of the prompt, cached or not.
     pub fn read(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
@@ -73,7 +73,7 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
-/// Dollars per million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Price {
@@ -81,7 +81,7 @@ pub struct Price {
     pub output: f64,
     pub cache_read: f64,
     pub cache_write: f64,
-    /// What holds for the whole request once the prompt is longer than a tier's `above`.
+    /// Prices for the whole request if the prompt is longer than a tier's `above`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<Tier>,
 }
@@ -96,13 +96,13 @@ pub struct Tier {
     pub cache_write: f64,
 }
 
-/// An hour of cache costs twice the price of input, five minutes five quarters of it.
+/// Caching for an hour costs 2 times the input price, caching for five minutes 1.25 times.
 const HOUR_OVER_SHORT: f64 = 2.0 / 1.25;
 
 impl Price {
-    /// The cost of a reply. What has no price costs nothing.
+    /// The cost of a reply. Tokens without a price cost nothing.
     pub fn cost(&self, usage: &Usage) -> Cost {
-        let plain = Tier {
+        let base = Tier {
             above: 0,
             input: self.input,
             output: self.output,
@@ -110,7 +110,7 @@ impl Price {
             cache_write: self.cache_write,
         };
         let tiers = self.tiers.iter().filter(|tier| usage.read() > tier.above).max_by_key(|tier| tier.above);
-        let rate = tiers.copied().unwrap_or(plain);
+        let rate = tiers.copied().unwrap_or(base);
         let dollars = |tokens: u64, price: f64| tokens as f64 * price / 1_000_000.0;
         let hour = usage.cache_write_1h.min(usage.cache_write);
         let mut cost = Cost {
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kind_of_token_has_its_price() {
+    fn each_token_type_has_its_price() {
         let price = Price { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75, tiers: vec![] };
         let usage = Usage {
             input: 1_000_000,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_prompt_is_paid_at_the_tier_it_reaches() {
+    fn long_prompt_is_billed_at_its_tier() {
         let tier = |above, input| Tier { above, input, ..Tier::default() };
         let price = Price { input: 1.0, tiers: vec![tier(200, 2.0), tier(1_000, 4.0)], ..Price::default() };
         let cost = |input| price.cost(&Usage { input, ..Usage::default() }).input * 1e6 / input as f64;
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_old_versions_without_a_total_can_be_read() {
+    fn usage_without_a_total_is_read() {
         let usage: Usage =
             serde_json::from_str(r#"{"input":5,"output":6,"cacheRead":0,"cacheWrite":0}"#).unwrap();
         assert_eq!((usage.total_tokens, usage.totalled().total_tokens), (0, 11));

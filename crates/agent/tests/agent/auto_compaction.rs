@@ -316,7 +316,7 @@ async fn overflow_with_a_failed_summary_is_a_failure() {
               [User]: one, which is a rather long question about nothing
               [Assistant]: first, an answer as long as the question
 
-            say three: cannot compact the conversation: cannot write the summary: cannot talk to p: gone; Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
+            say three: cannot compact the conversation: cannot write the summary: cannot reach p: gone; Failed: the conversation is too long for the model; compact it, or choose a model with a larger window. too long
         "#]],
     )
     .await;

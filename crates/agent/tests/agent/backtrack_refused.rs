@@ -231,12 +231,12 @@ async fn does_not_run_in_an_interrupted_reply() {
             before │ after                                                 │ the model would see
                    │ user: "go"                                            │ system
                    │ [read: a.txt]                                         │ user: go ‹0›
-                   │ assistant: cannot talk to p: gone                     │ assistant: [read]
+                   │ assistant: cannot reach p: gone                       │ assistant: [read]
                    │ [backtrack: {"checkpoint_id":0,"note":"a n…  ← active │ result: alpha ‹1›
                    │                                                       │ assistant: [backtrack]
                    │                                                       │ result: This call was not run: the reply b…
 
-            say go: Failed: cannot talk to p: gone
+            say go: Failed: cannot reach p: gone
         "#]],
     )
     .await;

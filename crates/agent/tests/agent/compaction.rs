@@ -215,7 +215,7 @@ async fn unanswered_prompt_is_kept() {
             user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma… │ assistant: first, an answer as long as the…
             assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in … │ user: two, again a question that takes man…
                                                                   │ user: "three, a question that gets no answ… │ assistant: second, with as many words in i…
-                                                                  │ assistant: cannot talk to p: gone  ← active │ user: three, a question that gets no answe…
+                                                                  │ assistant: cannot reach p: gone  ← active   │ user: three, a question that gets no answe…
                                                                   │                                             │ assistant:
 
             asked for a summary
@@ -225,8 +225,8 @@ async fn unanswered_prompt_is_kept() {
             asked for a summary
               [User]: two, again a question that takes many words to ask
 
-            say three, a question that gets no answer however long it is: Failed: cannot talk to p: gone
-            compact: cannot write the summary: scripted does not understand the request (status 400). The script is over.
+            say three, a question that gets no answer however long it is: Failed: cannot reach p: gone
+            compact: cannot write the summary: scripted rejected the request (status 400). The script has no more turns.
         "#]],
     )
     .await;
@@ -250,7 +250,7 @@ async fn empty_failed_reply_stays_on_its_own_branch() {
             user: "two, again a question that takes ma…           │ user: "two, again a question that takes ma… │ user: two, again a question that takes man…
             assistant: "second, with as many words in …  ← active │ assistant: "second, with as many words in … │ assistant: second, with as many words in i…
                                                                   │ user: "three"                               │ user: three
-                                                                  │ ├─ assistant: cannot talk to p: gone        │ assistant: third
+                                                                  │ ├─ assistant: cannot reach p: gone          │ assistant: third
                                                                   │ └─ [compaction: 1k tokens]
                                                                   │    assistant: "third"  ← active
 
@@ -258,7 +258,7 @@ async fn empty_failed_reply_stays_on_its_own_branch() {
               [User]: one, which is a rather long question about nothing
               [Assistant]: first, an answer as long as the question
 
-            say three: Failed: cannot talk to p: gone
+            say three: Failed: cannot reach p: gone
         "#]],
     )
     .await;
@@ -420,7 +420,7 @@ async fn failed_summary_changes_nothing() {
               [Assistant]: first, an answer as long as the question
 
             compact: the summary reached the output limit; choose a model for summaries with a higher limit
-            compact: cannot write the summary: cannot talk to p: gone
+            compact: cannot write the summary: cannot reach p: gone
             compact: the model returned an empty summary; try again, or choose another model for summaries
             compact: the summary was canceled
         "#]],

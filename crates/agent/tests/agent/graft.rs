@@ -123,7 +123,7 @@ async fn graft_with_a_failed_summary_changes_nothing() {
               [Assistant tool calls]: write(path="c.txt", content="new\n")
               [Assistant]: second
 
-            graft second, summarize: cannot write the summary: cannot talk to p: gone
+            graft second, summarize: cannot write the summary: cannot reach p: gone
             graft second, summarize: the summary was canceled
         "#]],
     )

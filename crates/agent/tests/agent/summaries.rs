@@ -490,7 +490,7 @@ async fn model_failure_changes_nothing() {
               [User]: two
               [Assistant]: second
 
-            move first, summarize, label x: cannot write the summary: cannot talk to p: gone
+            move first, summarize, label x: cannot write the summary: cannot reach p: gone
         "#]],
     )
     .await;

@@ -92,10 +92,10 @@ async fn model_failure_is_an_entry_and_the_session_continues() {
     let harness = Harness::new([Turn::new().fail(overloaded()), Turn::reply("Now.")]).await;
     let (finished, error) = harness.begin(Command::prompt("a")).await.end().await;
     assert_eq!(finished, Some(Finished::Failed));
-    assert!(error.unwrap().starts_with("scripted has too much to do"));
+    assert!(error.unwrap().starts_with("scripted is overloaded"));
     let failed = harness.messages().await.pop().unwrap();
     assert_eq!((&failed["stopReason"], failed["content"].as_array().unwrap().len()), (&json!("error"), 0));
-    assert!(failed["errorMessage"].as_str().unwrap().starts_with("scripted has too much to do"));
+    assert!(failed["errorMessage"].as_str().unwrap().starts_with("scripted is overloaded"));
     assert_eq!(harness.say("b").await, Finished::Done);
     assert_eq!(harness.last_request(), ["user: a", "assistant: ", "user: b"], "the empty reply is not sent");
 }
@@ -229,7 +229,7 @@ async fn unterminated_stream_is_a_failure_and_keeps_partial_text() {
     .await;
     let (finished, error) = harness.begin(Command::prompt("hi")).await.end().await;
     assert_eq!(finished, Some(Finished::Failed));
-    assert_eq!(error.unwrap(), "scripted broke off in the middle of the reply: its stream just ended");
+    assert_eq!(error.unwrap(), "the reply from scripted was cut off: the stream ended without a final event");
     assert_eq!(harness.path().await[2..], ["user: \"hi\"", "assistant: \"Half a sent\""]);
     let stored = harness.messages().await.pop().unwrap();
     assert_eq!(stored["stopReason"], "error");

@@ -1,4 +1,5 @@
-//! Numbers the blocks of a reply for protocols that do not, and closes one kind of block when another begins.
+//! Numbers the blocks of a reply for protocols that send no block numbers, and closes a text or thinking block when
+//! another block starts.
 
 use crate::port::Delta;
 
@@ -8,7 +9,7 @@ enum Kind {
     Thinking,
 }
 
-/// See the module.
+/// Tracks the open text or thinking block and the next block number.
 #[derive(Debug, Default)]
 pub(crate) struct Blocks {
     next: usize,
@@ -31,7 +32,7 @@ impl Blocks {
         }
     }
 
-    /// Gives the open block a signature, or nobody if none is open.
+    /// Sets the signature of the open block. Does nothing if none is open.
     pub(crate) fn sign(&mut self, signature: &str) {
         if self.open.is_some() {
             self.signature = Some(signature.to_owned());
@@ -42,7 +43,7 @@ impl Blocks {
         self.open.is_some()
     }
 
-    /// Starts a call beside whatever calls are open, and closes text and thinking.
+    /// Closes the open text or thinking block and starts a call. Other calls stay open.
     pub(crate) fn call(&mut self, id: String, name: &str, out: &mut Vec<Delta>) -> usize {
         self.close(out);
         let block = self.take();

@@ -1,5 +1,5 @@
-//! The wire protocols. Each is two pure things: a request made into a body, and a reader that makes deltas of the
-//! events that come back. Sockets, keys, retries and time are somebody else's business.
+//! The wire protocols. Each has two pure parts: a function that builds the HTTP request, and a reader that turns the
+//! response events into deltas. Sockets, keys, retries and timeouts are handled in `remote`.
 
 mod anthropic_messages;
 mod blocks;
@@ -18,20 +18,20 @@ use crate::sse::Event;
 
 pub(crate) use refusal::{Answer, refusal};
 
-/// What is posted.
+/// An HTTP POST request.
 #[derive(Debug)]
 pub(crate) struct Call {
-    /// Below the provider's base URL.
+    /// Relative to the provider's base URL.
     pub(crate) path: String,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Body,
 }
 
-/// A JSON object to post.
+/// A JSON object to send.
 #[derive(Debug)]
 pub(crate) enum Body {
     Fields(Map<String, Value>),
-    /// Written already.
+    /// Already serialized.
     Text(String),
 }
 
@@ -44,22 +44,22 @@ impl Body {
     }
 }
 
-/// Whether a reader waits for more.
+/// Whether a reader expects more events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Flow {
     More,
     Done,
 }
 
-/// Makes deltas of the events of one reply.
+/// Turns the events of one reply into deltas.
 pub(crate) trait Reader: Send {
     fn event(&mut self, event: &Event, out: &mut Vec<Delta>) -> Result<Flow, Failure>;
 
-    /// Closes what is open when the stream is over, and says how the reply ended if it did.
+    /// Closes open blocks at the end of the stream. Returns the stop reason, or `None` if the reply is incomplete.
     fn end(&mut self, out: &mut Vec<Delta>) -> Option<StopReason>;
 }
 
-/// What to post for a request; `None` for models without a wire.
+/// Builds the HTTP request; `None` for models without a wire protocol.
 pub(crate) fn call(request: &Request) -> Option<Call> {
     match request.model.api {
         Api::AnthropicMessages => Some(anthropic_messages::call(request)),
@@ -80,7 +80,7 @@ pub(crate) fn reader(request: &Request) -> Option<Box<dyn Reader>> {
     }
 }
 
-/// The header that carries a key, with what stands before it.
+/// The header that carries the API key, and the prefix of its value.
 pub(crate) fn key_header(api: Api) -> (&'static str, &'static str) {
     match api {
         Api::AnthropicMessages => ("x-api-key", ""),
@@ -91,7 +91,7 @@ pub(crate) fn key_header(api: Api) -> (&'static str, &'static str) {
     }
 }
 
-/// Reads the data of an event as JSON.
+/// Parses the data of an event as JSON.
 fn json(event: &Event, provider: &str) -> Result<Value, Failure> {
     serde_json::from_str(&event.data).map_err(|error| Failure::Malformed {
         provider: provider.to_owned(),
@@ -99,7 +99,7 @@ fn json(event: &Event, provider: &str) -> Result<Value, Failure> {
     })
 }
 
-/// A string member that is there and not empty.
+/// A string member that is present and not empty.
 fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value[key].as_str().filter(|text| !text.is_empty())
 }
@@ -116,7 +116,7 @@ mod tests {
     use crate::message::Message;
     use crate::request::ModelInfo;
 
-    /// Words that mean something to one of the readers.
+    /// Keys and values that one of the readers understands.
     const KEYS: &[&str] = &[
         "type",
         "index",
@@ -204,7 +204,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_stream_of_json_makes_a_reader_panic_or_lose_count_of_its_blocks(
+        fn readers_accept_any_json_without_panicking(
             events in prop::collection::vec((prop::sample::select(WORDS), value()), 0..12),
         ) {
             for api in [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi] {
@@ -213,7 +213,7 @@ mod tests {
                 let mut draft = Draft::new(&request.model, 0);
                 let mut out = Vec::new();
                 for (name, data) in &events {
-                    let data = if data.is_object() && data.get("type").is_none() { merged(data, name) } else { data.clone() };
+                    let data = if data.is_object() && data.get("type").is_none() { with_type(data, name) } else { data.clone() };
                     let event = Event { name: (*name).to_owned(), data: data.to_string() };
                     if reader.event(&event, &mut out).is_err() {
                         break;
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    fn merged(data: &Value, name: &str) -> Value {
+    fn with_type(data: &Value, name: &str) -> Value {
         let mut data = data.clone();
         data["type"] = json!(name);
         data

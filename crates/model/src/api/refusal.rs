@@ -1,4 +1,4 @@
-//! What a server means when it says no. Reads status, body and the phrases of many servers, and gives one failure.
+//! Classifies error responses: turns the status, body and wording of many servers into one `ModelError`.
 
 mod overflow;
 
@@ -8,30 +8,30 @@ use serde_json::Value;
 
 use crate::failure::Failure;
 
-/// A refusal as it came, over HTTP or in the middle of a stream.
+/// An error response, received over HTTP or in the middle of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
     pub(crate) provider: String,
     pub(crate) model: String,
     pub(crate) status: Option<u16>,
     pub(crate) retry_after: Option<Duration>,
-    /// The request was so long that a refusal without a word probably means its length.
+    /// The request was so long that an empty error response probably means an overflow.
     pub(crate) was_long: bool,
-    /// Type, code and status of the error, in lower case.
+    /// The type, code and status fields of the error, in lower case.
     words: String,
     said: String,
     sizes: (Option<u64>, Option<u64>),
 }
 
 impl Answer {
-    /// An error event of a stream that had begun well.
+    /// Reads an error event in the middle of a stream.
     pub(crate) fn in_stream(provider: &str, value: &Value) -> Answer {
         let mut answer = Answer { provider: provider.to_owned(), ..Answer::default() };
         answer.read(value);
         answer
     }
 
-    /// The body of an answer that is no success.
+    /// Reads the body of an HTTP error response.
     pub(crate) fn over_http(provider: &str, model: &str, status: u16, body: &[u8]) -> Answer {
         let mut answer = Answer {
             provider: provider.to_owned(),
@@ -52,9 +52,9 @@ impl Answer {
         let first = [&error["message"], &error["detail"], error, &value["message"], &value["detail"]]
             .into_iter()
             .find_map(|text| text.as_str().filter(|text| !text.is_empty()));
-        // Routers pack the words of the server behind them into a field of their own.
-        let behind = error["metadata"]["raw"].as_str();
-        let said = [first, behind].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        // Routers put the message of the upstream server into a separate field.
+        let upstream = error["metadata"]["raw"].as_str();
+        let said = [first, upstream].into_iter().flatten().collect::<Vec<_>>().join(" ");
         self.said =
             if said.is_empty() && !error.is_null() { error.to_string() } else { said.trim().to_owned() };
         for word in [&error["type"], &error["code"], &error["status"], &value["type"], &value["code"]] {
@@ -87,7 +87,7 @@ impl Answer {
     }
 }
 
-/// A web page or a line of text, without tags. It is not cut here: keys must be taken out of it first.
+/// Removes HTML tags. Does not shorten the text: secrets must be redacted first.
 fn plain(text: &str) -> String {
     let mut out = String::new();
     let mut in_tag = false;
@@ -105,7 +105,7 @@ fn plain(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// The failure an answer means.
+/// Classifies an error response.
 pub(crate) fn refusal(answer: &Answer) -> Failure {
     let Answer { status, retry_after, .. } = *answer;
     let (provider, said) = (answer.provider.clone(), answer.said.clone());
@@ -132,11 +132,11 @@ pub(crate) fn refusal(answer: &Answer) -> Failure {
             Failure::NoSuchModel { provider, model: answer.model.clone(), said }
         }
         Some(404) if said.is_empty() => {
-            let said = "There is nothing at this address: check `base_url`.".to_owned();
+            let said = "The address was not found; check `base_url`.".to_owned();
             Failure::BadRequest { provider, status: 404, said }
         }
         Some(status @ 300..400) => {
-            let said = format!("The server moved to another address: set `base_url` to it. {said}");
+            let said = format!("The server redirected to another address; set `base_url` to it. {said}");
             Failure::BadRequest { provider, status, said }
         }
         Some(status) if is_transient(status) && !says_never(&phrase) => {
@@ -166,7 +166,7 @@ fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 409 | 425) || status >= 500
 }
 
-/// Some servers say "internal error" about requests they will never understand.
+/// Some servers return status 500 for requests that can never succeed.
 fn says_never(phrase: &str) -> bool {
     phrase.contains("not supported") || phrase.contains("failed to parse tool call")
 }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn every_server_words_its_errors_differently() {
+    fn classifies_errors_of_many_servers() {
         for (status, body, expected) in [
             (
                 400,
@@ -244,21 +244,21 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_a_proxy_becomes_its_words() {
+    fn html_error_page_is_reduced_to_its_text() {
         let (_, text) = kind(502, "<html>\n<body><h1>502 Bad Gateway</h1></body></html>");
         let words: Vec<&str> = text.split_whitespace().collect();
         assert_eq!(words.join(" "), "p failed with status 502. 502 Bad Gateway");
     }
 
     #[test]
-    fn a_wait_may_stand_in_the_body() {
+    fn retry_delay_is_read_from_the_body() {
         let body = json!({ "error": { "code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow", "details": [{ "retryDelay": "23.5s" }] } });
         let failure = refusal(&Answer::over_http("p", "m", 429, body.to_string().as_bytes()));
         assert_eq!(failure.retry_after(), Some(Duration::from_millis(23_500)));
     }
 
     #[test]
-    fn errors_in_a_stream_have_no_status() {
+    fn classifies_stream_errors_without_status() {
         let kind = |value: Value| refusal(&Answer::in_stream("p", &value)).kind();
         assert_eq!(
             kind(

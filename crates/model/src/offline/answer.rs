@@ -1,4 +1,4 @@
-//! The sentences the offline model says, in both languages.
+//! The texts of the offline model, in both languages.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::message::ToolResultMessage;
 const SHOWN_LINES: usize = 30;
 const SHOWN_CHARS: usize = 2_000;
 
-/// A call and what came of it.
+/// A tool call with its result.
 #[derive(Debug)]
 pub(super) struct Done<'a> {
     pub(super) call: &'a ToolCall,
@@ -31,7 +31,7 @@ pub(super) fn help(language: Language) -> String {
          - `list src`, `find *.rs`, `search for fn main in src`\n\
          - `run the tests`, `$ git status`\n\
          - `write notes.txt with \"hello\"`, `replace \"a\" with \"b\" in notes.txt`\n\n\
-         Several steps can be joined with \"then\". I also answer from what was read before, and write summaries.",
+         Several steps can be joined with \"then\". I also answer questions from earlier output, and write summaries.",
         "我可以用真正的工具完成简单的请求：\n\n\
          - `读取 README.md`、`read lines 10-20 of src/main.rs`\n\
          - `列出 src`、`找文件 *.rs`、`搜索 main`\n\
@@ -63,7 +63,7 @@ pub(super) fn is_greeting(text: &str) -> bool {
 
 pub(super) fn missing_tool(tool: &str, language: Language) -> String {
     match language {
-        Language::English => format!("For that I would need the tool `{tool}`, which is not available here."),
+        Language::English => format!("I need the tool `{tool}` for that, but it is not available here."),
         Language::Chinese => format!("这需要工具 `{tool}`，而这里没有它。"),
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn announced(group: &[Step], language: Language) -> String {
         (Step::List { path }, Language::Chinese) => format!("列出 `{}`", path.as_deref().unwrap_or(".")),
         (Step::Search { word, .. }, Language::English) => format!("search for `{word}`"),
         (Step::Search { word, .. }, Language::Chinese) => format!("搜索 `{word}`"),
-        (Step::Find { pattern }, Language::English) => format!("look for files like `{pattern}`"),
+        (Step::Find { pattern }, Language::English) => format!("find files matching `{pattern}`"),
         (Step::Find { pattern }, Language::Chinese) => format!("查找文件 `{pattern}`"),
         (Step::Run { command }, Language::English) => format!("run `{command}`"),
         (Step::Run { command }, Language::Chinese) => format!("运行 `{command}`"),
@@ -94,7 +94,7 @@ pub(super) fn announced(group: &[Step], language: Language) -> String {
     }
 }
 
-/// What the tools returned, one paragraph each.
+/// The tool results, one paragraph each.
 pub(super) fn from_results(done: &[Done<'_>], language: Language) -> String {
     done.iter().map(|done| one_result(done, language)).collect::<Vec<_>>().join("\n\n")
 }
@@ -103,7 +103,7 @@ fn one_result(done: &Done<'_>, language: Language) -> String {
     let what = told(done.call);
     let Some(result) = done.result else {
         return match language {
-            Language::English => format!("There is no result of {what}."),
+            Language::English => format!("{what} has no result."),
             Language::Chinese => format!("{what} 没有结果。"),
         };
     };
@@ -111,13 +111,13 @@ fn one_result(done: &Done<'_>, language: Language) -> String {
     let lines = text.lines().count();
     let shown = excerpt(&text, done.call.name == "bash");
     match (language, result.is_error) {
-        (Language::English, true) => format!("{what} did not work:\n\n{shown}"),
+        (Language::English, true) => format!("{what} failed:\n\n{shown}"),
         (Language::Chinese, true) => format!("{what} 没有成功：\n\n{shown}"),
         (language, false) if is_write(&done.call.name) => match language {
             Language::English => format!("Done: {what}."),
             Language::Chinese => format!("完成：{what}。"),
         },
-        (Language::English, false) if text.trim().is_empty() => format!("{what} returned nothing."),
+        (Language::English, false) if text.trim().is_empty() => format!("{what} returned no output."),
         (Language::Chinese, false) if text.trim().is_empty() => format!("{what} 没有输出。"),
         (Language::English, false) => {
             format!("{what} returned {lines} line{}:\n\n{shown}", if lines == 1 { "" } else { "s" })
@@ -130,7 +130,7 @@ fn is_write(tool: &str) -> bool {
     matches!(tool, "write" | "edit")
 }
 
-/// A call in a few words.
+/// A short description of a call.
 fn told(call: &ToolCall) -> String {
     let first = ["command", "path", "pattern", "query"]
         .iter()
@@ -150,7 +150,7 @@ fn shortened(text: &str, longest: usize) -> String {
     }
 }
 
-/// The beginning of a text, or its end, in a fence that it cannot break out of.
+/// The start or the end of a text, in a code fence longer than any backtick run in the text.
 fn excerpt(text: &str, from_the_end: bool) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
     let skipped = lines.len().saturating_sub(SHOWN_LINES);
@@ -174,9 +174,9 @@ fn excerpt(text: &str, from_the_end: bool) -> String {
     }
 }
 
-/// Lines found in what was read or said before.
+/// An answer made of matching lines from earlier in the conversation.
 pub(super) fn from_before(lines: &[(String, String)], language: Language) -> String {
-    let begin = language.say("From what came up before:", "根据之前的内容：");
+    let begin = language.say("From earlier in this conversation:", "根据之前的内容：");
     let lines: Vec<String> = lines.iter().map(|(source, line)| format!("- {line} ({source})")).collect();
     format!("{begin}\n\n{}", lines.join("\n"))
 }

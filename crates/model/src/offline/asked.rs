@@ -1,11 +1,11 @@
-//! What a user's text asks for, as far as it can be told without understanding it. A clause that fits no pattern asks
-//! for nothing: better to say so than to do something else.
+//! Parses a user's text into steps by matching patterns. A clause that matches no pattern produces no step, rather than
+//! a wrong one.
 
 use super::clause::{Word, clauses, words};
 use super::language::is_han;
 use super::verbs::{BEFORE, CHINESE, CHINESE_FILLERS, ENGLISH, FILLERS, TESTS, Verb};
 
-/// One thing to do.
+/// One requested action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Step {
     Read { path: String, lines: Option<(u32, u32)> },
@@ -18,16 +18,16 @@ pub(super) enum Step {
     Replace { path: String, old: String, new: String },
 }
 
-/// The steps of a request, in order. Steps of one group can be done at once.
+/// The steps of a request, in order. The steps of one group can run in parallel.
 pub(super) fn steps(text: &str) -> Vec<Vec<Step>> {
     let mut groups: Vec<Vec<Step>> = Vec::new();
     let mut waiting: Option<String> = None;
     for clause in clauses(&without_system(text)) {
-        // The text of a file may follow on lines of its own.
+        // The content of a file may follow in a code block.
         let clause = match waiting.take() {
-            Some(begun) if clause.starts_with("```") => format!("{begun} {clause}"),
-            Some(begun) => {
-                groups.extend(group(&begun));
+            Some(pending) if clause.starts_with("```") => format!("{pending} {clause}"),
+            Some(pending) => {
+                groups.extend(group(&pending));
                 clause
             }
             None => clause,
@@ -37,11 +37,11 @@ pub(super) fn steps(text: &str) -> Vec<Vec<Step>> {
             .any(|end| clause.ends_with(end));
         if ends_open { waiting = Some(clause) } else { groups.extend(group(&clause)) }
     }
-    groups.extend(waiting.and_then(|begun| group(&begun)));
+    groups.extend(waiting.and_then(|pending| group(&pending)));
     groups
 }
 
-/// What we ourselves put into the user's message is nothing the user asked.
+/// Removes the `<system>` parts that Osier adds to the user's message.
 fn without_system(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -52,7 +52,7 @@ fn without_system(text: &str) -> String {
     out + rest
 }
 
-/// A clause may name several things: "read a and b".
+/// The steps of a clause, which may name several targets: "read a and b".
 fn group(clause: &str) -> Option<Vec<Step>> {
     let parts: Vec<&str> = clause.split(" and ").collect();
     // "list src and run tests" is two requests; "read a and b" is one.
@@ -82,13 +82,13 @@ fn step(clause: &str) -> Vec<Step> {
     }
 }
 
-/// The verb a clause begins with, and what follows it.
+/// The verb at the start of a clause, and the rest.
 fn verb(clause: &str) -> Option<(Verb, String)> {
     let mut rest = clause.trim();
     loop {
         let lower = rest.to_ascii_lowercase();
-        let polite = BEFORE.iter().find(|word| lower.starts_with(**word) && ends_word(&lower, word));
-        match polite {
+        let leading = BEFORE.iter().find(|word| lower.starts_with(**word) && ends_word(&lower, word));
+        match leading {
             Some(word) if rest.is_char_boundary(word.len()) => {
                 rest = rest[word.len()..].trim_start_matches([' ', ',', '，', ':']);
             }
@@ -103,7 +103,7 @@ fn verb(clause: &str) -> Option<(Verb, String)> {
     Some((*verb, rest[word.len()..].trim().to_owned()))
 }
 
-/// Whether a word ends where `word` does. Han characters are words by themselves.
+/// Whether `word`, a prefix of `text`, ends at a word boundary. Each Han character is a word.
 fn ends_word(text: &str, word: &str) -> bool {
     let last_is_han = word.chars().next_back().is_some_and(is_han);
     last_is_han
@@ -113,10 +113,10 @@ fn ends_word(text: &str, word: &str) -> bool {
             .is_none_or(|c| !c.is_alphanumeric() && c != '-' && c != '_' && c != '.')
 }
 
-/// Names of files or folders: what is quoted, else what looks like a path, else the one word that is left.
+/// The names of files or folders: quoted words, else words that look like paths, else a single remaining word.
 fn names(rest: &str) -> Vec<String> {
     let mut words = words(&spaced(rest));
-    // People name files as the editor completes them.
+    // `@name` is the form that file completion in the terminal inserts.
     for word in words.iter_mut().filter(|word| !word.quoted) {
         if let Some(name) = word.text.strip_prefix('@').filter(|name| !name.is_empty()) {
             word.text = name.to_owned();
@@ -139,7 +139,7 @@ fn names(rest: &str) -> Vec<String> {
     if plain.len() == 1 { plain } else { Vec::new() }
 }
 
-/// Takes Chinese filler words away, so that a name stands by itself.
+/// Removes Chinese filler words around a name.
 fn spaced(rest: &str) -> String {
     let mut text = rest.to_owned();
     loop {
@@ -166,18 +166,18 @@ fn looks_like_a_path(word: &str) -> bool {
     word.contains('/') || has_extension || word.starts_with('.') || word.contains('*')
 }
 
-/// `may_be_folder`: a name without an ending is as likely a folder.
+/// `may_be_folder`: treat a name without an extension as a folder.
 fn read(rest: &str, may_be_folder: bool) -> Vec<Step> {
     let lines = line_range(rest);
-    let speaks_of_folder = ["folder", "directory", "目录", "文件夹"].iter().any(|word| rest.contains(word));
+    let mentions_folder = ["folder", "directory", "目录", "文件夹"].iter().any(|word| rest.contains(word));
     let is_folder = |path: &str| {
         path.ends_with('/')
             || path == "."
             || path == ".."
-            || speaks_of_folder
+            || mentions_folder
             || may_be_folder && !path.contains('.')
     };
-    // Any Chinese sentence could be a name; only one that looks like a file is taken for it.
+    // Any Chinese text could be a file name; accept it only if it is quoted or looks like a path.
     let is_name = |path: &String| {
         looks_like_a_path(path) || !path.chars().any(is_han) || rest.contains(['“', '"', '`', '「', '《'])
     };
@@ -310,7 +310,7 @@ fn write(rest: &str) -> Option<Step> {
     looks_like_a_path(&path).then_some(Step::Write { path, content: String::new() })
 }
 
-/// A text, out of its quotes if it is nothing but quoted.
+/// A text without its quotes, if all of it is quoted.
 fn content(text: &str) -> String {
     let text = text.trim().trim_start_matches([':', '：']).trim();
     match words(text).as_slice() {
@@ -329,14 +329,14 @@ fn replace(rest: &str) -> Option<Step> {
 
 /// "把 TEXT 写入 FILE", "把 FILE 里的 OLD 改成 NEW", "FILE 里有什么".
 fn chinese_middle(clause: &str) -> Option<Step> {
-    let after_politeness = BEFORE.iter().find_map(|word| clause.strip_prefix(word)).unwrap_or(clause);
+    let request = BEFORE.iter().find_map(|word| clause.strip_prefix(word)).unwrap_or(clause);
     for end in ["里有哪些文件", "里有什么文件", "下有哪些文件", "目录下有什么", "目录里有什么"]
     {
-        if let Some(path) = after_politeness.trim_end_matches(['？', '?']).strip_suffix(end) {
+        if let Some(path) = request.trim_end_matches(['？', '?']).strip_suffix(end) {
             return Some(Step::List { path: names(path).into_iter().next() });
         }
     }
-    let rest = after_politeness.strip_prefix('把').or_else(|| after_politeness.strip_prefix('将'))?;
+    let rest = request.strip_prefix('把').or_else(|| request.strip_prefix('将'))?;
     for mark in ["写入到", "写入", "写到", "保存到", "写进"] {
         if let Some((text, path)) = rest.split_once(mark) {
             let path = names(path).into_iter().next()?;

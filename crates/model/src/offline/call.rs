@@ -1,15 +1,15 @@
-//! A step as a call of the tool that does it, with the names of arguments that the tool itself gives.
+//! Turns a step into a tool call, with argument names from the tool's schema.
 
 use serde_json::{Map, Value, json};
 
 use super::asked::Step;
 use crate::request::ToolSpec;
 
-/// The project's tests, whatever the project is written in.
+/// Runs the project's tests, for common languages and build tools.
 const TESTS: &str = "if [ -f Cargo.toml ]; then cargo test; elif [ -f package.json ]; then npm test; \
     elif [ -f go.mod ]; then go test ./...; elif [ -f Makefile ]; then make test; else python3 -m pytest; fi";
 
-/// The name of the tool a step needs, and the arguments; an error names a tool that is missing.
+/// The tool and arguments for a step. The error is the name of a missing tool.
 pub(super) fn call(step: &Step, tools: &[ToolSpec]) -> Result<(String, Map<String, Value>), &'static str> {
     let name = match step {
         Step::Read { .. } => "read",
@@ -64,12 +64,12 @@ pub(super) fn call(step: &Step, tools: &[ToolSpec]) -> Result<(String, Map<Strin
     Ok((name.to_owned(), arguments))
 }
 
-/// The first of these names that the tool knows.
+/// The first of these names that is a parameter of the tool.
 fn property<'a>(tool: &ToolSpec, keys: &[&'a str]) -> Option<&'a str> {
     keys.iter().copied().find(|key| tool.parameters["properties"].get(key).is_some())
 }
 
-/// A text file ends with a line end.
+/// Adds the newline at the end of a text file.
 fn with_line_end(content: &str) -> String {
     if content.is_empty() || content.ends_with('\n') { content.to_owned() } else { format!("{content}\n") }
 }

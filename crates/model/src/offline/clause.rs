@@ -1,18 +1,17 @@
-//! Takes a request apart: into clauses that ask for one thing each, and a clause into words. What stands in quotes,
-//! backticks or a fence is one word, whatever is in it.
+//! Splits a request into clauses, and a clause into words. Text in quotes, backticks or a code fence is one word.
 
-/// A word, or something quoted.
+/// A word or a quoted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) text: String,
     pub(super) quoted: bool,
 }
 
-/// Pairs of marks that keep what is between them together.
+/// Pairs of quotation marks.
 const PAIRS: &[(char, char)] =
     &[('`', '`'), ('"', '"'), ('“', '”'), ('「', '」'), ('『', '』'), ('《', '》'), ('\'', '\'')];
 
-/// Words that start the next thing to do.
+/// Separators between clauses.
 const THEN: &[&str] = &[
     ", and then ",
     " and then ",
@@ -33,9 +32,9 @@ pub(super) fn clauses(text: &str) -> Vec<String> {
     let mut current = String::new();
     let mut rest = text;
     while !rest.is_empty() {
-        if let Some((whole, _)) = quoted(rest, current.chars().next_back()) {
-            current.push_str(&rest[..whole]);
-            rest = &rest[whole..];
+        if let Some((length, _)) = quoted(rest, current.chars().next_back()) {
+            current.push_str(&rest[..length]);
+            rest = &rest[length..];
             continue;
         }
         let is_command = current.trim_start().starts_with('$');
@@ -58,10 +57,10 @@ pub(super) fn words(clause: &str) -> Vec<Word> {
     let mut current = String::new();
     let mut rest = clause;
     while !rest.is_empty() {
-        if let Some((whole, inner)) = quoted(rest, current.chars().next_back()) {
+        if let Some((length, inner)) = quoted(rest, current.chars().next_back()) {
             push(&mut words, &mut current);
             words.push(Word { text: inner.to_owned(), quoted: true });
-            rest = rest[whole..]
+            rest = rest[length..]
                 .trim_start_matches(['.', ',', ';', '!', '?', '，', '。', '；', '！', '？', '、']);
             continue;
         }
@@ -77,7 +76,7 @@ pub(super) fn words(clause: &str) -> Vec<Word> {
     words
 }
 
-/// Adds the word read so far, without the marks that end a sentence.
+/// Adds the current word, without trailing punctuation.
 fn push(words: &mut Vec<Word>, current: &mut String) {
     let text = current.trim_end_matches([',', ';', '!', '?', ':', '，', '。', '；', '！', '？', '：', '、']);
     let text = text.strip_suffix('.').filter(|text| !text.is_empty() && !text.ends_with('.')).unwrap_or(text);
@@ -87,7 +86,7 @@ fn push(words: &mut Vec<Word>, current: &mut String) {
     current.clear();
 }
 
-/// The length of what is quoted at the beginning of a text, and what is inside.
+/// The length of a quoted text at the start, and its content.
 fn quoted(text: &str, before: Option<char>) -> Option<(usize, &str)> {
     if let Some(fenced) = text.strip_prefix("```") {
         let begin = fenced.find('\n')? + 1;
@@ -96,7 +95,7 @@ fn quoted(text: &str, before: Option<char>) -> Option<(usize, &str)> {
     }
     let first = text.chars().next()?;
     let (open, close) = PAIRS.iter().find(|(open, _)| *open == first)?;
-    // An apostrophe inside a word is no quotation mark.
+    // An apostrophe inside a word is not a quotation mark.
     if *open == '\'' && before.is_some_and(char::is_alphanumeric) {
         return None;
     }
@@ -115,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clauses_are_divided_outside_of_quotes_only() {
+    fn clauses_are_not_split_inside_quotes() {
         assert_eq!(clauses("read a.txt, then run `ls; then pwd`"), ["read a.txt", "run `ls; then pwd`"]);
         assert_eq!(clauses("列出 src，然后读取 README.md。谢谢"), ["列出 src", "读取 README.md", "谢谢"]);
         assert_eq!(clauses("$ a; b then c\nread x"), ["$ a; b then c", "read x"]);
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn words_lose_the_marks_of_the_sentence_and_quotes_keep_theirs() {
+    fn punctuation_is_stripped_outside_quotes() {
         let texts = |clause| words(clause).into_iter().map(|word| word.text).collect::<Vec<_>>();
         assert_eq!(texts("Read src/main.rs, please."), ["Read", "src/main.rs", "please"]);
         assert_eq!(texts("don't say 'a b.' or “c，d”."), ["don't", "say", "a b.", "or", "c，d"]);

@@ -1,4 +1,4 @@
-//! The two languages the offline model is addressed in. It answers in the one it was asked in.
+//! The two languages of the offline model. It answers in the language of the request.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {

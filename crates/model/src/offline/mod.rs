@@ -1,7 +1,7 @@
-//! The model that is built in: rules instead of a network, no key, no network, and the same answer to the same question.
+//! The built-in offline model: rules instead of a neural network. It needs no key and no network, and is deterministic.
 //!
-//! It follows simple requests by calling real tools, answers from what they return, and writes summaries made of the
-//! conversation's own sentences. It does not pretend to understand more, and says so.
+//! It follows simple requests by calling real tools, answers from their results, and writes summaries from sentences of
+//! the conversation. For everything else it says what it can do.
 
 mod answer;
 mod asked;
@@ -33,7 +33,7 @@ use crate::usage::Usage;
 /// Words in a piece of streamed text.
 const PIECE: usize = 4;
 
-/// See the module.
+/// The built-in offline model.
 #[derive(Debug, Clone)]
 pub struct Offline {
     surroundings: Surroundings,
@@ -55,7 +55,7 @@ impl Model for Offline {
     }
 }
 
-/// A reply being said.
+/// A reply that is being streamed.
 struct Play {
     deltas: VecDeque<Delta>,
     draft: Draft,
@@ -85,8 +85,8 @@ impl Play {
 
     fn say(&mut self, blocks: &[Block], read: u64, written: u64) {
         self.deltas.push_back(Delta::Start { response_id: None, response_model: None });
-        for (block, said) in blocks.iter().enumerate() {
-            self.deltas.extend(deltas(block, said));
+        for (block, content) in blocks.iter().enumerate() {
+            self.deltas.extend(deltas(block, content));
         }
         self.deltas
             .push_back(Delta::Usage(Usage { input: read, output: written, ..Usage::default() }.totalled()));
@@ -96,7 +96,7 @@ impl Play {
         if self.ended {
             return None;
         }
-        // Others get their turn between two pieces, and cancelling is noticed.
+        // Lets other tasks run between two pieces, and cancellation take effect.
         tokio::task::yield_now().await;
         let ending = match self.deltas.pop_front() {
             _ if self.cancel.is_cancelled() => Err(Failure::Cancelled),
@@ -111,9 +111,9 @@ impl Play {
     }
 }
 
-fn deltas(block: usize, said: &Block) -> Vec<Delta> {
+fn deltas(block: usize, content: &Block) -> Vec<Delta> {
     let mut out = Vec::new();
-    match said {
+    match content {
         Block::Text(text) => {
             out.push(Delta::TextStart { block });
             out.extend(pieces(&text.text).map(|text| Delta::Text { block, text }));
@@ -130,13 +130,13 @@ fn deltas(block: usize, said: &Block) -> Vec<Delta> {
     out
 }
 
-/// A few words at a time, in every script.
+/// Splits text into pieces of a few words, in any script.
 fn pieces(text: &str) -> impl Iterator<Item = String> {
     let words: Vec<&str> = text.split_word_bounds().collect();
     words.chunks(PIECE).map(<[&str]>::concat).collect::<Vec<_>>().into_iter()
 }
 
-/// Shortens text to the limit; tells its size if it had to.
+/// Shortens the text to the limit in tokens. Returns the new size if it was too long.
 fn cut(blocks: &mut [Block], limit: u64) -> Option<u64> {
     let size: u64 = blocks.iter().map(block_size).sum();
     if size <= limit {
@@ -155,12 +155,12 @@ fn cut(blocks: &mut [Block], limit: u64) -> Option<u64> {
     Some(limit)
 }
 
-/// About as many tokens as another model would count.
+/// The estimated number of tokens.
 fn size(request: &Request) -> u64 {
     let messages = request.messages.iter().map(|message| match message {
         Message::System(_) => 0,
         Message::User(user) => user.content.iter().map(block_size).sum(),
-        Message::Assistant(said) => said.content.iter().map(block_size).sum(),
+        Message::Assistant(assistant) => assistant.content.iter().map(block_size).sum(),
         Message::ToolResult(result) => result.content.iter().map(block_size).sum(),
     });
     let tools: usize =

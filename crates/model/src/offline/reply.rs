@@ -1,4 +1,4 @@
-//! What to say next: a summary, the next call, an answer from what the tools returned, or what it can do at all.
+//! Chooses the next reply: a summary, the next tool calls, an answer from tool results, or the help text.
 
 use super::answer::{self, Done};
 use super::asked::{self, Step};
@@ -9,7 +9,7 @@ use crate::message::{AssistantMessage, Message, ToolResultMessage, joined};
 use crate::request::Request;
 use crate::tool_id::Minter;
 
-/// The blocks of the next message. A pure function of the request.
+/// The content of the next message. A pure function of the request.
 pub(super) fn reply(request: &Request) -> Vec<Block> {
     let request = &without_checkpoints(request);
     if let Some(text) = summary::summary(request) {
@@ -25,7 +25,7 @@ pub(super) fn reply(request: &Request) -> Vec<Block> {
     }
 }
 
-/// The request without the marks that say where one can return to: nobody said them, and no tool printed them.
+/// Removes the checkpoint marks that Osier adds to user messages and tool results.
 fn without_checkpoints(request: &Request) -> Request {
     let mut request = request.clone();
     let is_mark =
@@ -40,13 +40,13 @@ fn without_checkpoints(request: &Request) -> Request {
     request
 }
 
-/// The conversation since the user last spoke.
+/// The conversation since the last user message.
 struct Talk<'a> {
     asked: String,
-    /// How many times tools were called for it.
+    /// How many batches of tools were called.
     batches: usize,
     done: Vec<Done<'a>>,
-    /// Nothing was said in this conversation before.
+    /// Whether this is the first turn of the conversation.
     is_first: bool,
 }
 
@@ -62,14 +62,14 @@ impl<'a> Talk<'a> {
         let mut talk = Talk { asked, batches: 0, done: Vec::new(), is_first: true };
         talk.is_first = !messages[..begin].iter().any(|message| matches!(message, Message::Assistant(_)));
         for message in &messages[begin..] {
-            if let Message::Assistant(said) = message {
-                talk.take(said, &messages[begin..]);
+            if let Message::Assistant(assistant) = message {
+                talk.take(assistant, &messages[begin..]);
             }
         }
         talk
     }
 
-    fn take(&mut self, said: &'a AssistantMessage, messages: &'a [Message]) {
+    fn take(&mut self, assistant: &'a AssistantMessage, messages: &'a [Message]) {
         let result = |id: &str| {
             messages.iter().find_map(|message| match message {
                 Message::ToolResult(result) if result.tool_call_id == id => Some(result),
@@ -77,11 +77,11 @@ impl<'a> Talk<'a> {
             })
         };
         let before = self.done.len();
-        self.done.extend(said.calls().map(|call| Done { call, result: result(&call.id) }));
+        self.done.extend(assistant.calls().map(|call| Done { call, result: result(&call.id) }));
         self.batches += usize::from(self.done.len() > before);
     }
 
-    /// A step that was refused or interrupted ends the plan: going on would do the second half of something.
+    /// Whether a step failed or was refused. The remaining steps are then not run.
     fn was_cancelled(&self) -> bool {
         let failed = |result: Option<&ToolResultMessage>| result.is_none_or(|result| result.is_error);
         self.done.iter().any(|done| failed(done.result))
@@ -110,7 +110,7 @@ fn calls(group: &[Step], request: &Request, language: Language, talk: &Talk<'_>)
     blocks
 }
 
-/// A question it has no tool for: perhaps something said or read before answers it.
+/// Answers a request without steps: from earlier lines of the conversation, or with the help text.
 fn without_tools(request: &Request, talk: &Talk<'_>, language: Language) -> String {
     if talk.asked.trim().is_empty() || answer::is_greeting(&talk.asked) {
         return answer::help(language);

@@ -1,4 +1,4 @@
-//! Looks for lines of the conversation that have the rare words of a question in them.
+//! Finds lines of the conversation that contain the rare words of a question.
 
 use std::collections::HashMap;
 
@@ -6,27 +6,27 @@ use super::sentences::{terms, weights};
 use crate::message::{Message, joined};
 
 const BEST: usize = 4;
-/// A line must share this part of the question's weight to count as an answer.
+/// The minimum share of the question's weight that a line must match.
 const ENOUGH: f64 = 0.34;
 const LONGEST: usize = 240;
 
-/// Lines that may answer, each with where it is from. The last message, the question itself, is left out.
+/// The best matching lines, each with its source. Skips the last message, which is the question.
 pub(super) fn best_lines(messages: &[Message], question: &str) -> Vec<(String, String)> {
     let lines = lines(messages);
     let texts: Vec<&str> = lines.iter().map(|(_, line)| line.as_str()).collect();
     let weights = weights(&texts);
-    let asked = terms(question);
+    let terms_asked = terms(question);
     let weight = |term: &String| weights.get(term).copied().unwrap_or(0.0);
     let unknown = weights.values().copied().fold(0.0, f64::max);
-    let whole: f64 = asked
+    let total: f64 = terms_asked
         .iter()
         .map(|term| if weights.contains_key(term) { weight(term) } else { unknown.max(1.0) })
         .sum();
     let mut scored: Vec<(f64, usize)> = Vec::new();
     for (at, line) in texts.iter().enumerate() {
         let has: HashMap<String, ()> = terms(line).into_iter().map(|term| (term, ())).collect();
-        let score: f64 = asked.iter().filter(|term| has.contains_key(*term)).map(weight).sum();
-        if whole > 0.0 && score / whole >= ENOUGH {
+        let score: f64 = terms_asked.iter().filter(|term| has.contains_key(*term)).map(weight).sum();
+        if total > 0.0 && score / total >= ENOUGH {
             scored.push((score, at));
         }
     }
@@ -42,11 +42,11 @@ pub(super) fn best_lines(messages: &[Message], question: &str) -> Vec<(String, S
 
 fn lines(messages: &[Message]) -> Vec<(String, String)> {
     let mut out = Vec::new();
-    let all_but_last = messages.len().saturating_sub(1);
-    for message in &messages[..all_but_last] {
+    let end = messages.len().saturating_sub(1);
+    for message in &messages[..end] {
         let (source, text) = match message {
             Message::ToolResult(result) => (result.tool_name.clone(), result.text()),
-            Message::Assistant(said) => ("assistant".to_owned(), said.text()),
+            Message::Assistant(reply) => ("assistant".to_owned(), reply.text()),
             Message::User(user) => ("user".to_owned(), joined(&user.content)),
             Message::System(_) => continue,
         };

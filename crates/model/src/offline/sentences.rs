@@ -1,5 +1,4 @@
-//! Sentences, their words, and how much each word tells. Works without knowing the language: words are weighed by how
-//! rare they are in the text itself.
+//! Splits text into sentences and terms, and weights terms by how rare they are in the text. Works for any language.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::language::is_han;
 
-/// Words that tell nothing anywhere.
+/// Stop words.
 const EMPTY: &[&str] = &[
     "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "do", "does", "for", "from", "has",
     "have", "how", "i", "if", "in", "is", "it", "its", "me", "my", "not", "of", "on", "or", "please", "so",
@@ -16,13 +15,13 @@ const EMPTY: &[&str] = &[
     "这个", "那个",
 ];
 
-/// The sentences of a text, trimmed, in order. Lines end sentences too.
+/// The sentences of a text, trimmed, in order. A line break also ends a sentence.
 pub(super) fn sentences(text: &str) -> Vec<String> {
     let lines = text.lines().flat_map(|line| line.split_sentence_bounds());
     lines.map(|sentence| sentence.trim().to_owned()).filter(|sentence| sentence.chars().count() > 1).collect()
 }
 
-/// The words of a text that tell something, in lower case. Han characters count in pairs.
+/// The words of a text in lower case, without stop words. Han characters form pairs.
 pub(super) fn terms(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     let mut before: Option<char> = None;
@@ -43,7 +42,7 @@ pub(super) fn terms(text: &str) -> Vec<String> {
     terms
 }
 
-/// How rare each word is among these texts.
+/// The weight of each term: higher if fewer of the texts contain it.
 pub(super) fn weights(texts: &[&str]) -> HashMap<String, f64> {
     let mut counts: HashMap<String, usize> = HashMap::new();
     for text in texts {
@@ -51,11 +50,11 @@ pub(super) fn weights(texts: &[&str]) -> HashMap<String, f64> {
             *counts.entry(term).or_default() += 1;
         }
     }
-    let all = texts.len() as f64;
-    counts.into_iter().map(|(term, count)| (term, (1.0 + all / count as f64).ln())).collect()
+    let total = texts.len() as f64;
+    counts.into_iter().map(|(term, count)| (term, (1.0 + total / count as f64).ln())).collect()
 }
 
-/// The most telling of these sentences, in their own order, none nearly the same as another.
+/// The sentences with the highest weight, in their original order, without near duplicates.
 pub(super) fn most_telling(sentences: &[String], most: usize) -> Vec<String> {
     let texts: Vec<&str> = sentences.iter().map(String::as_str).collect();
     let weights = weights(&texts);
@@ -79,7 +78,7 @@ pub(super) fn most_telling(sentences: &[String], most: usize) -> Vec<String> {
     chosen.into_iter().map(|at| sentences[at].clone()).collect()
 }
 
-/// Whether two sentences have most of their words in common.
+/// Whether two sentences share most of their terms.
 pub(super) fn alike(one: &str, other: &str) -> bool {
     let (one, other): (HashSet<String>, HashSet<String>) =
         (terms(one).into_iter().collect(), terms(other).into_iter().collect());
@@ -92,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sentences_of_any_script() {
+    fn splits_sentences_in_any_script() {
         assert_eq!(
             sentences("One. Two!\n\n三个字。四个？ v1.2 stays."),
             ["One.", "Two!", "三个字。", "四个？", "v1.2 stays."]
@@ -100,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn rare_words_tell_more() {
+    fn rare_words_weigh_more() {
         let sentences: Vec<String> =
             ["the file is read", "the file is read again", "quicksort panics on empty slices"]
                 .map(str::to_owned)
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn han_characters_count_in_pairs() {
+    fn han_characters_form_pairs() {
         assert_eq!(terms("运行测试 now"), ["运行", "行测", "测试", "now"]);
     }
 }

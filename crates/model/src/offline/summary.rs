@@ -1,5 +1,4 @@
-//! Summaries made of what was said: requests, files, errors, decisions, and the sentences that tell most. Nothing in
-//! them is invented.
+//! Writes summaries from the conversation itself: requests, files, errors, decisions and the most informative sentences.
 
 mod sections;
 
@@ -7,7 +6,7 @@ use super::transcript::{Transcript, transcript};
 use crate::message::{Message, joined};
 use crate::request::Request;
 
-/// The headings that are written when the request names none.
+/// The headings to use if the request specifies none.
 const USUAL: &[&str] = &[
     "## Goal",
     "## Constraints & Preferences",
@@ -20,7 +19,7 @@ const USUAL: &[&str] = &[
     "## Critical Context",
 ];
 
-/// The summary a request asks for, if it asks for one.
+/// The summary, if the request is for one.
 pub(super) fn summary(request: &Request) -> Option<String> {
     if !is_wanted(request) {
         return None;
@@ -32,10 +31,10 @@ pub(super) fn summary(request: &Request) -> Option<String> {
     let mut out = String::new();
     let headings = headings(&transcript.instructions);
     for (at, heading) in headings.iter().enumerate() {
-        // A heading that only holds others has nothing of its own.
-        let holds_others =
+        // A heading with subheadings has no lines of its own.
+        let has_subheadings =
             heading.starts_with("## ") && headings.get(at + 1).is_some_and(|next| next.starts_with("###"));
-        let lines = if holds_others { Vec::new() } else { sections::lines(heading, &transcript) };
+        let lines = if has_subheadings { Vec::new() } else { sections::lines(heading, &transcript) };
         if !out.is_empty() {
             out.push('\n');
         }
@@ -51,14 +50,14 @@ pub(super) fn summary(request: &Request) -> Option<String> {
 
 fn is_wanted(request: &Request) -> bool {
     let system = request.system.to_lowercase();
-    let speaks_of_it = ["summar", "摘要", "总结", "title for", "session title", "标题"]
+    let is_in_prompt = ["summar", "摘要", "总结", "title for", "session title", "标题"]
         .iter()
         .any(|word| system.contains(word));
-    let is_given_one = request.messages.iter().rev().any(|message| match message {
+    let has_conversation = request.messages.iter().rev().any(|message| match message {
         Message::User(user) => joined(&user.content).contains("<conversation>"),
         _ => false,
     });
-    request.tools.is_empty() && (speaks_of_it || is_given_one)
+    request.tools.is_empty() && (is_in_prompt || has_conversation)
 }
 
 fn wants_a_title(request: &Request) -> bool {
@@ -66,7 +65,7 @@ fn wants_a_title(request: &Request) -> bool {
     (system.contains("title") || system.contains("标题")) && !system.contains("summar")
 }
 
-/// The headings the instructions show, or the usual ones.
+/// The headings in the instructions, or the default ones.
 fn headings(instructions: &str) -> Vec<String> {
     let shown: Vec<String> = instructions
         .lines()
@@ -77,7 +76,7 @@ fn headings(instructions: &str) -> Vec<String> {
     if shown.len() >= 2 { shown } else { USUAL.iter().map(|heading| (*heading).to_owned()).collect() }
 }
 
-/// The lines below a heading in an earlier summary.
+/// The lines below a heading in the previous summary.
 fn carried(transcript: &Transcript, heading: &str) -> Vec<String> {
     let mut lines = transcript.previous.lines().skip_while(|line| line.trim() != heading);
     lines.next();

@@ -1,11 +1,11 @@
-//! A conversation to be summarised, as it lies in a request: written out in the user's message, or as messages.
+//! Reads the conversation to summarize from a request: serialized in the last user message, or as messages.
 
 use serde_json::Value;
 
 use crate::message::{Message, joined};
 use crate::request::Request;
 
-/// One thing that happened.
+/// One event of the conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
     User(String),
@@ -14,13 +14,13 @@ pub(super) enum Event {
     Result { text: String, failed: bool },
 }
 
-/// See the module.
+/// The conversation to summarize.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Transcript {
     pub(super) events: Vec<Event>,
-    /// A summary of what came before, to be carried on.
+    /// The previous summary, to be extended.
     pub(super) previous: String,
-    /// Everything around the conversation: what kind of summary is wanted.
+    /// The text around the conversation, which says what kind of summary to write.
     pub(super) instructions: String,
 }
 
@@ -37,17 +37,13 @@ pub(super) fn transcript(request: &Request) -> Transcript {
             Transcript { events: written(&conversation), previous, instructions }
         }
         None => {
-            let all_but_last = request.messages.len().saturating_sub(1);
-            Transcript {
-                events: said(&request.messages[..all_but_last]),
-                previous: String::new(),
-                instructions: last,
-            }
+            let end = request.messages.len().saturating_sub(1);
+            Transcript { events: said(&request.messages[..end]), previous: String::new(), instructions: last }
         }
     }
 }
 
-/// What stands between the tags of a name, and everything else.
+/// The text between two tags, and the rest of the text.
 fn between(text: &str, name: &str) -> Option<(String, String)> {
     let (before, rest) = text.split_once(&format!("<{name}>"))?;
     let (inner, after) = rest.rsplit_once(&format!("</{name}>"))?;
@@ -60,9 +56,9 @@ fn said(messages: &[Message]) -> Vec<Event> {
         match message {
             Message::System(_) => {}
             Message::User(user) => events.push(Event::User(joined(&user.content))),
-            Message::Assistant(said) => {
-                events.push(Event::Assistant(said.text()));
-                events.extend(said.calls().map(|call| {
+            Message::Assistant(assistant) => {
+                events.push(Event::Assistant(assistant.text()));
+                events.extend(assistant.calls().map(|call| {
                     let text = |key: &str| call.arguments.get(key).and_then(Value::as_str).map(str::to_owned);
                     Event::Call { name: call.name.clone(), path: text("path"), command: text("command") }
                 }));
@@ -75,12 +71,12 @@ fn said(messages: &[Message]) -> Vec<Event> {
     events
 }
 
-/// Reads paragraphs that begin with who said them: `[User]: …`.
+/// Reads paragraphs that start with a role: `[User]: …`.
 fn written(text: &str) -> Vec<Event> {
     let mut paragraphs: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
         match label(line) {
-            Some((who, rest)) => paragraphs.push((who.to_lowercase(), rest.trim().to_owned())),
+            Some((role, rest)) => paragraphs.push((role.to_lowercase(), rest.trim().to_owned())),
             None => match paragraphs.last_mut() {
                 Some((_, body)) => {
                     body.push('\n');
@@ -91,25 +87,25 @@ fn written(text: &str) -> Vec<Event> {
             },
         }
     }
-    paragraphs.into_iter().flat_map(|(who, body)| events(&who, body.trim())).collect()
+    paragraphs.into_iter().flat_map(|(role, body)| events(&role, body.trim())).collect()
 }
 
 fn label(line: &str) -> Option<(&str, &str)> {
-    let (who, rest) = line.strip_prefix('[')?.split_once("]:")?;
-    let is_name = who.len() <= 40 && who.chars().all(|c| c.is_alphanumeric() || c == ' ');
-    is_name.then_some((who, rest))
+    let (role, rest) = line.strip_prefix('[')?.split_once("]:")?;
+    let is_name = role.len() <= 40 && role.chars().all(|c| c.is_alphanumeric() || c == ' ');
+    is_name.then_some((role, rest))
 }
 
-fn events(who: &str, body: &str) -> Vec<Event> {
-    match who {
-        // A summary of another part of the conversation is told as if the user had said it, and asks for nothing.
+fn events(role: &str, body: &str) -> Vec<Event> {
+    match role {
+        // A summary of another part of the conversation is in a user message, but is not a request.
         "user" => match between(body, "summary").filter(|_| body.ends_with("</summary>")) {
             Some((summary, _)) => vec![Event::Assistant(summary)],
             None => vec![Event::User(body.to_owned())],
         },
         "assistant tool calls" | "tool calls" | "tool call" => calls(body),
         "tool result" | "result" => vec![Event::Result { text: body.to_owned(), failed: looks_failed(body) }],
-        who if who.contains("thinking") => Vec::new(),
+        role if role.contains("thinking") => Vec::new(),
         _ => vec![Event::Assistant(body.to_owned())],
     }
 }
@@ -134,7 +130,7 @@ fn calls(body: &str) -> Vec<Event> {
     calls
 }
 
-/// Where the bracket that opens a text is closed, strings aside.
+/// The position of the bracket that closes the one at the start of the text. Skips strings.
 fn closing(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0, false, false);
     for (at, c) in text.char_indices() {
@@ -176,13 +172,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_written_conversation_is_read_back() {
+    fn parses_a_serialized_conversation() {
         let events = written(
             "[User]: Fix it\nplease\n\n[Assistant thinking]: hm\n\n[Assistant]: I look.\n\n[Assistant tool calls]: read(path=\"a (1).rs\"); bash(command=\"echo \\\"hi\\\"\")\n\n[Tool result]: error[E0308]: mismatched",
         );
-        let told = "[User]: A branch was left:\n\n<summary>\nIt was slow.\n</summary>\n\n[User]: go on";
-        let asked = [Event::Assistant("It was slow.".to_owned()), Event::User("go on".to_owned())];
-        assert_eq!(written(told), asked);
+        let with_summary =
+            "[User]: A branch was left:\n\n<summary>\nIt was slow.\n</summary>\n\n[User]: go on";
+        let expected = [Event::Assistant("It was slow.".to_owned()), Event::User("go on".to_owned())];
+        assert_eq!(written(with_summary), expected);
         assert_eq!(
             events,
             [

@@ -1,10 +1,10 @@
-//! The words by which a request is recognised, in both languages, the longest of each kind first.
+//! The words that identify a request, in both languages. A longer phrase comes before its prefixes.
 
-/// What a verb asks for.
+/// The action of a verb.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verb {
     Read,
-    /// Into a file or a folder, whichever it is.
+    /// Read a file or list a folder.
     Look,
     List,
     Search,
@@ -16,7 +16,7 @@ pub(super) enum Verb {
 
 use Verb::{Find, List, Look, Read, Replace, Run, Search, Write};
 
-/// Politeness and connecting words in front of a verb.
+/// Polite and connecting words before a verb.
 pub(super) const BEFORE: &[&str] = &[
     "please",
     "now",
@@ -116,7 +116,7 @@ pub(super) const ENGLISH: &[(&str, Verb)] = &[
     ("change", Replace),
 ];
 
-/// Anywhere at the beginning of a clause; there are no spaces to go by.
+/// Prefixes of a clause; Chinese has no spaces between words.
 pub(super) const CHINESE: &[(&str, Verb)] = &[
     ("列出", List),
     ("罗列", List),
@@ -154,7 +154,7 @@ pub(super) const CHINESE: &[(&str, Verb)] = &[
     ("保存", Write),
 ];
 
-/// Words around a name that are no part of it.
+/// Words around a name that do not belong to it.
 pub(super) const FILLERS: &[&str] = &[
     "the",
     "a",
@@ -226,7 +226,7 @@ pub(super) const CHINESE_FILLERS: &[&str] = &[
     ":",
 ];
 
-/// What stands for the project's own tests.
+/// Names for the project's tests.
 pub(super) const TESTS: &[&str] = &[
     "tests",
     "the tests",

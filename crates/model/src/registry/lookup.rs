@@ -1,16 +1,16 @@
-//! Finds the model somebody means. A name that could mean two things is refused, never guessed.
+//! Finds a model by name. An ambiguous name is an error.
 
 use std::sync::Arc;
 
 use super::Registry;
 use crate::request::ModelInfo;
 
-/// Why a name means no model.
+/// Why a name does not identify a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LookupError {
-    #[error("no model {name}; {}`osier models` lists what there is", did_you_mean(nearest))]
+    #[error("unknown model {name}; {}`osier models` lists the available models", did_you_mean(nearest))]
     Unknown { name: String, nearest: Vec<String> },
-    #[error("{name} can mean {}; say which", candidates.join(" or "))]
+    #[error("{name} matches more than one model: {}; use the full name", candidates.join(", "))]
     Ambiguous { name: String, candidates: Vec<String> },
 }
 
@@ -23,7 +23,7 @@ pub(super) fn find(registry: &Registry, name: &str) -> Result<Arc<ModelInfo>, Lo
     if let Some(model) = registry.models.iter().find(|model| model.full_name() == name) {
         return Ok(model.clone());
     }
-    // Different readings of the same name, the strictest first; the first that fits anything decides.
+    // The strictest match comes first; the first one with any result decides.
     let lower = name.to_lowercase();
     let ids = |is_meant: &dyn Fn(&str) -> bool| -> Vec<&Arc<ModelInfo>> {
         registry.models.iter().filter(|model| is_meant(&model.id.to_lowercase())).collect()
@@ -42,20 +42,20 @@ pub(super) fn find(registry: &Registry, name: &str) -> Result<Arc<ModelInfo>, Lo
         .ok_or_else(|| LookupError::Unknown { name: name.to_owned(), nearest: nearest(registry, name) })
 }
 
-/// Whether `id` ends with `end`, and a word begins there.
+/// Whether `id` ends with `end`, at a word boundary.
 fn ends_with_words(id: &str, end: &str) -> bool {
     let before = id.strip_suffix(end).filter(|_| !end.is_empty());
     before.is_some_and(|before| before.ends_with(['-', '/', ':', '.', '_', ' ']))
 }
 
-/// A model that only its provider knows, unless the name looks like a slip of the pen.
+/// An unlisted model of a provider that accepts any name, unless the name looks like a typo of a listed model.
 fn unlisted(registry: &Registry, name: &str) -> Option<Arc<ModelInfo>> {
     let (provider, id) = name.split_once('/').filter(|(_, id)| !id.is_empty())?;
     let provider = registry.providers.get(provider).filter(|provider| provider.any_model)?;
     let same_letters = |known: &str| letters(known) == letters(id);
-    let is_slip =
+    let is_typo =
         registry.models.iter().any(|model| model.provider == provider.id && same_letters(&model.id));
-    (!is_slip).then(|| Arc::new(registry.assumed(provider, id)))
+    (!is_typo).then(|| Arc::new(registry.assumed(provider, id)))
 }
 
 fn letters(name: &str) -> String {
@@ -65,22 +65,22 @@ fn letters(name: &str) -> String {
 fn nearest(registry: &Registry, name: &str) -> Vec<String> {
     let name = name.to_lowercase();
     let id = name.rsplit('/').next().unwrap_or_default();
-    let likeness = |model: &ModelInfo| {
+    let similarity = |model: &ModelInfo| {
         let full = strsim::jaro_winkler(&name, &model.full_name());
-        let whole = full.max(strsim::jaro_winkler(id, &model.id));
-        whole.max(if model.id.contains(id) { 0.9 } else { a_word(id, &model.id) })
+        let best = full.max(strsim::jaro_winkler(id, &model.id));
+        best.max(if model.id.contains(id) { 0.9 } else { a_word(id, &model.id) })
     };
     let mut near: Vec<(f64, String)> =
-        registry.models.iter().map(|model| (likeness(model), model.full_name())).collect();
+        registry.models.iter().map(|model| (similarity(model), model.full_name())).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0));
-    near.into_iter().filter(|(likeness, _)| *likeness > 0.75).map(|(_, name)| name).take(3).collect()
+    near.into_iter().filter(|(similarity, _)| *similarity > 0.75).map(|(_, name)| name).take(3).collect()
 }
 
-/// How much a name is like one word of an id: people say `opus` for a model that is called much longer. Numbers are no words.
+/// How similar a name is to one word of an id, such as `opus`. Short words and numbers are skipped.
 fn a_word(name: &str, id: &str) -> f64 {
     let words = id.split(['-', '/', ':', '.', '_', ' ']).filter(|word| word.len() >= 4);
-    let likeness = words.map(|word| strsim::jaro_winkler(name, word)).fold(0.0, f64::max);
-    if likeness > 0.85 { 0.95 * likeness } else { 0.0 }
+    let similarity = words.map(|word| strsim::jaro_winkler(name, word)).fold(0.0, f64::max);
+    if similarity > 0.85 { 0.95 * similarity } else { 0.0 }
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn full_names_ids_and_ends_of_ids() {
+    fn finds_by_full_name_id_or_end_of_id() {
         assert_eq!(find("openai/gpt-5.5"), Ok("openai/gpt-5.5".to_owned()));
         assert_eq!(find("gpt-5.5"), Ok("openai/gpt-5.5".to_owned()));
         assert_eq!(find("GPT-6-Astra"), Ok("openai/gpt-6-astra".to_owned()));
@@ -101,25 +101,28 @@ mod tests {
     }
 
     #[test]
-    fn what_can_mean_two_things_is_refused() {
+    fn ambiguous_names_are_refused() {
         assert_eq!(find("5-5").map_err(|error| error.len() > 40), Err(true));
-        assert!(find("flash").unwrap_err().ends_with("; say which"));
+        assert!(find("flash").unwrap_err().ends_with("; use the full name"));
     }
 
     #[test]
-    fn slips_get_suggestions() {
+    fn typos_get_suggestions() {
         assert_eq!(
             find("anthropic/claude-opus-5.5").unwrap_err(),
-            "no model anthropic/claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists what there is"
+            "unknown model anthropic/claude-opus-5.5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists the available models"
         );
         assert!(find("claude-opus-55").unwrap_err().contains("did you mean anthropic/claude-opus-5-5"));
-        assert_eq!(find("zzz"), Err("no model zzz; `osier models` lists what there is".to_owned()));
+        assert_eq!(
+            find("zzz"),
+            Err("unknown model zzz; `osier models` lists the available models".to_owned())
+        );
         assert!(find("offline/other").is_err());
-        for (slip, meant) in [("opuss", "opus-5-5"), ("sonett", "sonnet-5-5"), ("Haikku", "haiku-5-5")] {
-            let told = find(slip).unwrap_err();
+        for (typo, meant) in [("opuss", "opus-5-5"), ("sonett", "sonnet-5-5"), ("Haikku", "haiku-5-5")] {
+            let error = find(typo).unwrap_err();
             assert!(
-                told.starts_with(&format!("no model {slip}; did you mean anthropic/claude-{meant}")),
-                "{told}"
+                error.starts_with(&format!("unknown model {typo}; did you mean anthropic/claude-{meant}")),
+                "{error}"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Providers and models as people write them down. Everything may be missing; what is missing is filled in later.
+//! Providers and models as written in a settings file. Every field is optional and has a default.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,10 +25,10 @@ pub struct ProviderSpec {
     pub api_key_command: Option<String>,
     pub api_key_file: Option<PathBuf>,
     pub headers: BTreeMap<String, SecretString>,
-    /// Whether models that are not listed may be asked for. They may, unless said otherwise.
+    /// Whether unlisted models are accepted; by default they are.
     pub any_model: Option<bool>,
     pub compat: CompatSpec,
-    /// Seconds to wait for the beginning of an answer, and between its pieces.
+    /// Seconds to wait for the start of a response, and between two of its chunks.
     pub answer_timeout: Option<u64>,
     pub silence_timeout: Option<u64>,
     pub models: Vec<ModelSpec>,
@@ -42,7 +42,7 @@ pub struct ProviderSpec {
 pub struct ModelSpec {
     pub id: String,
     pub name: Option<String>,
-    /// If it differs from its provider's.
+    /// Overrides the provider's protocol.
     pub api: Option<Api>,
     pub context_window: Option<u64>,
     pub max_output: Option<u64>,
@@ -51,7 +51,7 @@ pub struct ModelSpec {
     pub images: Option<bool>,
     pub thinking: Option<ThinkingSpec>,
     pub compat: CompatSpec,
-    /// The user set the limit of output.
+    /// Whether the user set `max_output`.
     #[serde(skip)]
     pub is_limited: bool,
     #[serde(flatten)]
@@ -65,7 +65,7 @@ pub enum OneOrMany {
     Many(Vec<String>),
 }
 
-/// `true`, or how exactly.
+/// `true` or `false`, or the exact thinking support.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum ThinkingSpec {
@@ -91,11 +91,11 @@ const MODEL_KEYS: &[&str] =
     &["id", "name", "api", "context_window", "max_output", "price", "tools", "images", "thinking", "compat"];
 
 impl ProviderSpec {
-    /// This with what the user says in `over` on top. Models of the same id are one model.
+    /// Applies the user's settings in `over`. Models with the same id are merged.
     pub(super) fn with(mut self, over: ProviderSpec) -> ProviderSpec {
-        let names_a_key =
+        let sets_a_key =
             over.api_key_env.is_some() || over.api_key_command.is_some() || over.api_key_file.is_some();
-        if names_a_key {
+        if sets_a_key {
             self.api_key_env = over.api_key_env;
             self.api_key_command = over.api_key_command;
             self.api_key_file = over.api_key_file;
@@ -121,14 +121,14 @@ impl ProviderSpec {
         }
     }
 
-    /// Keys nobody knows.
+    /// Reports unknown keys.
     pub(super) fn problems(&self, id: &str) -> Vec<String> {
-        let of_provider = self.unknown.keys().map(|key| unknown_key(id, key, "", PROVIDER_KEYS));
-        let of_models = self.models.iter().flat_map(|model| {
+        let in_provider = self.unknown.keys().map(|key| unknown_key(id, key, "", PROVIDER_KEYS));
+        let in_models = self.models.iter().flat_map(|model| {
             let whose = format!(" of model {}", model.id);
             model.unknown.keys().map(move |key| unknown_key(id, key, &whose, MODEL_KEYS))
         });
-        of_provider.chain(of_models).collect()
+        in_provider.chain(in_models).collect()
     }
 
     pub(super) fn provider(&self, id: &str) -> Result<Provider, String> {
@@ -145,8 +145,8 @@ impl ProviderSpec {
         if self.models.iter().any(|model| model.id.trim().is_empty()) {
             return problem("a model has no `id`");
         }
-        let usual = Patience::default();
-        let seconds = |given: Option<u64>, usual: Duration| given.map_or(usual, Duration::from_secs);
+        let defaults = Patience::default();
+        let seconds = |given: Option<u64>, default: Duration| given.map_or(default, Duration::from_secs);
         Ok(Provider {
             id: id.to_owned(),
             name: self.name.clone().unwrap_or_else(|| id.to_owned()),
@@ -157,8 +157,8 @@ impl ProviderSpec {
             any_model: self.any_model.unwrap_or(!is_offline),
             compat: self.compat,
             patience: Patience {
-                answer: seconds(self.answer_timeout, usual.answer),
-                silence: seconds(self.silence_timeout, usual.silence),
+                answer: seconds(self.answer_timeout, defaults.answer),
+                silence: seconds(self.silence_timeout, defaults.silence),
             },
         })
     }
@@ -194,8 +194,8 @@ impl ModelSpec {
 
     pub(super) fn info(&self, provider: &Provider) -> ModelInfo {
         let api = self.api.unwrap_or(provider.api);
-        let usual_window = if provider.is_local() { 32_768 } else { 128_000 };
-        let context_window = self.context_window.unwrap_or(usual_window).max(1);
+        let default_window = if provider.is_local() { 32_768 } else { 128_000 };
+        let context_window = self.context_window.unwrap_or(default_window).max(1);
         ModelInfo {
             provider: provider.id.clone(),
             id: self.id.clone(),
@@ -228,13 +228,13 @@ impl ThinkingSpec {
 }
 
 impl Compat {
-    /// What can be taken for granted of anybody who speaks a protocol.
+    /// The default settings for a protocol.
     pub(super) fn of(api: Api) -> Compat {
-        let usual = Compat::default();
+        let default = Compat::default();
         match api {
-            Api::AnthropicMessages => Compat { cache_control: true, tool_result_images: true, ..usual },
-            Api::OpenaiResponses => Compat { tool_result_images: true, prompt_cache_key: true, ..usual },
-            Api::OpenaiCompletions | Api::GoogleGenerativeAi | Api::Offline | Api::Scripted => usual,
+            Api::AnthropicMessages => Compat { cache_control: true, tool_result_images: true, ..default },
+            Api::OpenaiResponses => Compat { tool_result_images: true, prompt_cache_key: true, ..default },
+            Api::OpenaiCompletions | Api::GoogleGenerativeAi | Api::Offline | Api::Scripted => default,
         }
     }
 }
@@ -261,7 +261,7 @@ fn unknown_key(provider: &str, key: &str, whose: &str, known: &[&str]) -> String
         .map(|known| (strsim::jaro_winkler(key, known), known))
         .max_by(|a, b| a.0.total_cmp(&b.0));
     let hint = near
-        .filter(|(likeness, _)| *likeness > 0.8)
+        .filter(|(similarity, _)| *similarity > 0.8)
         .map_or_else(String::new, |(_, near)| format!("; did you mean `{near}`?"));
     format!("providers.{provider}: unknown key `{key}`{whose}{hint}")
 }

@@ -1,4 +1,4 @@
-//! One try: a request posted, and its answer read until it ends.
+//! One attempt: sends the request and reads the response until it ends.
 
 use std::time::Duration;
 
@@ -17,17 +17,17 @@ use crate::request::{Api, Request};
 use crate::retry::retry_after;
 use crate::sse::{Decoder, Event};
 
-/// How much of an error is read, and for how long.
+/// Limits for reading an error response.
 const LONGEST_ERROR: usize = 256 << 10;
 const ERROR_PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of a reply, in a stream or at once. The longest that a model can say is a small part of it.
+/// Maximum size of a reply in bytes, streamed or not; far more than any model sends.
 const LONGEST: usize = 64 << 20;
-/// Blocks of a reply: texts, thoughts and calls.
+/// Maximum number of blocks in a reply.
 const MOST_BLOCKS: usize = 500;
-/// Bytes of one call's arguments.
+/// Maximum size of the arguments of one call, in bytes.
 const LONGEST_ARGUMENTS: usize = 16 << 20;
 
-/// See the module.
+/// A request that was sent and whose response is being read.
 pub(super) struct Exchange {
     provider: String,
     silence: Duration,
@@ -35,10 +35,10 @@ pub(super) struct Exchange {
     decoder: Decoder,
     reader: Box<dyn Reader>,
     kind: Kind,
-    /// Bytes that came so far.
+    /// Bytes received so far.
     came: usize,
     blocks: usize,
-    /// Of the block that is being said.
+    /// Bytes of arguments in the current block.
     arguments: usize,
 }
 
@@ -49,7 +49,7 @@ enum Kind {
 }
 
 impl Exchange {
-    /// Posts the request and waits for the beginning of an answer that is a success.
+    /// Sends the request and waits for the start of a successful response.
     pub(super) async fn open(
         provider: &Provider,
         net: &Net,
@@ -74,7 +74,7 @@ impl Exchange {
             }
             Ok(Err(error)) if error.is_builder() => {
                 return Err(not_configured(format!(
-                    "`base_url` is no address: {}",
+                    "`base_url` is not a valid URL: {}",
                     said(&error.without_url())
                 )));
             }
@@ -98,7 +98,7 @@ impl Exchange {
         })
     }
 
-    /// Reads the next piece. `Some` is the end of the reply.
+    /// Reads the next chunk. Returns `Some` at the end of the reply.
     pub(super) async fn read(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
         let before = out.len();
         let stop = self.read_on(out).await?;
@@ -109,7 +109,7 @@ impl Exchange {
         Ok(stop)
     }
 
-    /// Refuses a reply that has more in it than any model means.
+    /// Refuses a reply that exceeds the limits.
     fn bound(&mut self, deltas: &[Delta]) -> Result<(), Failure> {
         for delta in deltas {
             match delta {
@@ -122,10 +122,10 @@ impl Exchange {
             }
         }
         if self.blocks > MOST_BLOCKS {
-            return Err(self.endless(&format!("a reply with more than {MOST_BLOCKS} blocks or calls")));
+            return Err(self.malformed(&format!("a reply with more than {MOST_BLOCKS} blocks or calls")));
         }
         if self.arguments > LONGEST_ARGUMENTS {
-            return Err(self.endless("a call with more than 16 MiB of arguments"));
+            return Err(self.malformed("a call with more than 16 MiB of arguments"));
         }
         Ok(())
     }
@@ -144,27 +144,27 @@ impl Exchange {
                 return self.end(out);
             }
         }
-        fits.map_err(|_| self.malformed("an event without end"))?;
+        fits.map_err(|_| self.malformed("an event of more than 64 MiB"))?;
         Ok(None)
     }
 
     async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         match timeout(self.silence, self.response.chunk()).await {
-            Err(_) => Err(self.cut(format!("nothing came for {} s", self.silence.as_secs()))),
+            Err(_) => Err(self.cut(format!("no data for {} s", self.silence.as_secs()))),
             Ok(Err(error)) => Err(self.cut(said(&error.without_url()))),
             Ok(Ok(bytes)) => {
                 if let Some(bytes) = &bytes {
                     self.came += bytes.len();
                 }
                 if self.came > LONGEST {
-                    return Err(self.endless("a reply of more than 64 MiB"));
+                    return Err(self.malformed("a reply of more than 64 MiB"));
                 }
                 Ok(bytes.map(Vec::from))
             }
         }
     }
 
-    /// The server hung up. What it left unfinished counts if it can be read.
+    /// The server closed the connection. An unfinished last event is used if it can be parsed.
     fn over(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
         if let Some(event) = std::mem::take(&mut self.decoder).finish() {
             match self.reader.event(&event, out) {
@@ -175,7 +175,7 @@ impl Exchange {
         self.end(out)
     }
 
-    /// For servers that answer a request for a stream with one object.
+    /// Reads the single JSON object that a non-streaming server sends.
     async fn read_whole(&mut self, out: &mut Vec<Delta>) -> Result<Option<StopReason>, Failure> {
         let mut body = Vec::new();
         while let Some(bytes) = self.chunk().await? {
@@ -201,17 +201,12 @@ impl Exchange {
         Failure::Cut { provider: self.provider.clone(), said }
     }
 
-    /// A reply that is not read to its end.
-    fn endless(&self, said: &str) -> Failure {
-        self.malformed(&format!("{said}, which no model means"))
-    }
-
     fn malformed(&self, said: &str) -> Failure {
         Failure::Malformed { provider: self.provider.clone(), said: said.to_owned() }
     }
 }
 
-/// What is sent with every request to a provider.
+/// The headers of a request to a provider.
 pub(crate) fn headers(
     provider: &Provider,
     key: Option<&SecretString>,
@@ -225,21 +220,23 @@ pub(crate) fn headers(
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }
     for (name, value) in more {
-        let value = HeaderValue::from_str(value).map_err(|_| format!("the header {name} cannot be sent"))?;
+        let value =
+            HeaderValue::from_str(value).map_err(|_| format!("the header {name} has an invalid value"))?;
         headers.insert(HeaderName::from_static(name), value);
     }
     if let Some(key) = key {
-        let (name, before) = api::key_header(api);
-        let mut value = HeaderValue::from_str(&format!("{before}{}", key.expose_secret())).map_err(|_| {
-            "the key holds characters that no key has; is it the whole key and nothing else?".to_owned()
+        let (name, prefix) = api::key_header(api);
+        let mut value = HeaderValue::from_str(&format!("{prefix}{}", key.expose_secret())).map_err(|_| {
+            "the API key contains invalid characters; check that it is complete and contains nothing else"
+                .to_owned()
         })?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
     for (name, value) in &provider.headers {
-        let name: HeaderName = name.parse().map_err(|_| format!("{name:?} is no name for a header"))?;
+        let name: HeaderName = name.parse().map_err(|_| format!("{name:?} is not a valid header name"))?;
         let mut value = HeaderValue::from_str(value.expose_secret())
-            .map_err(|_| format!("the header {name} cannot be sent"))?;
+            .map_err(|_| format!("the header {name} has an invalid value"))?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
@@ -250,11 +247,12 @@ fn network(provider: &Provider, said: String) -> Failure {
     Failure::Network { provider: provider.id.clone(), said }
 }
 
-/// Trying again does not start a server of one's own, but may find a network that was gone for a moment.
+/// The error for a request that could not be sent. A local server that is not running is not worth a retry; a network
+/// outage is.
 fn unreachable(provider: &Provider, error: &reqwest::Error) -> Failure {
     if error.is_connect() && provider.is_local() {
-        let place = crate::provider::without_userinfo(&provider.base_url);
-        let hint = format!("nothing answers at {place} ({}); is the server running?", said(error));
+        let url = crate::provider::without_userinfo(&provider.base_url);
+        let hint = format!("no server answers at {url} ({}); is it running?", said(error));
         return Failure::NotConfigured { provider: provider.id.clone(), hint };
     }
     let hint = if error.is_connect() { "; is this machine online?" } else { "" };
@@ -266,7 +264,7 @@ fn kind(response: &Response) -> Result<Kind, String> {
     match kind {
         kind if kind.contains("application/json") => Ok(Kind::Json),
         kind if kind.contains("text/html") => {
-            Err("it gave a web page instead of an answer; check `base_url`".to_owned())
+            Err("the server returned a web page; check `base_url`".to_owned())
         }
         _ => Ok(Kind::Events),
     }
@@ -288,15 +286,15 @@ async fn refused(
         net.surroundings.now(),
     );
     let mut body = Vec::new();
-    let reading = async {
+    let read_body = async {
         while body.len() < LONGEST_ERROR
             && let Ok(Some(bytes)) = response.chunk().await
         {
             body.extend_from_slice(&bytes);
         }
     };
-    // What came until then says enough.
-    let _ = timeout(ERROR_PATIENCE, reading).await;
+    // On a timeout, the part received so far is enough.
+    let _ = timeout(ERROR_PATIENCE, read_body).await;
     let mut answer = Answer::over_http(&provider.id, &request.model.id, status, &body);
     answer.retry_after = wait.or(answer.retry_after);
     answer.was_long = was_long;

@@ -1,5 +1,5 @@
-//! The offline model as a user meets it: what is asked, and what it says and does.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Tests the offline model: requests, and the replies and tool calls they produce.
+#![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 mod requests;
 mod summaries;
@@ -18,7 +18,7 @@ fn info() -> ModelInfo {
     ModelInfo::clone(&Registry::built_in().find("offline").unwrap())
 }
 
-/// The tools of Osier, as far as they matter here.
+/// The tools of Osier, without descriptions.
 fn tools() -> Vec<ToolSpec> {
     let tool = |name: &str, properties: &[&str]| ToolSpec {
         name: name.to_owned(),
@@ -56,8 +56,8 @@ async fn message(request: Request) -> AssistantMessage {
     }
 }
 
-/// Text and calls, one per line.
-fn drawn(message: &AssistantMessage) -> String {
+/// The text and calls of a message, one per line.
+fn rendered(message: &AssistantMessage) -> String {
     let line = |block: &Block| match block {
         Block::Text(text) => text.text.clone(),
         Block::ToolCall(call) => {

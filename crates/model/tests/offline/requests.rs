@@ -1,24 +1,24 @@
-//! Requests, calls, and answers from what the tools returned.
+//! Requests, tool calls, and answers from tool results.
 
 use expect_test::{Expect, expect};
 use osier_model::{CancellationToken, Delta, Failure, Message, Model, Request, StopReason, Surroundings};
 use serde_json::json;
 
-use crate::{deltas, drawn, info, message, request};
+use crate::{deltas, info, message, rendered, request};
 
-async fn asked(texts: &[&str], drawing: Expect) {
+async fn check_calls(texts: &[&str], expected: Expect) {
     let mut out = String::new();
     for text in texts {
         let reply =
             message(request(vec![Message::user("before"), assistant("ok"), Message::user(*text)])).await;
         let calls: Vec<String> =
-            drawn(&reply).lines().filter(|line| line.starts_with("-> ")).map(str::to_owned).collect();
+            rendered(&reply).lines().filter(|line| line.starts_with("-> ")).map(str::to_owned).collect();
         out += &format!(
             "{text}\n  {}\n",
             if calls.is_empty() { "(no call)".to_owned() } else { calls.join("\n  ") }
         );
     }
-    drawing.assert_eq(&out);
+    expected.assert_eq(&out);
 }
 
 fn assistant(text: &str) -> Message {
@@ -27,8 +27,8 @@ fn assistant(text: &str) -> Message {
 }
 
 #[tokio::test]
-async fn simple_requests_become_calls_of_real_tools() {
-    asked(
+async fn simple_requests_become_tool_calls() {
+    check_calls(
         &[
             "read README.md",
             "Please read src/main.rs.",
@@ -127,8 +127,8 @@ async fn simple_requests_become_calls_of_real_tools() {
 }
 
 #[tokio::test]
-async fn chinese_requests_work_too() {
-    asked(
+async fn chinese_requests_become_tool_calls() {
+    check_calls(
         &[
             "读取 README.md",
             "请读取README.md文件的内容",
@@ -183,8 +183,8 @@ async fn chinese_requests_work_too() {
 }
 
 #[tokio::test]
-async fn what_it_does_not_understand_it_does_not_do() {
-    asked(
+async fn unclear_requests_make_no_calls() {
+    check_calls(
         &[
             "Why is the sky blue?",
             "show me how it works",
@@ -217,14 +217,14 @@ async fn what_it_does_not_understand_it_does_not_do() {
     .await;
 }
 
-/// Plays the part of the tools until the model has nothing more to do.
-async fn talk(text: &str, results: &[(&str, bool)]) -> String {
+/// Runs a turn with scripted tool results and returns the transcript.
+async fn run_turn(text: &str, results: &[(&str, bool)]) -> String {
     let mut messages = vec![Message::user(text)];
     let mut results = results.iter();
     let mut out = format!("user: {text}\n");
     for _ in 0..6 {
         let reply = message(request(messages.clone())).await;
-        out += &drawn(&reply);
+        out += &rendered(&reply);
         let calls: Vec<(String, String)> =
             reply.calls_to_run().map(|call| (call.id.clone(), call.name.clone())).collect();
         messages.push(Message::Assistant(reply));
@@ -241,8 +241,8 @@ async fn talk(text: &str, results: &[(&str, bool)]) -> String {
 }
 
 #[tokio::test]
-async fn a_turn_of_two_steps_answers_from_what_the_tools_returned() {
-    let talk = talk(
+async fn two_step_turn_answers_from_tool_results() {
+    let transcript = run_turn(
         "list src, then run the tests",
         &[("lib.rs\nmain.rs", false), ("running 2 tests\ntest result: ok. 2 passed\n[exit code 0]", false)],
     )
@@ -274,12 +274,13 @@ async fn a_turn_of_two_steps_answers_from_what_the_tools_returned() {
         ```
 
         (This is Osier's offline model: built in, rules instead of a neural network. Choose a real one with `--model`; `osier models` lists them.)
-    "#]].assert_eq(&talk);
+    "#]].assert_eq(&transcript);
 }
 
 #[tokio::test]
-async fn after_a_failure_the_rest_of_the_plan_is_left() {
-    let talk = talk("读取 没有.txt，然后运行测试", &[("cannot read 没有.txt: no such file", true)]).await;
+async fn failed_step_stops_the_plan() {
+    let transcript =
+        run_turn("读取 没有.txt，然后运行测试", &[("cannot read 没有.txt: no such file", true)]).await;
     expect![[r#"
         user: 读取 没有.txt，然后运行测试
         我来读取 `没有.txt`。
@@ -292,11 +293,11 @@ async fn after_a_failure_the_rest_of_the_plan_is_left() {
         ```
 
         （这是 Osier 内置的离线模型：只按规则行事，不是神经网络。用 `--model` 选择真正的模型，`osier models` 列出可用的。）
-    "#]].assert_eq(&talk);
+    "#]].assert_eq(&transcript);
 }
 
 #[tokio::test]
-async fn a_question_is_answered_from_what_was_read() {
+async fn question_is_answered_from_earlier_output() {
     let messages: Vec<Message> = serde_json::from_value(json!([
         { "role": "user", "content": "read config.toml" },
         { "role": "assistant", "content": [{ "type": "toolCall", "id": "1", "name": "read", "arguments": { "path": "config.toml" } }] },
@@ -306,30 +307,30 @@ async fn a_question_is_answered_from_what_was_read() {
     ]))
     .unwrap();
     expect![[r#"
-        From what came up before:
+        From earlier in this conversation:
 
         - port = 8099 (read)
     "#]]
-    .assert_eq(&drawn(&message(request(messages)).await));
+    .assert_eq(&rendered(&message(request(messages)).await));
 }
 
 #[tokio::test]
-async fn it_says_what_it_is() {
-    let reply = drawn(&message(request(vec![Message::user("Hello!")])).await);
+async fn greeting_gets_an_introduction() {
+    let reply = rendered(&message(request(vec![Message::user("Hello!")])).await);
     assert!(reply.starts_with("(This is Osier's offline model"), "{reply}");
-    let reply = drawn(&message(request(vec![Message::user("你好")])).await);
+    let reply = rendered(&message(request(vec![Message::user("你好")])).await);
     assert!(reply.starts_with("（这是 Osier 内置的离线模型"), "{reply}");
 }
 
 #[tokio::test]
-async fn without_a_tool_it_says_which_one_is_missing() {
+async fn missing_tool_is_named() {
     let request = Request { tools: Vec::new(), ..request(vec![Message::user("read a.txt")]) };
-    let reply = drawn(&message(request).await);
-    assert!(reply.starts_with("For that I would need the tool `read`"), "{reply}");
+    let reply = rendered(&message(request).await);
+    assert!(reply.starts_with("I need the tool `read` for that"), "{reply}");
 }
 
 #[tokio::test]
-async fn checkpoints_in_the_message_are_not_taken_for_requests() {
+async fn checkpoint_marks_are_not_requests() {
     let message_with_marker: Message = serde_json::from_value(json!({ "role": "user", "content": [
         { "type": "text", "text": "read a.txt" }, { "type": "text", "text": "<system>Checkpoint 0</system>" },
     ]}))
@@ -340,13 +341,13 @@ async fn checkpoints_in_the_message_are_not_taken_for_requests() {
         "role": "toolResult", "toolCallId": reply.calls().next().unwrap().id, "toolName": "read",
         "content": [{ "type": "text", "text": "one" }, { "type": "text", "text": "<system>Checkpoint 1</system>" }],
     }));
-    let talk = vec![message_with_marker, Message::Assistant(reply), result.unwrap()];
-    let answer = drawn(&message(request(talk)).await);
+    let messages = vec![message_with_marker, Message::Assistant(reply), result.unwrap()];
+    let answer = rendered(&message(request(messages)).await);
     assert!(answer.contains("one") && !answer.contains("Checkpoint"), "{answer}");
 }
 
 #[tokio::test]
-async fn the_same_question_gets_the_same_answer_in_small_pieces_with_usage() {
+async fn reply_is_deterministic_and_streamed_with_usage() {
     let ask = || request(vec![Message::user("help")]);
     let (one, other) = (deltas(ask()).await, deltas(ask()).await);
     assert_eq!(one, other);
@@ -364,7 +365,7 @@ async fn the_same_question_gets_the_same_answer_in_small_pieces_with_usage() {
 }
 
 #[tokio::test]
-async fn limits_cancelling_and_a_full_window_are_as_with_any_model() {
+async fn output_limit_context_overflow_and_cancel() {
     let short = Request { max_tokens: Some(10), ..request(vec![Message::user("help")]) };
     let reply = message(short).await;
     assert_eq!((reply.stop_reason, reply.text().len() <= 40), (StopReason::Length, true));
@@ -391,14 +392,14 @@ async fn limits_cancelling_and_a_full_window_are_as_with_any_model() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in "(read|write|list|run|search for|replace|把|读取|写入|改成|里的|, then|with|to|in|\\$|`|\"|“|”|İ|文件|a\\.rs|\n|```| |\\PC){0,14}") {
+    fn no_text_causes_a_panic(text in "(read|write|list|run|search for|replace|把|读取|写入|改成|里的|, then|with|to|in|\\$|`|\"|“|”|İ|文件|a\\.rs|\n|```| |\\PC){0,14}") {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let ended = runtime.block_on(deltas(request(vec![Message::user(text)])));
         proptest::prop_assert!(matches!(ended.last(), Some(Delta::Done(_))));
     }
 
     #[test]
-    fn no_conversation_makes_its_summary_panic(text in "(\\[User\\]: |\\[Assistant tool calls\\]: |\\[Tool result\\]: |read\\(|path=\"|\\)|</conversation>|<previous-summary>|## Goal|error|\n|\\PC){0,20}") {
+    fn no_conversation_causes_a_panic_in_a_summary(text in "(\\[User\\]: |\\[Assistant tool calls\\]: |\\[Tool result\\]: |read\\(|path=\"|\\)|</conversation>|<previous-summary>|## Goal|error|\n|\\PC){0,20}") {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let request = Request { tools: Vec::new(), ..request(vec![Message::user(format!("<conversation>{text}</conversation>"))]) };
         let ended = runtime.block_on(deltas(request));

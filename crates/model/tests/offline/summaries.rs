@@ -1,11 +1,11 @@
-//! Summaries for compactions and branches, made of the conversation itself.
+//! Summaries for compactions and branches.
 
 use expect_test::expect;
 use osier_model::{Message, Request};
 
 use crate::{message, request};
 
-const SYSTEM: &str = "You summarise conversations. Do not continue the conversation; write only the summary.";
+const SYSTEM: &str = "You summarize conversations. Do not continue the conversation; write only the summary.";
 
 const CONVERSATION: &str = r#"<conversation>
 [User]: Fix the off-by-one error in src/parser.rs. You must keep the public API as it is, and never use unsafe code.
@@ -51,7 +51,7 @@ async fn summary(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_compaction_says_what_was_wanted_done_decided_and_broken() {
+async fn compaction_lists_goal_progress_decisions_and_blockers() {
     expect![[r#"
         ## Goal
         - Fix the off-by-one error in src/parser.rs. You must keep the public API as it is, and never use unsafe code.
@@ -78,7 +78,7 @@ async fn a_compaction_says_what_was_wanted_done_decided_and_broken() {
         - I decided to use an inclusive range instead of adding one, because the length can be zero.
 
         ## Next Steps
-        1. Go on with: 请为空输入添加测试，不要修改其他文件。
+        1. Continue with: 请为空输入添加测试，不要修改其他文件。
         2. Next I would add a test for empty input.
 
         ## Critical Context
@@ -88,21 +88,21 @@ async fn a_compaction_says_what_was_wanted_done_decided_and_broken() {
 }
 
 #[tokio::test]
-async fn without_a_request_the_goal_is_what_the_assistant_set_out_to_do() {
+async fn goal_without_user_messages_comes_from_the_assistant() {
     let left = "<conversation>\n[Assistant]: I will search for the willow.\n\n[Assistant]: It stands by the river.\n</conversation>\n\nWrite a summary.";
     let summary = summary(left).await;
     assert!(summary.starts_with("## Goal\n- I will search for the willow.\n"), "{summary}");
 }
 
 #[tokio::test]
-async fn what_was_refused_was_not_done() {
+async fn refused_calls_are_not_listed_as_done() {
     let left = "<conversation>\n[User]: run touch x\n\n[Assistant tool calls]: bash(command=\"touch x\")\n\n[Tool result]: not allowed: not now\nNothing was run or changed. Go on without it.\n</conversation>\n\nWrite a summary.";
     let summary = summary(left).await;
     assert!(!summary.contains("ran `touch x`"), "{summary}");
 }
 
 #[tokio::test]
-async fn an_earlier_summary_is_carried_on() {
+async fn previous_summary_is_carried_over() {
     let first = summary(CONVERSATION).await;
     let second = "<conversation>\n[User]: Now make the empty test pass and document parse().\n\n[Assistant]: Added docs to parse().\n</conversation>\n\n<previous-summary>\n".to_owned()
         + &first
@@ -121,7 +121,7 @@ async fn an_earlier_summary_is_carried_on() {
 }
 
 #[tokio::test]
-async fn other_headings_are_written_if_asked_for() {
+async fn requested_headings_are_used() {
     let asked = CONVERSATION.to_owned()
         + "\n## Original Request\n(what the user asked)\n## Progress So Far\n## Context Needed to Continue\n";
     let summary = summary(&asked).await;
@@ -130,12 +130,12 @@ async fn other_headings_are_written_if_asked_for() {
 }
 
 #[tokio::test]
-async fn messages_themselves_can_be_summarised() {
+async fn plain_messages_can_be_summarized() {
     let messages = serde_json::from_value(serde_json::json!([
         { "role": "user", "content": "Rename the crate to osier." },
         { "role": "assistant", "content": [{ "type": "toolCall", "id": "1", "name": "edit", "arguments": { "path": "Cargo.toml" } }] },
         { "role": "toolResult", "toolCallId": "1", "toolName": "edit", "content": "ok" },
-        { "role": "user", "content": "Summarise this conversation." },
+        { "role": "user", "content": "Summarize this conversation." },
     ]))
     .unwrap();
     let request = Request { system: SYSTEM.to_owned(), tools: Vec::new(), ..request(messages) };
@@ -147,7 +147,7 @@ async fn messages_themselves_can_be_summarised() {
 }
 
 #[tokio::test]
-async fn a_title_is_the_beginning_of_the_request() {
+async fn title_is_the_start_of_the_request() {
     let request = Request {
         system: "Write a title for this session.".to_owned(),
         tools: Vec::new(),
@@ -157,8 +157,8 @@ async fn a_title_is_the_beginning_of_the_request() {
 }
 
 #[tokio::test]
-async fn a_huge_conversation_becomes_a_short_summary() {
+async fn huge_conversation_gets_a_short_summary() {
     let many: String = (0..2_000).map(|n| format!("[User]: Do task {n} in file src/file{n}.rs now.\n\n[Assistant]: Task {n} is done in module m{}.\n\n", n % 7)).collect();
-    let summary = summary(&format!("<conversation>\n{many}</conversation>\nSummarise.")).await;
+    let summary = summary(&format!("<conversation>\n{many}</conversation>\nSummarize.")).await;
     assert!(summary.len() < 20_000, "{}", summary.len());
 }

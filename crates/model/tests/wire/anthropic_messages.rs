@@ -4,12 +4,12 @@ use expect_test::expect;
 use osier_model::Api::AnthropicMessages;
 
 use crate::server::{Reply, Server};
-use crate::support::{ask, deltas, drawn, message, models, play};
+use crate::support::{deltas, hi_request, message, models, play, rendered};
 
 const ALL: &str = include_str!("streams/anthropic.sse");
 
 #[tokio::test]
-async fn every_kind_of_content_keeps_its_place() {
+async fn all_content_types_keep_their_order() {
     expect![[r#"
         start msg_01XFD m
         usage in 12 out 1 read 2000 write 100 thought 0 cost 0.0003390
@@ -33,10 +33,10 @@ async fn every_kind_of_content_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn the_message_can_be_stored_as_pi_stores_it() {
+async fn message_is_stored_in_the_pi_format() {
     let server = Server::playing([Reply::events(ALL)]).await;
     let models = models(&server.url, AnthropicMessages);
-    let deltas = deltas(&models, ask(&models)).await;
+    let deltas = deltas(&models, hi_request(&models)).await;
     expect![[r#"
         {
           "content": [
@@ -95,7 +95,7 @@ async fn the_message_can_be_stored_as_pi_stores_it() {
 }
 
 #[tokio::test]
-async fn a_server_may_give_arguments_with_the_start_and_forget_the_last_event() {
+async fn accepts_arguments_in_block_start_and_a_missing_last_event() {
     let stream = r#"data: {"type":"message_start","message":{"id":"x","usage":{"input_tokens":3}}}
 
 data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"","name":"ls","input":{"path":"."}}}
@@ -116,7 +116,7 @@ data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}
 }
 
 #[tokio::test]
-async fn a_refusal_and_an_overload_in_the_stream_are_failures() {
+async fn refusal_and_overload_in_the_stream_are_errors() {
     let refusal = r#"data: {"type":"message_start","message":{}}
 
 data: {"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"explanation":"Policy."}}}
@@ -134,35 +134,35 @@ data: {"type":"error","error":{"details":null,"type":"overloaded_error","message
 
 "#;
     expect![[r#"
-        retrying after try 1: p has too much to do; try again later, or choose another model. Overloaded
+        retrying after attempt 1: p is overloaded; try again later or choose another model. Overloaded
         start - -
-        failed Error: p has too much to do; try again later, or choose another model. Overloaded
+        failed Error: p is overloaded; try again later or choose another model. Overloaded
     "#]]
     .assert_eq(&play(AnthropicMessages, overload).await);
 }
 
 #[tokio::test]
-async fn the_end_of_the_window_is_the_end_of_the_answer() {
+async fn full_context_window_has_stop_reason_length() {
     let stream =
         ALL.replace("\"stop_reason\":\"tool_use\"", "\"stop_reason\":\"model_context_window_exceeded\"");
-    let drawn = play(AnthropicMessages, &stream).await;
-    assert!(drawn.ends_with("done Length\n"), "{drawn}");
+    let output = play(AnthropicMessages, &stream).await;
+    assert!(output.ends_with("done Length\n"), "{output}");
 }
 
 #[tokio::test]
-async fn an_overload_in_the_middle_of_a_reply_is_retried() {
+async fn overload_in_the_middle_of_a_reply_is_retried() {
     let broken = ALL.split_once("event: message_delta").unwrap().0.to_owned()
         + "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     let server = Server::playing([Reply::events(&broken), Reply::events(ALL)]).await;
     let models = models(&server.url, AnthropicMessages);
-    let again = deltas(&models, ask(&models)).await;
+    let again = deltas(&models, hi_request(&models)).await;
     assert_eq!(server.received().len(), 2);
-    let whole = deltas(&models, ask(&models)).await;
-    assert_eq!(message(&again), message(&whole), "nothing of the broken reply is left");
+    let whole = deltas(&models, hi_request(&models)).await;
+    assert_eq!(message(&again), message(&whole), "the partial reply is discarded");
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_at_all() {
+async fn reads_a_non_streaming_response() {
     let whole = r#"{"type":"message","id":"r","model":"m","role":"assistant","content":[{"type":"text","text":"Whole."},{"type":"tool_use","id":"t","name":"ls","input":{"path":"."}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":3}}"#;
     let json = Reply::events(whole).header("content-type", "application/json");
     let server = Server::playing([json]).await;
@@ -179,5 +179,5 @@ async fn a_server_that_does_not_stream_at_all() {
         usage in 9 out 3 read 0 write 0 thought 0 cost 0.0000150
         done ToolUse
     "#]]
-    .assert_eq(&drawn(&deltas(&models, ask(&models)).await));
+    .assert_eq(&rendered(&deltas(&models, hi_request(&models)).await));
 }

@@ -8,7 +8,7 @@ use crate::support::play;
 const ALL: &str = include_str!("streams/google.sse");
 
 #[tokio::test]
-async fn thoughts_text_and_two_calls_at_once() {
+async fn thinking_text_and_two_calls() {
     expect![[r#"
         start r1 m-001
         0 thinking
@@ -33,7 +33,7 @@ async fn thoughts_text_and_two_calls_at_once() {
 }
 
 #[tokio::test]
-async fn a_signature_alone_signs_what_stands_before_it() {
+async fn signature_only_part_signs_the_previous_part() {
     let stream = r#"data: {"candidates":[{"content":{"parts":[{"text":"Yes."}]}}]}
 
 data: {"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"U0lH"}]},"finishReason":"STOP"}]}
@@ -50,7 +50,7 @@ data: {"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"U0lH"}]
 }
 
 #[tokio::test]
-async fn what_google_stops_is_told() {
+async fn stop_reasons_and_blocked_prompts_are_reported() {
     let reply = |finish: &str| {
         format!(
             "data: {{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"Half\"}}]}},\"finishReason\":\"{finish}\"}}]}}\n\n"
@@ -65,7 +65,7 @@ async fn what_google_stops_is_told() {
     assert!(
         play(GoogleGenerativeAi, &reply("MALFORMED_FUNCTION_CALL"))
             .await
-            .contains("sent something that makes no sense")
+            .contains("unexpected response from p")
     );
     let blocked = "data: {\"promptFeedback\":{\"blockReason\":\"PROHIBITED_CONTENT\"},\"usageMetadata\":{\"promptTokenCount\":8}}\n\n";
     expect![[r#"

@@ -1,5 +1,5 @@
-//! The models over a real socket, against streams as the providers send them.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! Tests the wire protocols over a real socket, with streams as the providers send them.
+#![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 mod anthropic_messages;
 mod bodies;

@@ -1,10 +1,10 @@
-//! Streams of Chat Completions, from OpenAI and from the servers that imitate it.
+//! Streams of Chat Completions, from OpenAI and compatible servers.
 
 use expect_test::expect;
 use osier_model::Api::OpenaiCompletions;
 
 use crate::server::{Reply, Server};
-use crate::support::{ask, deltas, drawn, models, play};
+use crate::support::{deltas, hi_request, models, play, rendered};
 
 const ALL: &str = include_str!("streams/openai-completions.sse");
 
@@ -13,7 +13,7 @@ fn stream(chunks: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn openai_text_and_calls_whose_pieces_are_mixed() {
+async fn openai_text_and_interleaved_calls() {
     expect![[r#"
         start chatcmpl-9 m-2026
         0 text
@@ -34,7 +34,7 @@ async fn openai_text_and_calls_whose_pieces_are_mixed() {
 }
 
 #[tokio::test]
-async fn llama_cpp_a_token_at_a_time() {
+async fn llama_cpp_token_by_token() {
     let chunks = [
         r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"role":"assistant","content":null}}],"created":1,"id":"chatcmpl-x","model":"m","system_fingerprint":"b1","object":"chat.completion.chunk"}"#,
         r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"tool_calls":[{"index":0,"id":"V2cj","type":"function","function":{"name":"read_file","arguments":"{"}}]}}],"id":"chatcmpl-x","model":"m"}"#,
@@ -56,7 +56,7 @@ async fn llama_cpp_a_token_at_a_time() {
 }
 
 #[tokio::test]
-async fn ollama_whole_calls_without_numbers_and_the_wrong_reason() {
+async fn ollama_complete_calls_without_index_and_wrong_finish_reason() {
     let chunks = [
         r#"{"id":"chatcmpl-1","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"Which file?"},"finish_reason":null}]}"#,
         r#"{"id":"chatcmpl-1","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"","tool_calls":[{"id":"","type":"function","function":{"name":"read","arguments":"{\"path\":\"a\"}"}}]},"finish_reason":null}]}"#,
@@ -81,7 +81,7 @@ async fn ollama_whole_calls_without_numbers_and_the_wrong_reason() {
 }
 
 #[tokio::test]
-async fn vllm_thoughts_first_and_every_call_numbered_zero() {
+async fn vllm_reasoning_first_and_every_call_with_index_zero() {
     let chunks = [
         r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"role":"assistant","reasoning_content":"Hm, "}}]}"#,
         r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"reasoning_content":"two."}}]}"#,
@@ -113,7 +113,7 @@ async fn vllm_thoughts_first_and_every_call_numbered_zero() {
 }
 
 #[tokio::test]
-async fn openrouter_comments_both_fields_of_thought_and_encrypted_details() {
+async fn openrouter_comments_reasoning_and_encrypted_details() {
     let body = ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n".to_owned()
         + &stream(&[
             r#"{"id":"gen-1","provider":"X","model":"vendor/m","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"Hm.","reasoning_details":[{"type":"reasoning.text","text":"Hm."}]},"finish_reason":null}]}"#,
@@ -136,13 +136,13 @@ async fn openrouter_comments_both_fields_of_thought_and_encrypted_details() {
 }
 
 #[tokio::test]
-async fn an_error_in_the_middle_of_openrouters_stream() {
+async fn openrouter_error_in_the_middle_of_a_stream() {
     let chunks = [
         r#"{"id":"gen-1","model":"m","choices":[{"index":0,"delta":{"content":"Half"},"finish_reason":null}]}"#,
         r#"{"id":"gen-1","model":"m","error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}"#,
     ];
     expect![[r#"
-        retrying after try 1: p failed with status 502. Provider disconnected
+        retrying after attempt 1: p failed with status 502. Provider disconnected
         start gen-1 m
         0 text
         0   Half
@@ -152,7 +152,7 @@ async fn an_error_in_the_middle_of_openrouters_stream() {
 }
 
 #[tokio::test]
-async fn lm_studio_and_a_server_that_does_not_stream_at_all() {
+async fn reads_a_non_streaming_response() {
     let whole = r#"{"id":"c","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Whole.","tool_calls":[{"id":"t","type":"function","function":{"name":"ls","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#;
     let server =
         Server::playing([Reply::events(whole).header("content-type", "application/json; charset=utf-8")])
@@ -169,11 +169,11 @@ async fn lm_studio_and_a_server_that_does_not_stream_at_all() {
         1 end
         done ToolUse
     "#]]
-    .assert_eq(&drawn(&deltas(&models, ask(&models)).await));
+    .assert_eq(&rendered(&deltas(&models, hi_request(&models)).await));
 }
 
 #[tokio::test]
-async fn a_call_cut_off_by_the_limit_is_kept_but_not_run() {
+async fn call_cut_off_by_the_limit_is_kept_but_not_runnable() {
     let chunks = [
         r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"t","function":{"name":"write","arguments":"{\"path\":\"a.rs\",\"text\":\"fn ma"}}]}}]}"#,
         r#"{"id":"c","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#,
@@ -181,7 +181,7 @@ async fn a_call_cut_off_by_the_limit_is_kept_but_not_run() {
     ];
     let server = Server::playing([Reply::events(&stream(&chunks))]).await;
     let models = models(&server.url, OpenaiCompletions);
-    let deltas = deltas(&models, ask(&models)).await;
+    let deltas = deltas(&models, hi_request(&models)).await;
     let message = crate::support::message(&deltas);
     assert_eq!(message.calls_to_run().count(), 0);
     let stored = serde_json::to_value(&message.content).unwrap();
@@ -189,23 +189,20 @@ async fn a_call_cut_off_by_the_limit_is_kept_but_not_run() {
 }
 
 #[tokio::test]
-async fn a_filter_an_empty_body_and_a_web_page_are_told_apart() {
+async fn content_filter_empty_body_and_web_page_are_distinguished() {
     let filter =
         stream(&[r#"{"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"content_filter"}]}"#]);
     assert!(
         play(OpenaiCompletions, &filter)
             .await
-            .ends_with("the model declined to answer. The provider's filter stopped it.\n")
+            .ends_with("the model declined to answer. The provider's content filter stopped the reply.\n")
     );
     let empty = play(OpenaiCompletions, "").await;
-    assert!(empty.ends_with("failed Error: p broke off in the middle of the reply\n"), "{empty}");
+    assert!(empty.ends_with("failed Error: the reply from p was cut off\n"), "{empty}");
     let server =
         Server::playing([Reply::events("<html>login</html>").header("content-type", "text/html")]).await;
     let models = models(&server.url, OpenaiCompletions);
-    let page = drawn(&deltas(&models, ask(&models)).await);
-    assert_eq!(
-        page,
-        "failed Error: p cannot be used yet: it gave a web page instead of an answer; check `base_url`\n"
-    );
-    assert_eq!(server.received().len(), 1, "a wrong address stays wrong");
+    let page = rendered(&deltas(&models, hi_request(&models)).await);
+    assert_eq!(page, "failed Error: cannot use p: the server returned a web page; check `base_url`\n");
+    assert_eq!(server.received().len(), 1, "a wrong URL is not retried");
 }

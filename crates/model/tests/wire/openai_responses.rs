@@ -4,12 +4,12 @@ use expect_test::expect;
 use osier_model::Api::OpenaiResponses;
 
 use crate::server::{Reply, Server};
-use crate::support::{ask, deltas, drawn, models, play};
+use crate::support::{deltas, hi_request, models, play, rendered};
 
 const ALL: &str = include_str!("streams/openai-responses.sse");
 
 #[tokio::test]
-async fn thoughts_text_and_calls_whose_pieces_are_mixed() {
+async fn thinking_text_and_interleaved_calls() {
     expect![[r#"
         start resp_1 m-2026
         0 thinking
@@ -31,7 +31,7 @@ async fn thoughts_text_and_calls_whose_pieces_are_mixed() {
 }
 
 #[tokio::test]
-async fn a_server_that_sends_items_whole_and_without_places() {
+async fn complete_items_without_output_index() {
     let stream = r#"data: {"type":"response.created","response":{"id":"r","model":"m"}}
 
 data: {"type":"response.output_item.added","item":{"id":"m1","type":"message"}}
@@ -60,7 +60,7 @@ data: {"type":"response.completed","response":{"id":"r","status":"completed","us
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_stream_at_all() {
+async fn reads_a_non_streaming_response() {
     let whole = r#"{"id":"r","object":"response","status":"completed","model":"m","error":null,"output":[{"type":"reasoning","id":"rs","summary":[{"type":"summary_text","text":"Hm."}]},{"type":"message","id":"m1","role":"assistant","content":[{"type":"output_text","text":"Whole."},{"type":"refusal","refusal":" No."}]},{"type":"function_call","id":"fc_1","call_id":"c1","name":"ls","arguments":"{}"}],"usage":{"input_tokens":9,"output_tokens":3}}"#;
     let error = r#"{"error":{"message":"No such thing","type":"invalid_request_error"}}"#;
     let json = |body| Reply::events(body).header("content-type", "application/json");
@@ -80,24 +80,24 @@ async fn a_server_that_does_not_stream_at_all() {
         usage in 9 out 3 read 0 write 0 thought 0 cost 0.0000150
         done ToolUse
     "#]]
-    .assert_eq(&drawn(&deltas(&models, ask(&models)).await));
+    .assert_eq(&rendered(&deltas(&models, hi_request(&models)).await));
     expect![[r#"
-        failed Error: p does not understand the request (status 400). No such thing
+        failed Error: p rejected the request (status 400). No such thing
     "#]]
-    .assert_eq(&drawn(&deltas(&models, ask(&models)).await));
+    .assert_eq(&rendered(&deltas(&models, hi_request(&models)).await));
 }
 
 #[tokio::test]
-async fn the_limit_a_failure_and_an_error_event() {
+async fn incomplete_failed_and_error_events() {
     let limited = ALL.replace(
         "\"status\":\"completed\",\"model\"",
         "\"status\":\"incomplete\",\"incomplete_details\":{\"reason\":\"max_output_tokens\"},\"model\"",
     );
-    let drawn = play(OpenaiResponses, &limited).await;
-    assert!(drawn.ends_with("done Length\n"), "{drawn}");
+    let output = play(OpenaiResponses, &limited).await;
+    assert!(output.ends_with("done Length\n"), "{output}");
     let failed = "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\"}}\n\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"r\",\"status\":\"failed\",\"error\":{\"code\":\"server_error\",\"message\":\"Sorry.\"}}}\n\n";
     expect![[r#"
-        retrying after try 1: p failed with status 500. Sorry.
+        retrying after attempt 1: p failed with status 500. Sorry.
         start r -
         failed Error: p failed with status 500. Sorry.
     "#]]

@@ -1,5 +1,5 @@
-//! A longer conversation begins with the shorter one, byte for byte, in every protocol: prompt caches and bound thoughts
-//! live on it. Anthropic's cache markers move along the end; they are no part of what is cached.
+//! In every protocol, a longer conversation starts with the shorter one, byte for byte. Prompt caches and bound thinking
+//! depend on it. Cache markers move to the end; they are not part of the cached prefix.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{APIS, tools};
 
-/// The list that a conversation is in each protocol.
+/// The messages in the body of a request, without cache markers.
 fn messages(request: &Request) -> Vec<Value> {
     let mut body = body_of(request).unwrap();
     let key = match request.model.api {
@@ -18,42 +18,42 @@ fn messages(request: &Request) -> Vec<Value> {
         _ => "messages",
     };
     let mut list = body[key].take().as_array().unwrap().clone();
-    list.iter_mut().for_each(unmark);
+    list.iter_mut().for_each(remove_markers);
     list
 }
 
-fn unmark(value: &mut Value) {
+fn remove_markers(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.remove("cache_control");
-            fields.values_mut().for_each(unmark);
+            fields.values_mut().for_each(remove_markers);
         }
-        Value::Array(list) => list.iter_mut().for_each(unmark),
+        Value::Array(list) => list.iter_mut().for_each(remove_markers),
         _ => {}
     }
 }
 
-/// What the assistant says and calls, who it is, and whether results are images.
+/// The blocks of an assistant message, the index of its model, and whether tool results are images.
 type Step = (Vec<u8>, u8, bool);
 type Turn = (String, Vec<Step>);
 
-/// A turn: the user's text, and steps of the assistant that call tools, the last of which does not.
+/// A turn: the user's text, and the steps of the assistant.
 fn turn() -> impl Strategy<Value = Turn> {
     ("[a-z ]{0,8}", prop::collection::vec((prop::collection::vec(0u8..5, 0..4), 0u8..4, any::<bool>()), 1..4))
 }
 
-/// The messages of a random conversation, and after which of them a model would be asked.
-fn conversation(turns: &[Turn], speakers: &[ModelInfo]) -> (Vec<Message>, Vec<usize>) {
+/// The messages of a random conversation, and the positions at which the model is called.
+fn conversation(turns: &[Turn], models: &[ModelInfo]) -> (Vec<Message>, Vec<usize>) {
     let mut out: Vec<Value> = Vec::new();
-    let mut asked = Vec::new();
+    let mut call_positions = Vec::new();
     let mut call = 0;
     for (text, steps) in turns {
         out.push(json!({ "role": "user", "content": [
             { "type": "text", "text": text }, { "type": "text", "text": format!("<system>Checkpoint {}</system>", out.len()) },
         ]}));
-        asked.push(out.len());
-        for (number, (blocks, speaker, with_image)) in steps.iter().enumerate() {
-            let by = &speakers[*speaker as usize % speakers.len()];
+        call_positions.push(out.len());
+        for (number, (blocks, model_index, with_image)) in steps.iter().enumerate() {
+            let by = &models[*model_index as usize % models.len()];
             let mut calls = Vec::new();
             let content: Vec<Value> = blocks.iter().map(|kind| match kind {
                 0 => json!({ "type": "thinking", "thinking": "hm", "thinkingSignature": "{\"type\":\"reasoning\"}" }),
@@ -77,25 +77,25 @@ fn conversation(turns: &[Turn], speakers: &[ModelInfo]) -> (Vec<Message>, Vec<us
                 );
             }
             if !calls.is_empty() && !is_last {
-                asked.push(out.len());
+                call_positions.push(out.len());
             }
         }
     }
-    (serde_json::from_value(Value::Array(out)).unwrap(), asked)
+    (serde_json::from_value(Value::Array(out)).unwrap(), call_positions)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn every_request_begins_with_the_one_before(turns in prop::collection::vec(turn(), 1..5), images in any::<bool>()) {
-        let speakers = APIS.map(|api| ModelInfo { images, ..ModelInfo::new("p", "m", api) });
-        let (conversation, asked) = conversation(&turns, &speakers);
-        for model in &speakers {
+    fn each_request_starts_with_the_previous_one(turns in prop::collection::vec(turn(), 1..5), images in any::<bool>()) {
+        let models = APIS.map(|api| ModelInfo { images, ..ModelInfo::new("p", "m", api) });
+        let (conversation, call_positions) = conversation(&turns, &models);
+        for model in &models {
             let mut model = model.clone();
             model.compat.cache_control = true;
             let model = Arc::new(model);
             let mut before: Vec<Value> = Vec::new();
-            for upto in &asked {
+            for upto in &call_positions {
                 let request = Request {
                     system: "prompt".to_owned(),
                     tools: tools(),

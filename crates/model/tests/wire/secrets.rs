@@ -1,17 +1,17 @@
-//! A key goes into one header, and nowhere else.
+//! Tests that a key is sent in one header and appears nowhere else.
 
 use osier_model::Api;
 use osier_model::Model;
 
 use crate::server::{Reply, Server};
-use crate::support::{APIS, KEY, ask, deltas, models, models_with};
+use crate::support::{APIS, KEY, deltas, hi_request, models, models_with};
 
 #[tokio::test]
-async fn each_protocol_has_its_header_for_the_key() {
+async fn key_is_sent_in_the_header_of_each_protocol() {
     for api in APIS {
         let server = Server::playing([Reply::error(400, "")]).await;
         let models = models(&server.url, api);
-        deltas(&models, ask(&models)).await;
+        deltas(&models, hi_request(&models)).await;
         let received = &server.received()[0];
         let expected = match api {
             Api::AnthropicMessages => ("x-api-key", KEY.to_owned()),
@@ -27,7 +27,7 @@ async fn each_protocol_has_its_header_for_the_key() {
 }
 
 #[tokio::test]
-async fn a_server_that_repeats_the_key_does_not_get_it_into_our_texts() {
+async fn key_echoed_by_the_server_is_redacted() {
     let header = "headers = { \"x-proxy-token\" = \"token-98765\" }";
     for status in [400, 401, 500] {
         let body =
@@ -40,7 +40,7 @@ async fn a_server_that_repeats_the_key_does_not_get_it_into_our_texts() {
         ] {
             let server = Server::playing([reply]).await;
             let models = models_with(&server.url, Api::OpenaiCompletions, header);
-            let deltas = deltas(&models, ask(&models)).await;
+            let deltas = deltas(&models, hi_request(&models)).await;
             let everything = format!(
                 "{deltas:?} {models:?} {}",
                 serde_json::to_string(crate::support::message(&deltas)).unwrap()
@@ -52,18 +52,18 @@ async fn a_server_that_repeats_the_key_does_not_get_it_into_our_texts() {
     }
 }
 
-/// Texts with a key in them, such that each cut on the way falls within it for one of them.
-fn around_every_cut(secret: &str) -> Vec<String> {
+/// Texts that contain a key, at positions such that every length limit falls inside the key in one of them.
+fn around_every_limit(secret: &str) -> Vec<String> {
     let lengths = (40..100).chain(560..630).chain(5_980..6_010).step_by(7);
     lengths.map(|length| format!("{} {secret} and more", "x".repeat(length))).collect()
 }
 
 #[tokio::test]
-async fn no_cut_leaves_the_beginning_of_a_key() {
+async fn truncation_leaves_no_partial_key() {
     let secret = "zq-token-98765-abcdef";
     let header = format!("silence_timeout = 5\nheaders = {{ \"x-proxy\" = \"Bearer {secret}\" }}");
     for api in APIS {
-        for text in around_every_cut(KEY).into_iter().chain(around_every_cut(secret)) {
+        for text in around_every_limit(KEY).into_iter().chain(around_every_limit(secret)) {
             let in_json = serde_json::json!({ "error": { "message": text } });
             let in_stream = serde_json::json!({ "type": "error", "error": { "message": text } });
             let replies = [
@@ -76,9 +76,9 @@ async fn no_cut_leaves_the_beginning_of_a_key() {
             ];
             let server = Server::playing(replies.clone()).await;
             let models = models_with(&server.url, api, &header)
-                .with_retry(osier_model::Retry { tries: 1, ..crate::support::quick() });
+                .with_retry(osier_model::Retry { tries: 1, ..crate::support::fast_retry() });
             for _ in &replies {
-                let deltas = deltas(&models, ask(&models)).await;
+                let deltas = deltas(&models, hi_request(&models)).await;
                 let stored = serde_json::to_string(crate::support::message(&deltas)).unwrap();
                 let everything = format!("{deltas:?} {stored}");
                 for part in ["sk-very", "zq-token"] {
@@ -90,20 +90,20 @@ async fn no_cut_leaves_the_beginning_of_a_key() {
 }
 
 #[tokio::test]
-async fn an_answer_too_long_to_be_read_whole_may_end_within_a_key() {
+async fn partial_key_at_the_error_size_limit_is_redacted() {
     for api in APIS {
         let body = format!("{}{}", " ".repeat((256 << 10) - 10), KEY);
         let server = Server::playing([Reply::error(400, &body[..256 << 10]).hang()]).await;
         let models = models(&server.url, api);
-        let deltas = deltas(&models, ask(&models)).await;
+        let deltas = deltas(&models, hi_request(&models)).await;
         assert!(!format!("{deltas:?}").contains("sk-very"), "{deltas:?}");
     }
 }
 
 #[tokio::test]
-async fn a_refused_question_for_models_shows_no_part_of_a_key() {
+async fn discovery_errors_contain_no_part_of_a_key() {
     let header = "headers = { \"x-proxy\" = \"Bearer zq-token-98765-abcdef\" }";
-    for text in around_every_cut(KEY).into_iter().chain(around_every_cut("zq-token-98765-abcdef")) {
+    for text in around_every_limit(KEY).into_iter().chain(around_every_limit("zq-token-98765-abcdef")) {
         let server = Server::playing([Reply::error(401, &text), Reply::error(200, &text)]).await;
         let models = models_with(&server.url, Api::OpenaiCompletions, header);
         for _ in 0..2 {
@@ -115,12 +115,12 @@ async fn a_refused_question_for_models_shows_no_part_of_a_key() {
 }
 
 #[tokio::test]
-async fn secrets_in_an_address_are_not_shown_either() {
+async fn secrets_in_the_url_are_redacted() {
     let body = r#"{"error":{"message":"no route /v1?key=query-secret-1 for hunter2"}}"#;
     let server = Server::playing([Reply::error(404, body)]).await;
     let host = server.url.strip_prefix("http://").unwrap();
     let models = models(&format!("http://me:hunter2@{host}/v1?key=query-secret-1"), Api::OpenaiCompletions);
-    let shown = format!("{:?}", deltas(&models, ask(&models)).await);
+    let shown = format!("{:?}", deltas(&models, hi_request(&models)).await);
     assert!(
         shown.contains("no route") && !shown.contains("query-secret") && !shown.contains("hunter2"),
         "{shown}"
@@ -128,16 +128,16 @@ async fn secrets_in_an_address_are_not_shown_either() {
 }
 
 #[tokio::test]
-async fn a_list_of_models_without_end_is_not_read_to_its_end() {
+async fn oversized_model_list_is_refused() {
     let piece = vec![b' '; 1 << 20];
     let endless = (0..40).fold(Reply::error(200, "["), |reply, _| reply.send(&piece));
     let server = Server::playing([endless.hang()]).await;
     let failure = models(&server.url, Api::OpenaiCompletions).discover("p").await.unwrap_err();
-    assert_eq!(failure.message(), "p sent something that makes no sense: a list of models without end");
+    assert_eq!(failure.message(), "unexpected response from p: the model list is larger than 16 MiB");
 }
 
 #[tokio::test]
-async fn a_key_from_a_command_is_fetched_once_and_again_after_it_was_refused() {
+async fn key_from_a_command_is_cached_until_the_server_rejects_it() {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("log");
     let command = format!("echo x >> {}; echo key-$(wc -l < {} | tr -d ' ')", log.display(), log.display());
@@ -147,7 +147,7 @@ async fn a_key_from_a_command_is_fetched_once_and_again_after_it_was_refused() {
     let registry = std::sync::Arc::new(osier_model::Registry::new(spec));
     let models = osier_model::Models::new(registry, osier_model::Surroundings::none());
     for _ in 0..3 {
-        let stream = models.stream(ask(&models), osier_model::CancellationToken::new());
+        let stream = models.stream(hi_request(&models), osier_model::CancellationToken::new());
         futures_util::StreamExt::collect::<Vec<_>>(stream).await;
     }
     let used: Vec<String> =
@@ -156,7 +156,7 @@ async fn a_key_from_a_command_is_fetched_once_and_again_after_it_was_refused() {
 }
 
 #[tokio::test]
-async fn a_server_is_asked_for_its_models_with_the_key_and_refuses_without_showing_it() {
+async fn discovery_sends_the_key_and_redacts_it_in_errors() {
     for api in APIS {
         let list = r#"{"data":[{"id":"m"},{"id":"new","context_length":4096}]}"#;
         let refusal = format!(r#"{{"error":{{"message":"no such key: {KEY}"}}}}"#);
@@ -177,11 +177,11 @@ async fn a_server_is_asked_for_its_models_with_the_key_and_refuses_without_showi
 }
 
 #[tokio::test]
-async fn requests_refused_together_all_keep_the_key_to_themselves() {
+async fn concurrent_rejections_all_redact_the_key() {
     let body = format!(r#"{{"error":{{"message":"bad key {KEY}"}}}}"#);
     let server = Server::playing([Reply::error(401, &body)]).await;
     let models = models(&server.url, Api::AnthropicMessages);
-    let four = [(); 4].map(|()| deltas(&models, ask(&models)));
+    let four = [(); 4].map(|()| deltas(&models, hi_request(&models)));
     for deltas in futures_util::future::join_all(four).await {
         assert!(!format!("{deltas:?}").contains(KEY) && format!("{deltas:?}").contains("[key]"));
     }

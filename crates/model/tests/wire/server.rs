@@ -1,5 +1,5 @@
-//! A server that plays what it is told, byte by byte: any split, any pause, any death. Each connection serves one
-//! request, and what was asked is kept.
+//! A test server that plays scripted responses with full control over chunks, pauses and disconnects. Each connection
+//! serves one request, and the requests are recorded.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
-/// What one request is answered with.
+/// A scripted response.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
     status: u16,
@@ -19,23 +19,23 @@ pub(crate) struct Reply {
 
 #[derive(Debug, Clone)]
 enum Action {
-    /// One chunk of the body, sent at once.
+    /// Sends one chunk of the body.
     Send(Vec<u8>),
-    /// Waits until the test goes on.
+    /// Waits for a notification from the test.
     Wait(Arc<Notify>),
-    /// Hangs up without ending the body.
+    /// Closes the connection without ending the body.
     Cut,
-    /// Says nothing until the client hangs up.
+    /// Sends nothing until the client closes the connection.
     Hang,
 }
 
 impl Reply {
-    /// A stream of events, sent in one piece.
+    /// A stream of events, sent in one chunk.
     pub(crate) fn events(body: &str) -> Reply {
         Reply::stream().send(body)
     }
 
-    /// A stream that is still empty.
+    /// An empty stream of events.
     pub(crate) fn stream() -> Reply {
         Reply { status: 200, ..Reply::default() }.header("content-type", "text/event-stream")
     }
@@ -66,8 +66,8 @@ impl Reply {
     }
 
     /// Waits here until the test calls `notify_one`.
-    pub(crate) fn wait(mut self, go_on: &Arc<Notify>) -> Reply {
-        self.actions.push(Action::Wait(go_on.clone()));
+    pub(crate) fn wait(mut self, resume: &Arc<Notify>) -> Reply {
+        self.actions.push(Action::Wait(resume.clone()));
         self
     }
 
@@ -82,7 +82,7 @@ impl Reply {
     }
 }
 
-/// What a client asked.
+/// A request that the server received.
 #[derive(Debug, Clone)]
 pub(crate) struct Received {
     pub(crate) path: String,
@@ -96,7 +96,7 @@ impl Received {
     }
 }
 
-/// See the module.
+/// A server that plays scripted responses.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) url: String,
@@ -106,23 +106,24 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Plays one reply per connection, in order; the last one again and again.
+    /// Plays one response per connection, in order. Repeats the last one.
     pub(crate) async fn playing(replies: impl IntoIterator<Item = Reply>) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let received = Arc::new(Mutex::new(Vec::new()));
         let (asked, hung_up) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let replies: Vec<Reply> = replies.into_iter().collect();
-        let (kept, heard, gone) = (received.clone(), asked.clone(), hung_up.clone());
+        let (log, request_arrived, client_left) = (received.clone(), asked.clone(), hung_up.clone());
         tokio::spawn(async move {
             for number in 0.. {
                 let Ok((socket, _)) = listener.accept().await else { return };
                 socket.set_nodelay(true).unwrap();
                 let reply = replies[number.min(replies.len() - 1)].clone();
-                let (kept, heard, gone) = (kept.clone(), heard.clone(), gone.clone());
+                let (log, request_arrived, client_left) =
+                    (log.clone(), request_arrived.clone(), client_left.clone());
                 tokio::spawn(async move {
-                    // A client that hangs up in the middle is part of the play.
-                    let _ = serve(socket, reply, &kept, &heard, &gone).await;
+                    // Some tests close the connection early.
+                    let _ = serve(socket, reply, &log, &request_arrived, &client_left).await;
                 });
             }
         });
@@ -134,28 +135,28 @@ impl Server {
     }
 
     /// Waits until a request has arrived.
-    pub(crate) async fn was_asked(&self) {
+    pub(crate) async fn request_received(&self) {
         self.asked.notified().await;
     }
 
-    /// Waits until a client gave up on a reply that hangs.
-    pub(crate) async fn client_hung_up(&self) {
+    /// Waits until the client closes the connection of a hanging response.
+    pub(crate) async fn client_disconnected(&self) {
         tokio::time::timeout(Duration::from_secs(10), self.hung_up.notified())
             .await
-            .expect("the client stays on the line");
+            .expect("the client closes the connection");
     }
 }
 
 async fn serve(
     mut socket: TcpStream,
     reply: Reply,
-    kept: &Mutex<Vec<Received>>,
-    heard: &Notify,
-    gone: &Notify,
+    log: &Mutex<Vec<Received>>,
+    request_arrived: &Notify,
+    client_left: &Notify,
 ) -> std::io::Result<()> {
     let received = read_request(&mut socket).await?;
-    kept.lock().unwrap().push(received);
-    heard.notify_one();
+    log.lock().unwrap().push(received);
+    request_arrived.notify_one();
     let mut head =
         format!("HTTP/1.1 {} Played\r\ntransfer-encoding: chunked\r\nconnection: close\r\n", reply.status);
     for (name, value) in &reply.headers {
@@ -172,12 +173,12 @@ async fn serve(
                 socket.write_all(&chunk).await?;
                 socket.flush().await?;
             }
-            Action::Wait(go_on) => go_on.notified().await,
+            Action::Wait(resume) => resume.notified().await,
             Action::Cut => return socket.shutdown().await,
             Action::Hang => {
                 let mut byte = [0];
                 let _ = socket.read(&mut byte).await;
-                gone.notify_one();
+                client_left.notify_one();
                 return Ok(());
             }
         }

@@ -1,4 +1,4 @@
-//! Asks a played server over a real socket, and draws what comes back.
+//! Test helpers: sends requests to the scripted server and renders the deltas as text.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use crate::server::Server;
 
 pub(crate) const KEY: &str = "sk-very-secret-0123456789";
 
-/// The protocols, and a name each model of theirs goes by here.
+/// All wire protocols.
 pub(crate) const APIS: [Api; 4] =
     [Api::AnthropicMessages, Api::OpenaiCompletions, Api::OpenaiResponses, Api::GoogleGenerativeAi];
 
-/// Models whose one provider, `p`, is at `url`.
+/// A router with one provider, `p`, at `url`, and one model, `m`.
 pub(crate) fn models(url: &str, api: Api) -> Models {
     models_with(url, api, "silence_timeout = 5")
 }
@@ -34,11 +34,11 @@ pub(crate) fn models_with(url: &str, api: Api, more: &str) -> Models {
     assert!(registry.problems().is_empty(), "{:?}", registry.problems());
     let surroundings =
         Surroundings::new(|name| (name == "P_KEY").then(|| KEY.to_owned())).with_clock(|| 1_700_000_000_000);
-    Models::new(Arc::new(registry), surroundings).with_retry(quick())
+    Models::new(Arc::new(registry), surroundings).with_retry(fast_retry())
 }
 
-/// Tries twice and waits hardly at all.
-pub(crate) fn quick() -> Retry {
+/// Two attempts with a very short delay.
+pub(crate) fn fast_retry() -> Retry {
     Retry { tries: 2, first: Duration::from_millis(4), ..Retry::default() }
 }
 
@@ -46,26 +46,26 @@ pub(crate) fn model(models: &Models) -> ModelInfo {
     ModelInfo::clone(&models.registry().find("p/m").unwrap())
 }
 
-pub(crate) fn ask(models: &Models) -> Request {
+pub(crate) fn hi_request(models: &Models) -> Request {
     Request::new(Arc::new(model(models)), vec![Message::user("hi")])
 }
 
 pub(crate) async fn deltas(models: &Models, request: Request) -> Vec<Delta> {
     let deltas: Vec<Delta> = models.stream(request.clone(), CancellationToken::new()).collect().await;
-    check_the_rules(&deltas, &request);
+    check_invariants(&deltas, &request);
     deltas
 }
 
-/// Plays one stream and draws the deltas it becomes.
+/// Plays one stream and renders its deltas.
 pub(crate) async fn play(api: Api, body: &str) -> String {
     let server = Server::playing([crate::server::Reply::events(body)]).await;
     let models = models(&server.url, api);
-    let deltas = deltas(&models, ask(&models)).await;
-    drawn(&deltas)
+    let deltas = deltas(&models, hi_request(&models)).await;
+    rendered(&deltas)
 }
 
-/// What holds for every reply: one end, blocks in order, and the message is the fold of its deltas.
-pub(crate) fn check_the_rules(deltas: &[Delta], request: &Request) {
+/// Checks what holds for every reply: one end, one start per attempt, and the message equals the folded deltas.
+pub(crate) fn check_invariants(deltas: &[Delta], request: &Request) {
     assert_eq!(deltas.iter().filter(|delta| delta.is_end()).count(), 1, "{deltas:?}");
     assert!(deltas.last().unwrap().is_end(), "{deltas:?}");
     let mut draft = Draft::new(&request.model, 1_700_000_000_000);
@@ -73,8 +73,8 @@ pub(crate) fn check_the_rules(deltas: &[Delta], request: &Request) {
     let ended = message(deltas);
     let folded = draft.so_far();
     assert_eq!((&folded.content, folded.usage, &folded.extra), (&ended.content, ended.usage, &ended.extra));
-    for one_try in deltas.split(|delta| matches!(delta, Delta::Retrying { .. })) {
-        let starts = one_try.iter().filter(|delta| matches!(delta, Delta::Start { .. })).count();
+    for attempt in deltas.split(|delta| matches!(delta, Delta::Retrying { .. })) {
+        let starts = attempt.iter().filter(|delta| matches!(delta, Delta::Start { .. })).count();
         assert!(starts <= 1, "{deltas:?}");
     }
 }
@@ -93,8 +93,8 @@ pub(crate) fn failure(deltas: &[Delta]) -> &Failure {
     }
 }
 
-/// One line per delta; pieces of one block on one line, divided by bars.
-pub(crate) fn drawn(deltas: &[Delta]) -> String {
+/// Renders one line per delta. Pieces of one block share a line, separated by bars.
+pub(crate) fn rendered(deltas: &[Delta]) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut in_pieces = false;
     for delta in deltas {
@@ -134,7 +134,9 @@ fn line(delta: &Delta) -> String {
         signature.as_ref().map_or_else(String::new, |text| format!(" signed {text}"))
     };
     match delta {
-        Delta::Retrying { attempt, why, .. } => format!("retrying after try {attempt}: {}", why.message()),
+        Delta::Retrying { attempt, why, .. } => {
+            format!("retrying after attempt {attempt}: {}", why.message())
+        }
         Delta::Start { response_id, response_model } => {
             format!(
                 "start {} {}",
@@ -158,7 +160,7 @@ fn line(delta: &Delta) -> String {
         Delta::Done(message) => format!("done {:?}", message.stop_reason),
         Delta::Failed(failure, message) => format!("failed {:?}: {}", message.stop_reason, failure.message()),
         Delta::Text { .. } | Delta::Thinking { .. } | Delta::ToolCallArguments { .. } => {
-            unreachable!("drawn in pieces")
+            unreachable!("rendered as pieces")
         }
     }
 }
@@ -172,9 +174,9 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
     vec![tool("read", "path"), tool("bash", "command")]
 }
 
-/// A conversation that has everything in it, the assistant's part said by `by`.
-pub(crate) fn everything(by: &ModelInfo) -> Vec<Message> {
-    let said = |content: Value, stop: &str| json!({ "role": "assistant", "content": content, "api": by.api.name(), "provider": by.provider, "model": by.id, "stopReason": stop });
+/// A conversation with every kind of content. The assistant messages are from the model `by`.
+pub(crate) fn full_conversation(by: &ModelInfo) -> Vec<Message> {
+    let assistant = |content: Value, stop: &str| json!({ "role": "assistant", "content": content, "api": by.api.name(), "provider": by.provider, "model": by.id, "stopReason": stop });
     let thought = match by.api {
         Api::OpenaiResponses => r#"{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAA"}"#,
         Api::OpenaiCompletions => "reasoning_content",
@@ -183,7 +185,7 @@ pub(crate) fn everything(by: &ModelInfo) -> Vec<Message> {
     let image = json!({ "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" });
     let messages = json!([
         { "role": "user", "content": [{ "type": "text", "text": "What is in a.png?" }, image] },
-        said(json!([
+        assistant(json!([
             { "type": "thinking", "thinking": "I should look.", "thinkingSignature": thought },
             { "type": "text", "text": "I look." },
             { "type": "toolCall", "id": "call_1|fc_1", "name": "read", "arguments": { "path": "a.png" }, "thoughtSignature": "dGhvdWdodA==" },
@@ -191,7 +193,7 @@ pub(crate) fn everything(by: &ModelInfo) -> Vec<Message> {
         ]), "toolUse"),
         { "role": "toolResult", "toolCallId": "call_1|fc_1", "toolName": "read", "content": [{ "type": "text", "text": "a picture" }, image] },
         { "role": "toolResult", "toolCallId": "call 2!", "toolName": "bash", "content": [{ "type": "text", "text": "no such command" }], "isError": true },
-        said(json!([{ "type": "text", "text": "A cat.", "textSignature": "{\"v\":1,\"id\":\"msg_2\",\"phase\":\"final_answer\"}" }]), "stop"),
+        assistant(json!([{ "type": "text", "text": "A cat.", "textSignature": "{\"v\":1,\"id\":\"msg_2\",\"phase\":\"final_answer\"}" }]), "stop"),
         { "role": "user", "content": "Thanks 谢谢" },
     ]);
     serde_json::from_value(messages).unwrap()

@@ -385,10 +385,10 @@ fn a_setting_that_cannot_be_is_refused_and_nothing_is_written() {
             ! osier: no tool gerp; did you mean grep? The tools are read, write, edit, bash, grep, find, ls, todo, backtrack
             exit 2
             $ config set model claude-opos-5-5
-            ! osier: no model claude-opos-5-5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists what there is
+            ! osier: unknown model claude-opos-5-5; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5 or anthropic/claude-sonnet-5-5? `osier models` lists the available models
             exit 2
             $ config set summary_model opuss
-            ! osier: no model opuss; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5? `osier models` lists what there is
+            ! osier: unknown model opuss; did you mean anthropic/claude-opus-5-5 or anthropic/claude-opus-5? `osier models` lists the available models
             exit 2
             $ config unset model
             ! osier: model is not set in ~/home/config.toml

@@ -155,9 +155,9 @@ fn a_server_that_refuses_or_is_silent_is_told_of() {
     let mut command = world.command();
     let ran = Ran::of(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
     expect![[r#"
-        warn  server    cannot talk to closed: tcp connect error: Connection refused (os error 111)
+        warn  server    cannot reach closed: tcp connect error: Connection refused (os error 111)
                         → is it running, and is its base_url right? A proxy is set by HTTPS_PROXY
-        warn  server    nolist answers, but does not say which models it has: nolist does not understand the request (status 404). nothing here
+        warn  server    nolist answers, but does not say which models it has: nolist rejected the request (status 404). nothing here
                         → its models can be used if you name them in the settings
         fail  server    refuses does not accept the key. no such key [key]
                         → make a new key, or correct the one that is set

@@ -124,5 +124,5 @@ fn after_the_last_try_the_failure_says_what_happened() {
     asked.cut();
     let ran = running.end();
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
-    assert!(ran.err.starts_with("osier: local broke off in the middle of the reply"), "{ran}");
+    assert!(ran.err.starts_with("osier: the reply from local was cut off"), "{ran}");
 }

@@ -115,8 +115,10 @@ fn a_failure_is_an_event_and_an_exit_code() {
     let ran = running.end();
     assert_eq!(ran.code, 1);
     let last: Value = serde_json::from_str(ran.out.lines().last().unwrap()).unwrap();
-    expect![[r#"{"type":"turn_ended","finished":"failed","error":"local does not understand the request (status 400). no"}"#]]
-        .assert_eq(&last.to_string());
+    expect![[
+        r#"{"type":"turn_ended","finished":"failed","error":"local rejected the request (status 400). no"}"#
+    ]]
+    .assert_eq(&last.to_string());
 }
 
 #[test]

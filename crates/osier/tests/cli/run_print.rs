@@ -226,7 +226,7 @@ fn a_failure_of_the_model_is_told_and_fails() {
     let ran = running.end();
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");
     expect![[r#"
-        osier: local does not understand the request (status 400). this is not�[2J understood
+        osier: local rejected the request (status 400). this is not�[2J understood
     "#]]
     .assert_eq(&ran.err);
     let ran = world.args(&["-p", "--model", "anthropic/claude-opus-5-5", "hello"]);

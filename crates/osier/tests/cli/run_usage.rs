@@ -46,7 +46,7 @@ fn wishes_that_cannot_go_together_are_refused() {
         $ osier -p --cwd nowhere x
         osier: --cwd nowhere: there is no such directory
         $ osier -p --model nonsense x
-        osier: no model nonsense; `osier models` lists what there is
+        osier: unknown model nonsense; `osier models` lists the available models
         $ osier -p
         osier: there is nothing to say; give a PROMPT, or pipe one in: osier -p 'why is the sky blue?' (`osier --help` tells more)
         $ osier -p 

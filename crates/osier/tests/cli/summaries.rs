@@ -145,7 +145,7 @@ fn a_model_that_cannot_be_had_is_told_and_nothing_changes() {
             ! osier: anthropic/claude, which this session used, cannot be used (set ANTHROPIC_API_KEY); name another one to write the summary with --model, say --model offline, or for good with `osier config set summary_model NAME`
             exit 1
             $ move s.jsonl 00000002 --summarize --model offlin
-            ! osier: no model offlin; did you mean offline/offline? `osier models` lists what there is
+            ! osier: unknown model offlin; did you mean offline/offline? `osier models` lists the available models
             exit 2
             $ move s.jsonl 00000002 --instructions short
             ! error: the following required arguments were not provided:
@@ -180,7 +180,7 @@ fn a_model_that_cannot_be_had_is_told_and_nothing_changes() {
     fs::write(world.home().join("config.toml"), "summary_model = 'nobody/here'\n").unwrap();
     assert_eq!(
         world.fails(1, "move s.jsonl 00000002 --summarize"),
-        "osier: the setting summary_model: no model nobody/here; `osier models` lists what there is\n"
+        "osier: the setting summary_model: unknown model nobody/here; `osier models` lists the available models\n"
     );
     assert_eq!(world.read("s.jsonl"), before);
     fs::write(world.home().join("config.toml"), "summary_model = 'offline'\n").unwrap();
@@ -258,7 +258,7 @@ fn stopped_or_failed_it_changes_nothing() {
         assert_eq!(world.read("s.jsonl"), before, "{name}");
     }
     expect![[r#"
-        refused: osier: cannot write the summary: local does not understand the request (status 400). no
+        refused: osier: cannot write the summary: local rejected the request (status 400). no
         cut off: osier: the summary reached the output limit; choose a model for summaries with a higher limit
         blank: osier: the model returned an empty summary; try again, or choose another model for summaries
     "#]]

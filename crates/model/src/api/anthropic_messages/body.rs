@@ -1,4 +1,4 @@
-//! A request as a body of the Messages API.
+//! Builds request bodies for the Messages API.
 
 use serde_json::{Map, Value, json};
 
@@ -10,10 +10,10 @@ use crate::thinking::{Style, ThinkingLevel};
 use crate::tool_id::fitting;
 
 const LONGEST_ID: usize = 64;
-/// The API wants a limit; these are ours where nobody set one. Thoughts count too where the model decides about them.
+/// The API requires `max_tokens`; these are the defaults. With adaptive thinking the limit includes the thinking.
 const OUTPUT: u64 = 32_000;
 const OUTPUT_WITH_THOUGHTS: u64 = 64_000;
-/// What must remain for the answer beside the thinking.
+/// Tokens reserved for the answer when thinking has a budget.
 const LEAST_ANSWER: u64 = 1_024;
 const LEAST_THINKING: u64 = 1_024;
 
@@ -39,14 +39,15 @@ pub(crate) fn call(request: &Request) -> Call {
     Call { path: "/v1/messages".to_owned(), headers, body: Body::Fields(body) }
 }
 
-/// The conversation, without thoughts where the server would check them and cannot be told to drop what no longer fits.
+/// The conversation. Omits bound thinking blocks when thinking is off: the server validates them, and only a request
+/// with thinking on can ask it to drop those that no longer match.
 fn told(request: &Request) -> Vec<Turn<'_>> {
     let mut turns = turns(request);
     if request.model.compat.bound_thinking && request.level() == ThinkingLevel::Off {
         turns.retain_mut(|turn| match turn {
-            Turn::Assistant(said) => {
-                said.retain(|piece| !matches!(piece, Said::Thinking { .. }));
-                !said.is_empty()
+            Turn::Assistant(assistant) => {
+                assistant.retain(|piece| !matches!(piece, Said::Thinking { .. }));
+                !assistant.is_empty()
             }
             Turn::User(_) | Turn::Results(_) => true,
         });
@@ -54,23 +55,23 @@ fn told(request: &Request) -> Vec<Turn<'_>> {
     turns
 }
 
-/// How hard to think in this request. With a budget the API refuses calls in the last thing the model said if no thought
-/// stands before them, as when thinking was switched on, or another model took over, between a call and its result; so
-/// thinking begins with the next turn.
+/// The thinking level of this request. With a budget, the API rejects tool calls in the last assistant message that have
+/// no thinking block before them. This happens if thinking was turned on, or the model changed, between a call and its
+/// result. Thinking then starts with the next turn.
 fn level(request: &Request, turns: &[Turn<'_>]) -> ThinkingLevel {
     let last = turns.iter().rev().find_map(|turn| match turn {
-        Turn::Assistant(said) => Some(said),
+        Turn::Assistant(assistant) => Some(assistant),
         Turn::User(_) | Turn::Results(_) => None,
     });
-    let calls_without_thought = last.is_some_and(|said| {
-        !matches!(said.first(), Some(Said::Thinking { .. }))
-            && said.iter().any(|piece| matches!(piece, Said::Call { .. }))
+    let calls_without_thought = last.is_some_and(|assistant| {
+        !matches!(assistant.first(), Some(Said::Thinking { .. }))
+            && assistant.iter().any(|piece| matches!(piece, Said::Call { .. }))
     });
     let is_budget = request.model.thinking.style == Style::Budget;
     if is_budget && calls_without_thought { ThinkingLevel::Off } else { request.level() }
 }
 
-/// The limit of output and what is thought before it.
+/// Sets the output limit and the thinking options.
 fn output(
     request: &Request,
     level: ThinkingLevel,
@@ -99,7 +100,7 @@ fn output(
         Style::Adaptive | Style::Effort => {
             let mut thinking = json!({ "type": "adaptive", "display": "summarized" });
             if model.compat.bound_thinking {
-                // Moves, compactions and edits change what stood before a thought; without this each would be an error.
+                // Moves, compactions and edits change the prefix of a thinking block. Without this option the API returns an error.
                 thinking["block_binding"] = json!({ "prefix_mismatch_behavior": "drop_block" });
                 betas.push("thinking-binding-controls-2026-08-01");
             }
@@ -138,15 +139,15 @@ fn tools(request: &Request, turns: &[Turn<'_>], marker: Option<&Value>) -> Vec<V
     tools
 }
 
-/// The tools an earlier part of the conversation called. The API refuses calls in a request that has no tools at all.
+/// Definitions for the tools called earlier in the conversation. The API rejects tool calls in a request without tools.
 fn retired(turns: &[Turn<'_>]) -> Vec<Value> {
-    let said = turns.iter().filter_map(|turn| match turn {
-        Turn::Assistant(said) => Some(said),
+    let messages = turns.iter().filter_map(|turn| match turn {
+        Turn::Assistant(assistant) => Some(assistant),
         _ => None,
     });
     let mut names: Vec<&str> = Vec::new();
-    for said in said.flatten() {
-        if let Said::Call { call, .. } = said
+    for part in messages.flatten() {
+        if let Said::Call { call, .. } = part
             && !names.contains(&&*call.name)
         {
             names.push(&call.name);
@@ -165,7 +166,7 @@ fn messages(turns: &[Turn<'_>], marker: Option<&Value>) -> Value {
     Value::Array(messages)
 }
 
-/// Marks the end of the conversation, and the end of what was sent before it, where the cache lies.
+/// Sets cache markers at the end of the conversation and at the end of the previous request, which is already cached.
 fn mark_last_two(messages: &mut [Value], marker: Option<&Value>) {
     let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
     for message in users.take(2) {
@@ -178,8 +179,8 @@ fn mark_last_two(messages: &mut [Value], marker: Option<&Value>) {
 fn message(turn: &Turn<'_>) -> Value {
     match turn {
         Turn::User(parts) => json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() }),
-        Turn::Assistant(said) => {
-            json!({ "role": "assistant", "content": said.iter().map(said_block).collect::<Vec<_>>() })
+        Turn::Assistant(assistant) => {
+            json!({ "role": "assistant", "content": assistant.iter().map(said_block).collect::<Vec<_>>() })
         }
         Turn::Results(batch) => {
             json!({ "role": "user", "content": batch.iter().map(result).collect::<Vec<_>>() })
@@ -196,8 +197,8 @@ fn part(part: &Part<'_>) -> Value {
     }
 }
 
-fn said_block(said: &Said<'_>) -> Value {
-    match said {
+fn said_block(part: &Said<'_>) -> Value {
+    match part {
         Said::Text { text, .. } => json!({ "type": "text", "text": text }),
         Said::Thinking { signature, redacted: true, .. } => {
             json!({ "type": "redacted_thinking", "data": signature })

@@ -1,4 +1,4 @@
-//! Anthropic's Messages API, and servers that speak it.
+//! Anthropic's Messages API and compatible servers.
 
 mod body;
 mod stream;

@@ -1,4 +1,4 @@
-//! The events of the Messages API.
+//! Reads the event stream of the Messages API.
 
 use serde_json::{Value, json as object};
 
@@ -31,13 +31,13 @@ pub(crate) struct AnthropicReader {
     stop: Option<StopReason>,
 }
 
-/// A block that has begun: its number on the wire, ours, and what its end will need.
+/// A block that has started: its index on the wire, our index, and the data needed to close it.
 struct Open {
     index: u64,
     block: usize,
     kind: Kind,
     signature: Option<String>,
-    /// Arguments given with the start instead of in pieces, as some servers do.
+    /// Arguments that some servers send with the start event instead of as deltas.
     input: Option<String>,
 }
 
@@ -79,7 +79,7 @@ fn index(value: &Value) -> u64 {
 }
 
 impl AnthropicReader {
-    /// A server that does not stream sends the whole message at once.
+    /// Reads the complete message that a non-streaming server sends.
     fn whole(&mut self, message: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
         self.message_start(message, out);
         for (index, block) in (0..).zip(message["content"].as_array().into_iter().flatten()) {
@@ -124,7 +124,7 @@ impl AnthropicReader {
                 let name = text(content, "name").unwrap_or_default().to_owned();
                 out.push(Delta::ToolCallStart { block, id: self.ids.id(text(content, "id")), name });
             }
-            // Blocks of tools that the server runs itself; we never ask for those.
+            // Blocks of server-side tools, which Osier never enables.
             _ => return,
         }
         self.next += 1;
@@ -170,20 +170,20 @@ impl AnthropicReader {
             Some("max_tokens" | "model_context_window_exceeded") => self.stop = Some(StopReason::Length),
             Some("tool_use") => self.stop = Some(StopReason::ToolUse),
             Some("refusal") => {
-                let why = text(&value["delta"]["stop_details"], "explanation").unwrap_or_default();
-                return Err(Failure::Refused { said: why.to_owned() });
+                let reason = text(&value["delta"]["stop_details"], "explanation").unwrap_or_default();
+                return Err(Failure::Refused { said: reason.to_owned() });
             }
             Some(_) => self.stop = Some(StopReason::Stop),
         }
         Ok(())
     }
 
-    /// Numbers that are not mentioned stay as they were: later events repeat only some of them.
+    /// Counts that an event omits keep their value: later events repeat only some of them.
     fn take_usage(&mut self, usage: &Value, out: &mut Vec<Delta>) {
         if !usage.is_object() {
             return;
         }
-        let take = |place: &mut u64, value: &Value| *place = value.as_u64().unwrap_or(*place);
+        let take = |count: &mut u64, value: &Value| *count = value.as_u64().unwrap_or(*count);
         take(&mut self.usage.input, &usage["input_tokens"]);
         take(&mut self.usage.output, &usage["output_tokens"]);
         take(&mut self.usage.cache_read, &usage["cache_read_input_tokens"]);

@@ -1,4 +1,4 @@
-//! A request as a body of `streamGenerateContent`.
+//! Builds request bodies for `streamGenerateContent`.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use crate::thinking::{Style, ThinkingLevel};
 use crate::tool_id::fitting;
 
 const LONGEST_ID: usize = 64;
-/// Stands for the signature of a call that another model made, where the model insists on one.
+/// Placeholder signature for a call that another model made. Gemini 3 requires a signature.
 const FOREIGN_CALL: &str = "skip_thought_signature_validator";
 
 pub(crate) fn call(request: &Request) -> Call {
@@ -62,7 +62,7 @@ fn config(request: &Request) -> Map<String, Value> {
     config
 }
 
-/// The largest budget that every model of this kind takes.
+/// The largest thinking budget that every budget-based model accepts.
 const MOST_THINKING: u64 = 24_576;
 
 fn contents(request: &Request) -> Value {
@@ -73,8 +73,8 @@ fn contents(request: &Request) -> Value {
             Turn::User(parts) => {
                 contents.push(json!({ "role": "user", "parts": parts.iter().map(part).collect::<Vec<_>>() }));
             }
-            Turn::Assistant(said) => {
-                contents.push(json!({ "role": "model", "parts": model_parts(&said, model) }));
+            Turn::Assistant(assistant) => {
+                contents.push(json!({ "role": "model", "parts": model_parts(&assistant, model) }));
             }
             Turn::Results(batch) => results(&batch, model, &mut contents),
         }
@@ -93,21 +93,21 @@ fn inline(image: &Image) -> Value {
     json!({ "inlineData": { "mimeType": image.mime_type, "data": image.data } })
 }
 
-fn model_parts(said: &[Said<'_>], model: &ModelInfo) -> Vec<Value> {
-    // Of calls made together only the first is signed.
+fn model_parts(assistant: &[Said<'_>], model: &ModelInfo) -> Vec<Value> {
+    // Only the first of several parallel calls is signed.
     let mut needs_signature = model.thinking.style == Style::Effort;
-    let mut parts = Vec::with_capacity(said.len());
-    for piece in said {
+    let mut parts = Vec::with_capacity(assistant.len());
+    for piece in assistant {
         let (mut part, signature) = match piece {
             Said::Text { text, signature } => (json!({ "text": text }), *signature),
             Said::Thinking { thinking, signature, .. } => {
                 (json!({ "thought": true, "text": thinking }), Some(*signature))
             }
             Said::Call { call, signature, .. } => {
-                let stand_in = std::mem::take(&mut needs_signature).then_some(FOREIGN_CALL);
+                let placeholder = std::mem::take(&mut needs_signature).then_some(FOREIGN_CALL);
                 let call =
                     json!({ "name": call.name, "args": call.arguments, "id": fitting(&call.id, LONGEST_ID) });
-                (json!({ "functionCall": call }), signature.or(stand_in))
+                (json!({ "functionCall": call }), signature.or(placeholder))
             }
         };
         if let Some(signature) = signature {

@@ -1,4 +1,4 @@
-//! The chunks of `streamGenerateContent`.
+//! Reads the chunks of `streamGenerateContent`.
 
 use serde_json::Value;
 
@@ -45,8 +45,8 @@ impl Reader for GoogleReader {
                 response_model: owned("modelVersion"),
             });
         }
-        if let Some(why) = text(&chunk["promptFeedback"], "blockReason") {
-            return Err(Failure::Refused { said: format!("The prompt was blocked: {why}.") });
+        if let Some(reason) = text(&chunk["promptFeedback"], "blockReason") {
+            return Err(Failure::Refused { said: format!("The prompt was blocked: {reason}.") });
         }
         let candidate = &chunk["candidates"][0];
         for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
@@ -72,7 +72,7 @@ impl GoogleReader {
         }
         let piece = part["text"].as_str().unwrap_or_default();
         let is_thought = part["thought"] == true;
-        // A part of nothing but a signature signs what stands before it.
+        // A part that has only a signature signs the previous part.
         let only_signs = piece.is_empty() && self.blocks.is_open();
         match (only_signs, is_thought) {
             (true, _) => {}
@@ -85,7 +85,7 @@ impl GoogleReader {
         }
     }
 
-    /// Calls come whole.
+    /// Each call arrives complete, in one part.
     fn call(&mut self, call: &Value, signature: Option<&str>, out: &mut Vec<Delta>) {
         let id = self.ids.id(text(call, "id"));
         let block = self.blocks.call(id, text(call, "name").unwrap_or_default(), out);
@@ -102,19 +102,20 @@ impl GoogleReader {
             Some("STOP") => Some(StopReason::Stop),
             Some("MAX_TOKENS") => Some(StopReason::Length),
             Some(
-                why @ ("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "OTHER" | "MALFORMED_RESPONSE"),
+                reason
+                @ ("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" | "OTHER" | "MALFORMED_RESPONSE"),
             ) => {
-                let said = format!("the reply ended with {why}. {said}");
+                let said = format!("the reply ended with {reason}. {said}");
                 return Err(Failure::Malformed { provider: self.provider.clone(), said });
             }
-            Some(why) => {
-                return Err(Failure::Refused { said: format!("The reply was stopped: {why}. {said}") });
+            Some(reason) => {
+                return Err(Failure::Refused { said: format!("The reply was stopped: {reason}. {said}") });
             }
         };
         Ok(())
     }
 
-    /// Each chunk repeats the numbers; only changes are told.
+    /// Every chunk repeats the counts; emits a delta only when they change.
     fn take_usage(&mut self, usage: &Value, out: &mut Vec<Delta>) {
         let count = |key: &str| usage[key].as_u64().unwrap_or(0);
         if !usage.is_object() {

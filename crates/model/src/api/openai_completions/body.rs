@@ -1,4 +1,4 @@
-//! A request as a body of Chat Completions, with the differences between servers that [`crate::Compat`] names.
+//! Builds request bodies for Chat Completions, adapted to each server with [`crate::Compat`].
 
 use serde_json::{Map, Value, json};
 
@@ -90,19 +90,21 @@ fn with_messages(fields: Map<String, Value>, request: &Request) -> String {
     for turn in turns(request) {
         match turn {
             Turn::User(parts) => messages.push(user(&parts, model)),
-            Turn::Assistant(said) => assistant(&said, model).into_iter().for_each(|said| messages.push(said)),
+            Turn::Assistant(content) => {
+                assistant(&content, model).into_iter().for_each(|message| messages.push(message));
+            }
             Turn::Results(batch) => results(&batch, &mut messages),
         }
     }
     messages.finish()
 }
 
-/// Text that may carry a marker must have the form for it all the time, or setting the marker would change the form.
+/// Text that may get a cache marker is always sent in array form, so that setting the marker does not change the rest.
 fn prose(text: &str, model: &ModelInfo) -> Value {
     if model.compat.cache_control { json!([{ "type": "text", "text": text }]) } else { json!(text) }
 }
 
-/// Plain text where there is nothing but text, since some servers read nothing else.
+/// A user message. Content without images is sent as a plain string, because some servers accept nothing else.
 fn user(parts: &[Part<'_>], model: &ModelInfo) -> Value {
     let texts: Option<Vec<&str>> = parts
         .iter()
@@ -128,16 +130,16 @@ fn image_part(image: &Image) -> Value {
     json!({ "type": "image_url", "image_url": { "url": format!("data:{};base64,{}", image.mime_type, image.data) } })
 }
 
-fn assistant(said: &[Said<'_>], model: &ModelInfo) -> Option<Value> {
+fn assistant(content: &[Said<'_>], model: &ModelInfo) -> Option<Value> {
     let mut message = json!({ "role": "assistant" });
     let mut text = String::new();
     let mut calls = Vec::new();
     let mut thoughts: Map<String, Value> = Map::new();
-    for piece in said {
+    for piece in content {
         match piece {
             Said::Text { text: more, .. } => text.push_str(more),
-            // The signature of a thought in this protocol is the field it came in. A session file may hold any text
-            // there, and no text may name another field.
+            // In this protocol the signature of a thinking block is the name of the field it came in. A session file may
+            // contain any text there, so only known field names are accepted.
             Said::Thinking { thinking, signature, .. }
                 if model.compat.reasoning_back && THOUGHTS.contains(signature) =>
             {
@@ -159,7 +161,7 @@ fn assistant(said: &[Said<'_>], model: &ModelInfo) -> Option<Value> {
     for (field, thought) in thoughts {
         message[field] = thought;
     }
-    let details: Vec<Value> = said.iter().filter_map(reasoning_detail).collect();
+    let details: Vec<Value> = content.iter().filter_map(reasoning_detail).collect();
     if !details.is_empty() {
         message["reasoning_details"] = json!(details);
     }
@@ -169,9 +171,9 @@ fn assistant(said: &[Said<'_>], model: &ModelInfo) -> Option<Value> {
     Some(message)
 }
 
-/// Encrypted thoughts that some servers attach to a call and want back.
-fn reasoning_detail(said: &Said<'_>) -> Option<Value> {
-    match said {
+/// Encrypted thinking that some servers attach to a call and expect back.
+fn reasoning_detail(content: &Said<'_>) -> Option<Value> {
+    match content {
         Said::Call { signature: Some(signature), .. } => {
             serde_json::from_str(signature).ok().filter(|detail: &Value| {
                 detail["type"].as_str().is_some_and(|kind| kind.starts_with("reasoning."))
@@ -181,7 +183,7 @@ fn reasoning_detail(said: &Said<'_>) -> Option<Value> {
     }
 }
 
-/// Results are text in this protocol; their images follow in a message of the user.
+/// Tool results are text in this protocol; their images follow in a user message.
 fn results(batch: &[Outcome<'_>], messages: &mut Messages) {
     let mut images = Vec::new();
     for outcome in batch {

@@ -1,26 +1,26 @@
-//! The body as text, with its messages written while they are made: a long conversation is held once, not once more as
-//! values.
+//! Writes the request body as text, one message at a time, so that a long conversation is not also held in memory as
+//! JSON values.
 
 use std::collections::VecDeque;
 
 use serde_json::{Map, Value, json};
 
-/// How many of the user's last messages carry a marker.
+/// How many of the last user messages get a cache marker.
 const MARKED: usize = 2;
 
-/// See the module. With `marks` come Anthropic's cache markers, for servers that pass them on: on the prompt, and on the
-/// last two things the user said.
+/// Serializes the body. If cache markers are enabled, the system prompt and the last two user messages get Anthropic's
+/// `cache_control`, for servers that forward it.
 #[derive(Debug)]
 pub(super) struct Messages {
     text: String,
     marks: bool,
-    /// Messages that may still get a marker, and what lies between them.
+    /// Messages that may still get a marker, and the messages between them.
     waiting: VecDeque<Value>,
     of_user: usize,
 }
 
 impl Messages {
-    /// Behind the other fields of the body.
+    /// `fields` are the other fields of the body.
     pub(super) fn new(fields: Map<String, Value>, marks: bool) -> Messages {
         let mut text = Value::Object(fields).to_string();
         text.pop();
@@ -40,9 +40,9 @@ impl Messages {
         self.of_user += usize::from(is_of_user(&message));
         self.waiting.push_back(message);
         while self.of_user > MARKED {
-            let Some(past) = self.waiting.pop_front() else { break };
-            self.of_user -= usize::from(is_of_user(&past));
-            self.write(&past);
+            let Some(oldest) = self.waiting.pop_front() else { break };
+            self.of_user -= usize::from(is_of_user(&oldest));
+            self.write(&oldest);
         }
     }
 
@@ -50,10 +50,10 @@ impl Messages {
         if !self.text.ends_with('[') {
             self.text.push(',');
         }
-        self.text.push_str(&serde_json::to_string(message).expect("a value is plain data"));
+        self.text.push_str(&serde_json::to_string(message).expect("a JSON value always serializes"));
     }
 
-    /// The whole body.
+    /// The complete body.
     pub(super) fn finish(mut self) -> String {
         for mut message in std::mem::take(&mut self.waiting) {
             if is_of_user(&message) {

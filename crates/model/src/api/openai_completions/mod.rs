@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions API, and the many servers that speak something like it.
+//! OpenAI's Chat Completions API and the many servers that imitate it.
 
 mod body;
 mod messages;
@@ -7,5 +7,5 @@ mod stream;
 pub(crate) use body::call;
 pub(crate) use stream::reader;
 
-/// Where servers put thoughts. The first that holds something counts; some fill two alike.
+/// The fields in which servers send thinking. The first non-empty field is used; some servers fill two with the same text.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];

@@ -1,4 +1,4 @@
-//! The chunks of Chat Completions, in all the shapes that servers give them.
+//! Reads the chunks of Chat Completions, in the variants that different servers send.
 
 use serde_json::Value;
 
@@ -33,11 +33,11 @@ pub(crate) struct CompletionsReader {
     stop: Option<StopReason>,
 }
 
-/// A call whose arguments may still grow.
+/// A call whose arguments are still arriving.
 struct OpenCall {
     block: usize,
     index: Option<u64>,
-    /// The server's own id, which it may repeat with every piece.
+    /// The server's id for the call, which it may repeat with every chunk.
     id: Option<String>,
     signature: Option<String>,
 }
@@ -60,7 +60,7 @@ impl Reader for CompletionsReader {
         for usage in [&chunk["usage"], &choice["usage"]] {
             out.extend(read_usage(usage).map(Delta::Usage));
         }
-        // A server that does not stream sends the whole message at once.
+        // A non-streaming server sends the complete message.
         let delta = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
         self.thoughts(delta, out);
         self.content(&delta["content"], out);
@@ -92,7 +92,7 @@ impl CompletionsReader {
         }
     }
 
-    /// Text, or a list of typed parts.
+    /// Content is a string or a list of typed parts.
     fn content(&mut self, content: &Value, out: &mut Vec<Delta>) {
         match content {
             Value::String(text) if !text.is_empty() => self.blocks.text(text, out),
@@ -133,7 +133,7 @@ impl CompletionsReader {
         let json = match &function["arguments"] {
             Value::String(json) => json.clone(),
             Value::Null => String::new(),
-            // Some servers give the object itself.
+            // Some servers send an object instead of a string.
             whole => whole.to_string(),
         };
         if !json.is_empty() {
@@ -141,7 +141,7 @@ impl CompletionsReader {
         }
     }
 
-    /// The call a piece goes on with. Servers number calls, or repeat their id, or do neither, or number all of them 0.
+    /// The open call that a chunk continues. Servers send an index, repeat the id, do neither, or give every call index 0.
     fn continued(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
         let is_other = |call: &OpenCall| id.is_some() && call.id.is_some() && call.id.as_deref() != id;
         let at = match (index, id) {
@@ -153,7 +153,7 @@ impl CompletionsReader {
         at.filter(|at| !is_other(&self.calls[*at]))
     }
 
-    /// Encrypted thoughts that belong to a call are kept with it.
+    /// Stores encrypted thinking with the call it belongs to.
     fn details(&mut self, delta: &Value) {
         for detail in delta["reasoning_details"].as_array().into_iter().flatten() {
             let is_encrypted = detail["type"] == "reasoning.encrypted";
@@ -171,7 +171,9 @@ impl CompletionsReader {
             Some("length") => Some(StopReason::Length),
             Some("tool_calls" | "function_call") => Some(StopReason::ToolUse),
             Some("content_filter") => {
-                return Err(Failure::Refused { said: "The provider's filter stopped it.".to_owned() });
+                return Err(Failure::Refused {
+                    said: "The provider's content filter stopped the reply.".to_owned(),
+                });
             }
             Some("error") => {
                 return Err(refusal(&Answer::in_stream(&self.provider, &choice["error"])));
@@ -182,7 +184,7 @@ impl CompletionsReader {
     }
 }
 
-/// The prompt's tokens include those read from and written to a cache; ours do not.
+/// The API counts cached tokens as prompt tokens; `TokenUsage::input` does not.
 fn read_usage(usage: &Value) -> Option<Usage> {
     let prompt = usage["prompt_tokens"].as_u64()?;
     let first = |values: [&Value; 3]| values.into_iter().find_map(Value::as_u64).unwrap_or(0);

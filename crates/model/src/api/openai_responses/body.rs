@@ -1,5 +1,5 @@
-//! A request as a body of the Responses API. Nothing is left with the provider: each request tells the whole
-//! conversation, encrypted thoughts included.
+//! Builds request bodies for the Responses API. The provider stores nothing: each request contains the whole
+//! conversation, including encrypted thinking.
 
 use serde_json::{Map, Value, json};
 
@@ -69,7 +69,7 @@ fn input(request: &Request) -> Value {
             Turn::User(parts) => {
                 items.push(json!({ "role": "user", "content": parts.iter().map(part).collect::<Vec<_>>() }));
             }
-            Turn::Assistant(said) => assistant(&said, &mut items),
+            Turn::Assistant(content) => assistant(&content, &mut items),
             Turn::Results(batch) => items.extend(batch.iter().map(result)),
         }
     }
@@ -86,10 +86,11 @@ fn part(part: &Part<'_>) -> Value {
     }
 }
 
-/// A thought counts only together with what it led to; one that led to nothing is refused, and so is left out.
-fn assistant(said: &[Said<'_>], items: &mut Vec<Value>) {
+/// Adds the items of an assistant message. The API rejects a reasoning item that no other item follows, so those are
+/// omitted.
+fn assistant(content: &[Said<'_>], items: &mut Vec<Value>) {
     let mut thoughts = Vec::new();
-    for piece in said {
+    for piece in content {
         match piece {
             Said::Thinking { signature, .. } => {
                 let item = serde_json::from_str(signature).ok();
@@ -108,7 +109,7 @@ fn assistant(said: &[Said<'_>], items: &mut Vec<Value>) {
     }
 }
 
-/// A text with its name is given back as it came; one without is only told.
+/// A text item. With an id it is sent as the server's own item, otherwise as plain output text.
 fn message(text: &str, signature: Option<&str>) -> Value {
     let named = signature.map(read_text_signature).filter(|(id, _)| !id.is_empty() && id.len() <= LONGEST_ID);
     let Some((id, phase)) = named else {
@@ -122,7 +123,7 @@ fn message(text: &str, signature: Option<&str>) -> Value {
     item
 }
 
-/// Calls have two names, kept as `call|item`; the second is only of use to the server that gave it.
+/// A call has two ids, stored as `call_id|item_id`. The item id is only sent to the model that created it.
 fn function_call(call: &ToolCall, own: bool) -> Value {
     let mut item = json!({
         "type": "function_call",

@@ -1,4 +1,4 @@
-//! OpenAI's Responses API, and servers that speak it.
+//! OpenAI's Responses API and compatible servers.
 
 mod body;
 mod stream;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) use body::call;
 pub(crate) use stream::reader;
 
-/// The name a server gave to a text, as pi writes it down.
+/// The id and phase of a text item, encoded as pi does.
 fn text_signature(id: &str, phase: Option<&str>) -> String {
     match phase {
         Some(phase) => json!({ "v": 1, "id": id, "phase": phase }).to_string(),
@@ -16,7 +16,7 @@ fn text_signature(id: &str, phase: Option<&str>) -> String {
     }
 }
 
-/// Id and phase of a text; older files hold the bare id.
+/// Decodes the id and phase of a text item. Older files contain only the id.
 fn read_text_signature(signature: &str) -> (String, Option<String>) {
     let owned = |value: &Value| value.as_str().map(str::to_owned);
     match serde_json::from_str::<Value>(signature) {

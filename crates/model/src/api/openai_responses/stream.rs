@@ -1,4 +1,4 @@
-//! The events of the Responses API.
+//! Reads the event stream of the Responses API.
 
 use serde_json::{Value, json as object};
 
@@ -32,15 +32,15 @@ pub(crate) struct ResponsesReader {
     stop: Option<StopReason>,
 }
 
-/// An item being written.
+/// An item that has started.
 struct Open {
     block: usize,
     kind: Kind,
     index: Option<u64>,
     id: Option<String>,
-    /// Something of it came in pieces, so the end need not be told again.
+    /// Some content arrived as deltas, so the content of the final item is ignored.
     told: bool,
-    /// The summary of a thought has several parts; the next begins with a gap.
+    /// A part of the reasoning summary ended; the next part starts with a blank line.
     part_ended: bool,
 }
 
@@ -130,7 +130,7 @@ impl ResponsesReader {
         self.open.push(Open { block, kind, index, id, told: false, part_ended: false });
     }
 
-    /// The item an event speaks of: by its place, else by its name, else the last of its kind.
+    /// The item an event refers to: by its index, else by its id, else the last item of its kind.
     fn find(&mut self, value: &Value, kind: Kind) -> Option<&mut Open> {
         let at = self.position(value, text(value, "item_id"), kind)?;
         self.open.get_mut(at)
@@ -187,7 +187,7 @@ impl ResponsesReader {
         out.push(end_of(&open, Some(item)));
     }
 
-    /// A server that does not stream sends the whole response at once.
+    /// Reads the complete response that a non-streaming server sends.
     fn whole(&mut self, response: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
         self.start(response, out);
         for (index, item) in response["output"].as_array().into_iter().flatten().enumerate() {
@@ -199,10 +199,12 @@ impl ResponsesReader {
     fn completed(&mut self, response: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
         self.start(response, out);
         out.extend(read_usage(&response["usage"]).map(Delta::Usage));
-        let why = response["incomplete_details"]["reason"].as_str();
-        self.stop = match (response["status"].as_str(), why) {
+        let reason = response["incomplete_details"]["reason"].as_str();
+        self.stop = match (response["status"].as_str(), reason) {
             (_, Some("content_filter")) => {
-                return Err(Failure::Refused { said: "The provider's filter stopped it.".to_owned() });
+                return Err(Failure::Refused {
+                    said: "The provider's content filter stopped the reply.".to_owned(),
+                });
             }
             (Some("incomplete"), _) => Some(StopReason::Length),
             (Some("failed" | "cancelled"), _) => {
@@ -214,7 +216,7 @@ impl ResponsesReader {
     }
 }
 
-/// What an item holds that never came in pieces.
+/// The content of an item that sent no deltas.
 fn whole(item: &Value, open: &Open) -> Option<Delta> {
     let block = open.block;
     let joined = |list: &Value, gap: &str| {
@@ -230,7 +232,7 @@ fn whole(item: &Value, open: &Open) -> Option<Delta> {
             let json = match &item["arguments"] {
                 Value::Null => return None,
                 Value::String(json) => json.clone(),
-                // Some servers give the object itself.
+                // Some servers send an object instead of a string.
                 whole => whole.to_string(),
             };
             Some(Delta::ToolCallArguments { block, json })
@@ -242,7 +244,8 @@ fn words(part: &Value) -> Option<&str> {
     text(part, "text").or_else(|| text(part, "refusal"))
 }
 
-/// A thought can be sent back only with its encrypted form; its signature is the whole item.
+/// The end of an item. A reasoning item can be sent back only if it has encrypted content; its signature is the whole
+/// item.
 fn end_of(open: &Open, item: Option<&Value>) -> Delta {
     let block = open.block;
     match open.kind {

@@ -1,8 +1,8 @@
-//! Recognises that a conversation was too long, whatever the server calls it, and reads the sizes it names.
+//! Recognizes context overflow errors of many servers and extracts the token counts.
 
 use super::Answer;
 
-/// Words that servers use for a prompt that does not fit. In lower case.
+/// Phrases that servers use for a prompt that does not fit, in lower case.
 const PHRASES: &[&str] = &[
     "prompt is too long",
     "prompt too long",
@@ -36,34 +36,35 @@ const PHRASES: &[&str] = &[
 const WORDS: &[&str] =
     &["context_length_exceeded", "exceed_context_size", "request_too_large", "model_context_window_exceeded"];
 
-/// Smaller numbers are versions, percentages or places in a list.
+/// Smaller numbers are versions, percentages or list positions.
 const LEAST: u64 = 100;
 
-/// What was needed and what there is, if this answer is about length at all.
+/// The tokens needed and the size of the context window, if the error is a context overflow.
 pub(super) fn sizes(answer: &Answer, phrase: &str, is_rate: bool) -> Option<(Option<u64>, Option<u64>)> {
     let named = answer.has(WORDS) || PHRASES.iter().any(|known| phrase.contains(known)) || counts(phrase);
-    // A limit per minute is no limit of length, unless this request alone is over it.
+    // A rate limit in tokens per minute is not an overflow, unless this request alone exceeds it.
     let by_words = named && (!is_rate || phrase.contains("request too large"));
     let by_status = answer.status == Some(413);
-    let by_silence = answer.was_long && answer.status == Some(400) && answer.said.is_empty();
-    if !(by_words || by_status || by_silence) {
+    let by_empty_body = answer.was_long && answer.status == Some(400) && answer.said.is_empty();
+    if !(by_words || by_status || by_empty_body) {
         return None;
     }
     let (needed, window) = match answer.sizes {
         (None, None) => read_sizes(phrase),
-        told => told,
+        given => given,
     };
     let makes_sense = !matches!((needed, window), (Some(needed), Some(window)) if needed <= window);
     Some(if makes_sense { (needed, window) } else { (None, None) })
 }
 
-/// "prompt token count of 140000 exceeds the limit of 128000". Of much else it is said that it exceeds a limit.
+/// Whether the phrase is like "prompt token count of 140000 exceeds the limit of 128000". Errors about other limits use
+/// similar words.
 fn counts(phrase: &str) -> bool {
     let before = phrase.split_once("exceeds the limit of").map_or("", |(before, _)| before);
     ["token count", "prompt tokens", "input tokens", "context"].iter().any(|word| before.contains(word))
 }
 
-/// The numbers of a sentence, each with the words before it.
+/// The numbers in a text, each with the words before it.
 fn numbers(text: &str) -> Vec<(&str, u64)> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -120,8 +121,8 @@ mod tests {
     use super::super::{Answer, refusal};
     use crate::failure::Failure;
 
-    fn sizes(status: u16, said: &str) -> Option<(Option<u64>, Option<u64>)> {
-        let body = serde_json::json!({ "error": { "message": said } }).to_string();
+    fn sizes(status: u16, message: &str) -> Option<(Option<u64>, Option<u64>)> {
+        let body = serde_json::json!({ "error": { "message": message } }).to_string();
         match refusal(&Answer::over_http("p", "m", status, body.as_bytes())) {
             Failure::Overflow { needed, window, .. } => Some((needed, window)),
             _ => None,
@@ -129,8 +130,8 @@ mod tests {
     }
 
     #[test]
-    fn the_phrases_of_many_servers_and_their_numbers() {
-        for (said, needed, window) in [
+    fn recognizes_overflow_messages_and_their_token_counts() {
+        for (message, needed, window) in [
             ("prompt is too long: 213462 tokens > 200000 maximum", Some(213_462), Some(200_000)),
             (
                 "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length",
@@ -191,12 +192,12 @@ mod tests {
                 Some(131_072),
             ),
         ] {
-            assert_eq!(sizes(400, said), Some((needed, window)), "{said}");
+            assert_eq!(sizes(400, message), Some((needed, window)), "{message}");
         }
     }
 
     #[test]
-    fn llama_cpp_gives_the_numbers_apart() {
+    fn reads_token_counts_from_llama_cpp_fields() {
         let body = r#"{"error":{"code":400,"message":"request (4010 tokens) exceeds the available context size (2048 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":4010,"n_ctx":2048}}"#;
         let failure = refusal(&Answer::over_http("local", "m", 400, body.as_bytes()));
         assert!(
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_per_minute_is_not_about_length() {
+    fn rate_limits_and_other_limits_are_not_overflow() {
         assert_eq!(
             sizes(
                 429,
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_after_a_very_long_request_is_about_length() {
+    fn empty_400_after_a_long_request_is_overflow() {
         let mut answer = Answer::over_http("p", "m", 400, b"");
         assert_eq!(refusal(&answer).kind(), "bad_request");
         answer.was_long = true;

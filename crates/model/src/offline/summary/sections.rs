@@ -103,7 +103,7 @@ pub(super) fn lines(heading: &str, transcript: &Transcript) -> Vec<String> {
     if all.is_empty() { vec!["- (none)".to_owned()] } else { all }
 }
 
-/// A few words of the first request.
+/// The first words of the first request.
 pub(super) fn title(transcript: &Transcript) -> String {
     let first = users(transcript).into_iter().next().unwrap_or_else(|| transcript.instructions.clone());
     let line = first.lines().next().unwrap_or_default();
@@ -111,7 +111,7 @@ pub(super) fn title(transcript: &Transcript) -> String {
     words.join(" ").chars().take(60).collect::<String>().trim_end_matches(['.', ',', '。', '，']).to_owned()
 }
 
-/// Lines of an earlier summary first, then what is new in the later ones.
+/// The lines of the previous summary, then new lines.
 fn merged(earlier: Vec<String>, found: Vec<String>) -> Vec<String> {
     let mut all = earlier;
     for line in found {
@@ -148,44 +148,44 @@ fn texts(transcript: &Transcript, pick: fn(&Event) -> Option<&String>) -> Vec<St
         .collect()
 }
 
-/// Marks that we drew into a message are nothing that was said.
+/// Removes the `<system>` lines that Osier adds to messages.
 fn without_tags(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("<system>")).collect::<Vec<_>>().join("\n")
 }
 
-/// What the user asked for. If his message is not among what is summarized, what the assistant set out to do tells it.
+/// The user's requests. If the conversation has no user message, the first sentence of the assistant.
 fn goal(transcript: &Transcript) -> Vec<String> {
-    let asked = users(transcript);
-    if asked.is_empty() {
+    let requests = users(transcript);
+    if requests.is_empty() {
         let begun = assistants(transcript).into_iter().next().map(|text| first_sentences(&text, 1));
         return begun.into_iter().filter(|text| !text.is_empty()).collect();
     }
-    let first = asked.first().map(|text| first_sentences(text, 2));
-    let last = asked.last().filter(|_| asked.len() > 1).map(|text| first_sentences(text, 1));
+    let first = requests.first().map(|text| first_sentences(text, 2));
+    let last = requests.last().filter(|_| requests.len() > 1).map(|text| first_sentences(text, 1));
     first.into_iter().chain(last).filter(|text| !text.is_empty()).collect()
 }
 
-/// The first sentences that say more than yes or thanks, if there are any.
+/// The first sentences with at least three terms, or simply the first sentences if there are none.
 fn first_sentences(text: &str, most: usize) -> String {
     let all = sentences(text);
-    let telling: Vec<String> = all.iter().filter(|sentence| terms(sentence).len() >= 3).cloned().collect();
-    let chosen = if telling.is_empty() { all } else { telling };
+    let matching: Vec<String> = all.iter().filter(|sentence| terms(sentence).len() >= 3).cloned().collect();
+    let chosen = if matching.is_empty() { all } else { matching };
     chosen.into_iter().take(most).collect::<Vec<_>>().join(" ")
 }
 
-/// The sentences that have one of these words.
+/// The most informative sentences that contain one of the words.
 fn with_words(texts: Vec<String>, words: &[&str]) -> Vec<String> {
     let all = texts.iter().flat_map(|text| sentences(text));
-    let telling: Vec<String> = all
+    let matching: Vec<String> = all
         .filter(|sentence| {
             let lower = sentence.to_lowercase();
             words.iter().any(|word| lower.contains(word)) && !sentence.contains("```")
         })
         .collect();
-    most_telling(&telling, MOST)
+    most_telling(&matching, MOST)
 }
 
-/// What the assistant gave reasons for or, without any, what it said last: that is where a conversation has led.
+/// The sentences in which the assistant gives reasons. Without any, the start of its last message.
 fn decisions(transcript: &Transcript) -> Vec<String> {
     let reasoned = with_words(assistants(transcript), DECISIONS);
     if !reasoned.is_empty() {
@@ -198,7 +198,7 @@ fn decisions(transcript: &Transcript) -> Vec<String> {
         .collect()
 }
 
-/// Changes that the tools made, and what the assistant said was done.
+/// Changes made by tools, and sentences in which the assistant reports progress.
 fn done(transcript: &Transcript) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for (at, event) in transcript.events.iter().enumerate() {
@@ -222,7 +222,7 @@ fn done(transcript: &Transcript) -> Vec<String> {
     out
 }
 
-/// The result of the call at a place: results follow in the order of the calls before them.
+/// The result of a call. The results of a batch follow in the order of its calls.
 fn result_of(transcript: &Transcript, call: usize) -> Option<(&str, bool)> {
     let is_call = |event: &Event| matches!(event, Event::Call { .. });
     let batch = transcript.events[..call].iter().rev().take_while(|event| is_call(event)).count();
@@ -233,7 +233,7 @@ fn result_of(transcript: &Transcript, call: usize) -> Option<(&str, bool)> {
     }
 }
 
-/// The last request, unless it was answered.
+/// The last request, if it was not answered.
 fn in_progress(transcript: &Transcript) -> Vec<String> {
     let last_asked = transcript.events.iter().rposition(|event| matches!(event, Event::User(_)));
     let answered =
@@ -247,7 +247,7 @@ fn in_progress(transcript: &Transcript) -> Vec<String> {
     }
 }
 
-/// The last failures that nothing of the same kind succeeded after.
+/// The last failed calls that did not succeed later.
 fn blocked(transcript: &Transcript) -> Vec<String> {
     let mut open: Vec<(String, String)> = Vec::new();
     for (at, event) in transcript.events.iter().enumerate() {
@@ -266,7 +266,7 @@ fn blocked(transcript: &Transcript) -> Vec<String> {
     open.into_iter().skip(skipped).map(|(what, line)| format!("`{}`: {line}", one_line(&what))).collect()
 }
 
-/// The line of an error that names it.
+/// The line that describes an error.
 fn telling_line(text: &str) -> String {
     let lower = |line: &&str| line.to_lowercase();
     let is_named = |line: &&str| {
@@ -275,18 +275,18 @@ fn telling_line(text: &str) -> String {
     one_line(text.lines().find(is_named).or_else(|| text.lines().next()).unwrap_or_default())
 }
 
-/// The open request first, then what the assistant announced.
+/// The open request, then the steps that the assistant announced.
 fn next_steps(transcript: &Transcript) -> Vec<String> {
-    let open = in_progress(transcript).into_iter().map(|request| format!("Go on with: {request}"));
+    let open = in_progress(transcript).into_iter().map(|request| format!("Continue with: {request}"));
     let last = assistants(transcript).pop().into_iter().collect();
     let steps: Vec<String> = open.chain(with_words(last, NEXT)).take(5).collect();
     if steps.is_empty() { vec!["Ask the user what comes next.".to_owned()] } else { steps }
 }
 
-/// Files, and the sentences that tell most and stand nowhere else in the summary.
+/// Files, and the most informative sentences that are not elsewhere in the summary.
 fn context(transcript: &Transcript) -> Vec<String> {
     let mut out = files(transcript);
-    let told: Vec<String> = [
+    let used: Vec<String> = [
         goal(transcript),
         with_words(users(transcript), RULES),
         decisions(transcript),
@@ -294,7 +294,7 @@ fn context(transcript: &Transcript) -> Vec<String> {
         next_steps(transcript),
     ]
     .concat();
-    let said: Vec<String> = transcript
+    let candidates: Vec<String> = transcript
         .events
         .iter()
         .filter_map(|event| match event {
@@ -303,9 +303,9 @@ fn context(transcript: &Transcript) -> Vec<String> {
         })
         .flat_map(|text| sentences(&text))
         .filter(|sentence| terms(sentence).len() >= 4 && !sentence.starts_with("```"))
-        .filter(|sentence| !told.iter().any(|told| told.contains(sentence.as_str())))
+        .filter(|sentence| !used.iter().any(|used| used.contains(sentence.as_str())))
         .collect();
-    out.extend(most_telling(&said, MOST));
+    out.extend(most_telling(&candidates, MOST));
     out
 }
 
