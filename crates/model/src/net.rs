@@ -19,7 +19,7 @@ pub(crate) struct Net {
     clients: Arc<Clients>,
 }
 
-/// The client for plain HTTP does not load the system certificates, which takes time and memory.
+/// The client for plain HTTP does not load the system certificates, because loading them takes time and memory.
 #[derive(Debug, Default)]
 struct Clients {
     encrypted: OnceLock<Result<reqwest::Client, String>>,

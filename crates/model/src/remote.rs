@@ -123,7 +123,7 @@ struct Run {
     tried: u32,
     /// The deltas delivered so far, as a message.
     draft: Draft,
-    /// Deltas received before any content. If the attempt fails before its content starts, they are dropped.
+    /// Deltas received before any content. They are dropped if the attempt fails and is retried.
     held: Vec<Delta>,
     ready: VecDeque<Delta>,
     has_content: bool,
