@@ -1,8 +1,8 @@
-//! Some lines in one buffer that is used again and again.
+//! A batch of lines in one reusable buffer.
 
 use std::ops::Range;
 
-/// See the module.
+/// Lines in one reusable buffer.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
@@ -10,7 +10,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// About how many bytes a batch holds before the rest is left for the next.
+    /// The approximate number of bytes after which a batch is full.
     pub const FULL: usize = 256 << 10;
 
     pub fn is_full(&self) -> bool {
@@ -22,14 +22,14 @@ impl Batch {
         self.spans.clear();
     }
 
-    /// Copies a line in.
+    /// Appends a copy of the line.
     pub fn push(&mut self, line: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(line);
         self.spans.push(start..self.bytes.len());
     }
 
-    /// Makes room for `len` bytes that hold lines, and gives it to be filled. Name the lines with `name`.
+    /// Appends `len` bytes and returns their start and the buffer to fill. Call `add_span` for each line in them.
     pub(crate) fn room(&mut self, len: usize) -> (usize, &mut [u8]) {
         let start = self.bytes.len();
         self.bytes.resize(start + len, 0);
@@ -48,7 +48,7 @@ impl Batch {
         self.spans.is_empty()
     }
 
-    /// The line at a place of the request.
+    /// The line at this index of the request.
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         self.spans.get(index).map(|span| &self.bytes[span.clone()])
     }

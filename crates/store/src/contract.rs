@@ -1,7 +1,7 @@
-//! The contract: what every store must keep, one function per rule. Each begins with an empty store.
+//! The contract tests that every store must pass, one function per rule. Each starts with an empty store.
 //!
-//! `contract_tests!(fixture)` makes a test of each rule; `fixture` is evaluated anew for every one. Stores in other crates
-//! take it with the feature `contract`.
+//! `contract_tests!(fixture)` generates one test per rule and evaluates `fixture` for each. Other crates enable it
+//! with the feature `contract`.
 
 mod damage;
 mod leases;
@@ -24,63 +24,63 @@ pub use listing::*;
 pub use reading::*;
 pub use writing::*;
 
-/// A place for the data of one test.
+/// The data of one test.
 #[async_trait]
 pub trait Fixture: Send + Sync {
     async fn store(&self) -> Arc<dyn Store>;
 
-    /// The same data as another process would see them.
+    /// Another instance on the same data, as another process would have it.
     async fn reopened(&self) -> Arc<dyn Store> {
         self.store().await
     }
 
-    /// Whether the store can know who has a session open. One that cannot deletes what it is told to.
+    /// Whether the store knows if a session is open. One that does not deletes open sessions.
     fn knows_who_is_there(&self) -> bool {
         true
     }
 }
 
-/// Makes one test of each rule of the contract.
+/// Generates one test for each rule of the contract.
 #[macro_export]
 macro_rules! contract_tests {
     ($fixture:expr) => {
         $crate::contract_tests! { $fixture;
-            a_session_is_made_once_and_opens_as_it_was_made
-            ids_that_cannot_name_a_session_are_refused
-            what_is_not_there_is_not_found
-            heads_by_pages_are_the_fold_of_the_lines
-            lines_come_in_the_order_asked_for
-            lines_come_in_batches_that_hold_at_least_one
-            lines_come_back_byte_for_byte
-            a_line_may_be_huge
-            an_entry_that_is_not_there_is_an_error
-            a_session_made_of_lines_that_come_bit_by_bit_is_there_whole_or_not_at_all
-            an_append_is_seen_by_every_instance
-            an_append_to_another_state_tells_the_state
+            a_session_is_created_once_and_opens_unchanged
+            invalid_session_ids_are_refused
+            a_missing_session_is_not_found
+            heads_read_in_pages_equal_the_fold_of_the_lines
+            lines_are_returned_in_the_requested_order
+            every_batch_has_at_least_one_line
+            lines_are_preserved_byte_for_byte
+            a_line_can_be_huge
+            reading_a_missing_entry_is_an_error
+            creating_a_session_from_a_line_source_is_atomic
+            an_append_is_visible_to_every_instance
+            an_append_to_a_stale_version_returns_the_current_version
             an_append_is_all_or_nothing
             many_writers_lose_nothing
-            a_watch_tells_of_other_instances
-            what_is_synced_is_still_there
-            a_rewrite_begins_a_new_generation
-            a_rewrite_of_another_state_changes_nothing
-            deleting_counts_and_can_be_repeated
-            a_session_that_somebody_has_open_is_not_deleted_and_is_once_he_is_gone
-            a_lease_is_seen_by_every_instance_until_it_is_given_back
-            a_lease_in_the_way_names_its_holder
-            a_lease_can_be_changed_by_its_holder
-            of_many_who_want_one_place_one_gets_it
-            a_session_with_a_lease_is_neither_deleted_nor_replaced
-            a_session_that_somebody_has_open_is_replaced_only_if_that_is_wanted
-            the_session_used_last_is_listed_first
-            a_list_can_be_of_one_directory
-            a_list_comes_by_pages
-            cards_are_the_fold_of_all_lines
-            sessions_are_found_by_the_beginning_of_their_ids
-            a_short_id_is_as_long_as_it_must_be
-            repeated_ids_give_the_heads_of_the_fold
-            parents_that_come_later_or_never_give_the_heads_of_the_fold
-            circles_give_the_heads_of_the_fold
-            damage_that_comes_line_by_line_gives_the_heads_of_the_fold
+            a_watch_reports_appends_of_other_instances
+            synced_lines_are_still_there
+            a_rewrite_starts_a_new_generation
+            a_rewrite_of_a_stale_version_changes_nothing
+            a_deletion_returns_counts_and_can_be_repeated
+            an_open_session_is_deleted_only_after_it_is_closed
+            a_lease_is_visible_to_every_instance_until_it_is_released
+            a_conflicting_lease_is_refused_and_names_its_holder
+            a_lease_can_be_updated_by_its_holder
+            of_many_conflicting_leases_one_is_granted
+            a_session_with_a_lease_is_neither_deleted_nor_rewritten
+            an_open_session_is_rewritten_only_with_rewrite_in_use
+            the_most_recently_used_session_is_listed_first
+            a_list_can_be_limited_to_one_directory
+            a_list_is_paginated
+            cards_equal_the_fold_of_all_lines
+            sessions_are_found_by_id_prefix
+            a_short_id_is_as_short_as_possible
+            heads_of_repeated_ids_equal_the_fold
+            heads_with_late_or_missing_parents_equal_the_fold
+            heads_of_cycles_equal_the_fold
+            heads_of_damage_appended_line_by_line_equal_the_fold
         }
     };
     ($fixture:expr; $($rule:ident)*) => {
@@ -100,7 +100,7 @@ fn header(id: &str) -> Header {
     Header::new(id, DAY_ONE, "/here")
 }
 
-/// A user's message; its time is the day's second that `at` counts.
+/// A user message, `at` seconds after `DAY_ONE`.
 fn message(id: &str, parent: Option<&str>, at: usize, text: &str) -> Vec<u8> {
     let parent = parent.map_or_else(|| "null".to_owned(), |parent| format!("\"{parent}\""));
     let time = osier_tree::time::format(DAY_ONE + at as i64 * 1000);
@@ -110,7 +110,7 @@ fn message(id: &str, parent: Option<&str>, at: usize, text: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Messages one below the other.
+/// Messages in a chain.
 fn chain(count: usize) -> Vec<Vec<u8>> {
     let id = |at: usize| format!("{at:08x}");
     let parent = |at: usize| at.checked_sub(1).map(id);
@@ -120,7 +120,7 @@ fn chain(count: usize) -> Vec<Vec<u8>> {
 fn fold(lines: &[Vec<u8>]) -> Heads {
     let mut heads = Heads::default();
     for line in lines {
-        heads.append(&read_entry(line).expect("the suite's own lines"), 0, line.len() as u32);
+        heads.append(&read_entry(line).expect("the lines of the tests are valid"), 0, line.len() as u32);
     }
     heads.settle();
     heads
@@ -130,14 +130,14 @@ fn card(header: &Header, store: &dyn Store, lines: &[Vec<u8>]) -> Card {
     let mut heads = Heads::default();
     let mut card = CardFold::new(Card::new(header, store.name()));
     for line in lines {
-        let entry = read_entry(line).expect("the suite's own lines");
+        let entry = read_entry(line).expect("the lines of the tests are valid");
         let seq = heads.append(&entry, 0, line.len() as u32);
         card.feed(&entry, seq, &heads);
     }
     card.card().clone()
 }
 
-/// Only the store gives offsets a meaning.
+/// Removes the offsets, which depend on the store.
 fn without_offsets(heads: impl IntoIterator<Item = Head>) -> Vec<Head> {
     heads.into_iter().map(|head| Head { offset: 0, ..head }).collect()
 }

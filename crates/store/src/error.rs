@@ -1,4 +1,4 @@
-//! What can go wrong in a store, as far as the caller can do something about it.
+//! The errors of a store, as far as the caller can react to them.
 
 use std::path::PathBuf;
 
@@ -7,48 +7,46 @@ use osier_tree::ErrorCode;
 use crate::lease::Lease;
 use crate::port::Version;
 
-/// What a server or its driver said.
+/// The error of a server or its driver.
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// See the module.
+/// An error of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("no session {id} in store {store}; `osier sessions list --all` shows what there is")]
+    #[error("no session {id} in store {store}; `osier sessions list --all` lists all sessions")]
     NotFound { store: String, id: String },
-    #[error("session {id} exists already")]
+    #[error("session {id} already exists")]
     AlreadyExists { id: String },
-    #[error("{id:?} cannot be a session id: only letters, digits, `.`, `_` and `-` may be in it")]
+    #[error("invalid session id {id:?}: use only letters, digits, `.`, `_` and `-`")]
     InvalidId { id: String },
-    /// Somebody was faster. Look at what came, and plan again.
-    #[error("the session was changed meanwhile")]
+    /// Another writer appended first. Read the new entries and plan again.
+    #[error("another writer changed the session; try again")]
     Conflict { now: Version },
-    /// The log was replaced, so seqs from before mean nothing now.
-    #[error("the session's log was replaced meanwhile; open it again")]
+    /// The log was replaced, so earlier sequence numbers are invalid.
+    #[error("the session's log was replaced; open the session again")]
     Replaced,
-    /// The log of another session lies where this one was.
-    #[error(
-        "session {id} is no longer there: its log was replaced by that of session {found}; nothing was written"
-    )]
+    /// The file now contains another session.
+    #[error("session {id} no longer exists: its file now contains session {found}; nothing was written")]
     OtherSession { id: String, found: String },
-    #[error("{} is not a session: {why}; it was left as it is", path.display())]
+    #[error("{} is not a session: {why}; the file was not changed", path.display())]
     NotASession { path: PathBuf, why: &'static str },
-    #[error("{} is gone: it was deleted or moved; nothing was written", path.display())]
+    #[error("{} no longer exists: it was deleted or moved; nothing was written", path.display())]
     Vanished { path: PathBuf },
-    #[error("{} became shorter while it was open; nothing was written, compare it with a backup", path.display())]
+    #[error("{} became shorter while it was open; nothing was written; compare it with a backup", path.display())]
     Shrunk { path: PathBuf },
-    #[error("{} is locked by another program for {seconds} s now; is one of them stopped?", path.display())]
+    #[error("{} has been locked by another program for {seconds} s; check whether that program is stopped", path.display())]
     Locked { path: PathBuf, seconds: u64 },
     #[error("session {id} is open in another process; close it there first")]
     Busy { id: String },
-    /// Another process runs a turn at the place that the change concerns.
-    #[error("the session is busy: {lease}; wait for it to end, or work in another branch")]
+    /// Another process is running a turn at the position of the change.
+    #[error("the session is busy: {lease}; wait for the turn to end, or work in another branch")]
     Leased { lease: Box<Lease> },
-    #[error("entry {seq} is not in the log")]
+    #[error("no entry {seq} in the log")]
     NoSuchEntry { seq: usize },
-    /// A server is away or does not answer. What it acknowledged is safe, and the same call can be made again.
+    /// The server is down or does not answer. Acknowledged entries are safe, and the call can be retried.
     #[error("store {store} cannot be reached: {why}; {advice}")]
     Unavailable { store: String, why: String, advice: &'static str, source: Cause },
-    /// A server answers, and will not do what it is asked for until something is changed.
+    /// The server rejects the request until the configuration changes.
     #[error("store {store} refuses: {why}; {advice}")]
     Refused { store: String, why: String, advice: &'static str, source: Cause },
     #[error("cannot {what} {}", path.display())]
@@ -56,7 +54,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// The code that programs know it by.
+    /// The machine-readable code.
     pub fn code(&self) -> ErrorCode {
         match self {
             StoreError::NotFound { .. } | StoreError::Vanished { .. } => ErrorCode::SessionNotFound,

@@ -1,35 +1,36 @@
-//! Who runs a turn in a session, and where. Whoever holds a lease is alone at that place for as long as the turn lasts.
+//! A lease records which process runs a turn in a session, and at which entry. The holder has exclusive use of that
+//! position until the turn ends.
 
 use std::fmt;
 
 use osier_tree::time::Millis;
 use serde::{Deserialize, Serialize};
 
-/// See the module. A lease of a process that died ends by itself.
+/// A running turn of one process. The lease of a process that died expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lease {
-    /// The name by which the store knows the session.
+    /// The id of the session in the store.
     pub session: String,
-    /// The cursor at which the turn runs: a number that no other process uses.
+    /// The cursor that runs the turn. No other process uses the same number.
     pub cursor: u64,
-    /// The entry below which the turn began; none is the beginning of the session.
+    /// The entry below which the turn started. `None` is the start of the session.
     pub entry: Option<String>,
-    /// The first entry of the turn, once there is one. It and everything below belong to the turn.
+    /// The first entry of the turn, if there is one. It and its descendants belong to the turn.
     pub branch: Option<String>,
     pub process: u32,
-    /// The machine on which the process runs; empty if unknown.
+    /// The host of the process; empty if unknown.
     pub host: String,
-    /// When the lease ends unless it is renewed. None if it ends with its process.
+    /// When the lease expires unless it is renewed. `None` if it ends with its process.
     #[serde(default)]
     pub expires: Option<Millis>,
 }
 
-/// Tells whether a lease of somebody else stands in the way of a new one.
+/// Returns whether the lease of another holder conflicts with a new one.
 pub type InTheWay<'a> = &'a (dyn Fn(&Lease) -> bool + Send + Sync);
 
 impl Lease {
-    /// The process that holds it, for people.
+    /// The process that holds the lease, as text for messages.
     pub fn holder(&self) -> String {
         match self.host.as_str() {
             "" => format!("process {}", self.process),

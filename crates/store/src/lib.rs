@@ -1,7 +1,7 @@
-//! Keeps the logs of sessions: lines, their heads, and a card each. What a line means is the tree's business.
+//! Stores the logs of sessions: their lines, the heads of the lines, and one card per session. `osier_tree`
+//! interprets the lines.
 //!
-//! A log only grows. Two methods of the port are exceptions and say so: `rewrite`, for migration and garbage collection,
-//! and `delete`.
+//! A log is append-only, with two exceptions: `rewrite`, for migration and garbage collection, and `delete`.
 
 mod batch;
 #[cfg(any(test, feature = "contract"))]

@@ -1,4 +1,4 @@
-//! A store that forgets: for tests, and for sessions nobody wants to keep.
+//! A store in memory, for tests and for temporary sessions.
 
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::lease::{InTheWay, Lease};
 use crate::port::{Counts, Deleted, Filter, Opened, Page, Store, Version, Watch};
 
-/// See the module.
+/// A store that keeps its logs in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     logs: Mutex<FxHashMap<String, Log>>,
@@ -69,7 +69,7 @@ impl Log {
         Opened { header: self.header.clone(), version: self.version(), odd_lines: self.odd, file: None }
     }
 
-    /// Somebody has it open, or runs a turn in it.
+    /// Whether the session is open or a turn is running in it.
     fn is_in_use(&self) -> bool {
         self.changed.receiver_count() > 0 || !self.leases.is_empty()
     }
@@ -94,7 +94,7 @@ impl Log {
 
 impl MemoryStore {
     fn with<T>(&self, id: &str, f: impl FnOnce(&mut Log) -> Result<T, StoreError>) -> Result<T, StoreError> {
-        let mut logs = self.logs.lock().expect("no code panics while it holds the lock");
+        let mut logs = self.logs.lock().expect("no code panics while holding the lock");
         let log =
             logs.get_mut(id).ok_or_else(|| StoreError::NotFound { store: "memory".into(), id: id.into() })?;
         f(log)
@@ -120,7 +120,7 @@ impl Store for MemoryStore {
         if !header::is_valid_id(&header.id) {
             return Err(StoreError::InvalidId { id: header.id.clone() });
         }
-        let mut logs = self.logs.lock().expect("no code panics while it holds the lock");
+        let mut logs = self.logs.lock().expect("no code panics while holding the lock");
         if logs.contains_key(&header.id) {
             return Err(StoreError::AlreadyExists { id: header.id.clone() });
         }
@@ -188,7 +188,7 @@ impl Store for MemoryStore {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
-        let logs = self.logs.lock().expect("no code panics while it holds the lock");
+        let logs = self.logs.lock().expect("no code panics while holding the lock");
         let mut cards: Vec<Card> = logs.values().map(|log| log.card.card().clone()).collect();
         cards.retain(|card| filter.cwd.as_ref().is_none_or(|cwd| cwd.to_string_lossy() == card.cwd));
         Ok(filter.page(cards, Vec::new()))
@@ -199,14 +199,14 @@ impl Store for MemoryStore {
     }
 
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        let logs = self.logs.lock().expect("no code panics while it holds the lock");
+        let logs = self.logs.lock().expect("no code panics while holding the lock");
         let mut ids: Vec<String> = logs.keys().filter(|id| has_prefix(id, prefix)).cloned().collect();
         ids.sort();
         Ok(ids)
     }
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
-        let mut logs = self.logs.lock().expect("no code panics while it holds the lock");
+        let mut logs = self.logs.lock().expect("no code panics while holding the lock");
         if logs.get(id).is_some_and(Log::is_in_use) {
             return Err(StoreError::Busy { id: id.to_owned() });
         }
@@ -232,7 +232,7 @@ impl Store for MemoryStore {
             log.leases.retain(|other| other.cursor != lease.cursor);
             Ok(())
         });
-        // A session that is gone has no leases.
+        // A deleted session has no leases to release.
         let _ = released;
     }
 

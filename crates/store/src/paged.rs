@@ -1,5 +1,5 @@
-//! Reading a log from its end by pages, and its lines in batches: what is asked for costs what it holds, not what the log
-//! holds.
+//! Reads the heads of a log in pages and its lines in batches, so that the cost depends on what is read and not on
+//! the size of the log.
 
 use osier_tree::{ContextPlan, ContextWalk, Head, Place, Seq};
 use rustc_hash::FxHashMap;
@@ -8,13 +8,13 @@ use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::port::{Store, Version};
 
-/// Heads per page. A multiple of what fits into one block of an index file.
+/// Heads per page. A multiple of the number of heads in one block of an index file.
 const PAGE: usize = 1008;
 
-/// Pages kept at once. A path runs from page to page downwards and hardly ever returns.
+/// The number of cached pages. A path walks from page to page and rarely returns to one.
 const KEPT: usize = 2;
 
-/// The heads of one state of a log, fetched when asked for.
+/// The heads of one version of a log, fetched on demand.
 #[derive(Debug)]
 pub struct PagedHeads<'a> {
     store: &'a dyn Store,
@@ -58,7 +58,7 @@ impl<'a> PagedHeads<'a> {
         Ok(())
     }
 
-    /// Where the log stands.
+    /// The leaf of the log.
     pub async fn leaf(&mut self) -> Result<Place, StoreError> {
         let Some(last) = self.version.entries.checked_sub(1).map(Seq::new) else { return Ok(None) };
         let head = self.get(last).await?;
@@ -69,7 +69,7 @@ impl<'a> PagedHeads<'a> {
     pub async fn path(&mut self, at: Place) -> Result<Vec<Seq>, StoreError> {
         let mut path: Vec<Seq> = Vec::new();
         let mut next = at;
-        // Depth falls by one at each step; a cache that says otherwise would lead in circles.
+        // The depth decreases by one at each step. If a damaged cache violates that, the walk might not end.
         let mut depth = None;
         while let Some(seq) = next {
             let number = seq.index() / PAGE;
@@ -89,13 +89,13 @@ impl<'a> PagedHeads<'a> {
         Ok(path)
     }
 
-    /// Makes the store look at an entry whose head cannot be right.
+    /// Makes the store check an entry whose head is wrong.
     async fn doubt(&mut self, seq: Seq) -> StoreError {
         let looked = self.store.lines(self.id, self.version.generation, &[seq], &mut Batch::default()).await;
         looked.err().unwrap_or(StoreError::Replaced)
     }
 
-    /// The entries of the context at a place.
+    /// The entries of the context at a position.
     pub async fn context(&mut self, at: Place) -> Result<ContextPlan, StoreError> {
         let mut walk = ContextWalk::new(at);
         let mut steps = self.version.entries + 2;
@@ -108,8 +108,8 @@ impl<'a> PagedHeads<'a> {
     }
 }
 
-/// Fetches the lines of `wanted`, a batch at a time, and hands each to `each`. Between batches others have their turn, also
-/// where a store never waits.
+/// Reads the lines of `wanted` in batches and passes each to `each`. Yields to other tasks between batches, even if
+/// the store never waits.
 pub async fn each_line<E: From<StoreError>, S: Store + ?Sized>(
     store: &S,
     id: &str,
@@ -143,7 +143,7 @@ mod tests {
     use crate::memory::MemoryStore;
 
     #[tokio::test]
-    async fn others_have_their_turn_between_batches_of_a_store_that_never_waits() {
+    async fn other_tasks_run_between_batches_of_a_store_that_never_waits() {
         let store = MemoryStore::default();
         let text = "x".repeat(Batch::FULL);
         let line = |id: &str| {
@@ -152,13 +152,13 @@ mod tests {
         };
         let opened =
             store.create(&Header::new("s", 0, "/"), &[line("00000001"), line("00000002")]).await.unwrap();
-        let turn = Arc::new(AtomicBool::new(false));
-        let had = turn.clone();
-        tokio::spawn(async move { had.store(true, Ordering::Relaxed) });
+        let ran = Arc::new(AtomicBool::new(false));
+        let other_task_ran = ran.clone();
+        tokio::spawn(async move { other_task_ran.store(true, Ordering::Relaxed) });
         let mut seen = Vec::new();
         let wanted: Vec<Seq> = (0..opened.version.entries).map(Seq::new).collect();
         let read = each_line(&store, "s", opened.version.generation, &wanted, |_, _| {
-            seen.push(turn.load(Ordering::Relaxed));
+            seen.push(ran.load(Ordering::Relaxed));
             Ok::<(), StoreError>(())
         });
         read.await.unwrap();

@@ -1,4 +1,4 @@
-//! The port: what Osier asks of a place that keeps logs.
+//! The `Store` trait: what every store of session logs implements.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -18,22 +18,22 @@ use crate::lease::{InTheWay, Lease};
 use crate::paged::each_line;
 use crate::texts::Texts;
 
-/// A state of a log. Within one generation a log only grows, so `entries` orders its states.
+/// A state of a log. Within one generation a log only grows, so `entries` orders the states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 pub struct Version {
     pub generation: u64,
-    /// How many entries the log has: also the seq of the next one.
+    /// The number of entries, which is also the sequence number of the next entry.
     pub entries: usize,
 }
 
-/// What a store knows of a session at once.
+/// What a store knows about a session as soon as it is open.
 #[derive(Debug, Clone)]
 pub struct Opened {
     pub header: Header,
     pub version: Version,
-    /// How many lines are no entries; `osier sessions verify` names them.
+    /// The number of lines that are not valid entries. `osier sessions verify` lists them.
     pub odd_lines: usize,
-    /// Where the log lies, if it is a file.
+    /// The path of the log, if it is a file.
     pub file: Option<PathBuf>,
 }
 
@@ -46,17 +46,17 @@ pub struct Filter {
     pub limit: Option<usize>,
 }
 
-/// Some cards, the session used last first.
+/// A page of cards, most recently used session first.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     pub cards: Vec<Card>,
-    /// There are more behind these. How many is not told: a database would have to count them all.
+    /// Whether more cards follow. There is no total, because a database would have to count all rows.
     pub more: bool,
     /// Files in the store's folder that cannot be read as sessions.
     pub unreadable: Vec<String>,
 }
 
-/// What deleting removed. Deleting what is not there is no error.
+/// The result of a deletion. Deleting a session that does not exist is not an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Deleted {
@@ -72,18 +72,18 @@ pub struct Counts {
     pub entries: usize,
 }
 
-/// Lines that come some at a time.
+/// A source of lines that are read in batches.
 #[async_trait]
 pub trait LineSource: Send {
-    /// The next lines; none at the end.
+    /// The next lines; empty at the end.
     async fn next_lines(&mut self) -> Result<Vec<Vec<u8>>, StoreError>;
 }
 
-/// Tells that a log may have grown. A hint, not a promise: whoever gets it reads on.
+/// Notifies that a log may have grown. This is a hint: the receiver must read the log to find out.
 #[derive(Debug)]
 pub struct Watch {
     changed: watch::Receiver<u64>,
-    /// What must live as long as the watch does.
+    /// A guard that must live as long as the watch.
     _keep: Option<Box<dyn Debug + Send + Sync>>,
 }
 
@@ -92,7 +92,7 @@ impl Watch {
         Watch { changed, _keep: keep }
     }
 
-    /// Waits for the next hint. Never returns once the store can give no more.
+    /// Waits for the next notification. Never returns after the store has stopped sending them.
     pub async fn changed(&mut self) {
         if self.changed.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -100,25 +100,26 @@ impl Watch {
     }
 }
 
-/// Keeps the logs of sessions.
+/// Stores the logs of sessions.
 ///
-/// When `append` or `create` returns `Ok`, the lines survive the death of this process; after `sync`, of the machine.
-/// A session is named by its whole id.
+/// When `append` or `create` returns `Ok`, the lines survive a crash of this process; after `sync`, they survive a
+/// crash of the machine. Methods take the full session id.
 #[async_trait]
 pub trait Store: Send + Sync + Debug {
     /// The store's name in settings, cards and messages.
     fn name(&self) -> &str;
 
-    /// The same store with no log open, for whoever looks into many sessions: what was opened there is closed when it is
-    /// dropped. None if open logs cost nothing.
+    /// Another instance of this store with no log open, for callers that read many sessions: dropping it closes the
+    /// logs it opened. `None` if open logs cost nothing.
     fn another(&self) -> Option<Arc<dyn Store>> {
         None
     }
 
-    /// Makes a session with these first lines, whole or not at all.
+    /// Creates a session with these first lines, atomically.
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError>;
 
-    /// The same with lines that are read as they are written. A store that cannot write them so holds them all.
+    /// Like `create`, but reads the lines while it writes them. The default implementation collects them all in
+    /// memory.
     async fn create_from(&self, header: &Header, lines: &mut dyn LineSource) -> Result<Opened, StoreError> {
         let mut all = Vec::new();
         loop {
@@ -129,15 +130,15 @@ pub trait Store: Send + Sync + Debug {
         }
     }
 
-    /// Where the log of a session with this header would lie, if it were a file.
+    /// The path that the log of a new session with this header would get, if the store uses files.
     fn place(&self, _header: &Header) -> Option<PathBuf> {
         None
     }
 
-    /// Looks at a session. Writes nothing but caches.
+    /// Opens a session for reading. Writes nothing except caches.
     async fn open(&self, id: &str) -> Result<Opened, StoreError>;
 
-    /// At most `limit` heads from place `after` on, references looked up in the log as `open` or `append` last saw it.
+    /// At most `limit` heads starting at index `after`, resolved against the log as `open` or `append` last saw it.
     async fn heads(
         &self,
         id: &str,
@@ -146,13 +147,13 @@ pub trait Store: Send + Sync + Debug {
         limit: usize,
     ) -> Result<Vec<Head>, StoreError>;
 
-    /// All heads of this generation at once, if the store holds them in memory anyway: then nobody needs them a second time.
+    /// All heads of this generation, if the store holds them in memory anyway, so that callers can share them.
     async fn shared_heads(&self, _id: &str, _generation: u64) -> Result<Option<Heads>, StoreError> {
         Ok(None)
     }
 
-    /// The lines of these entries, into `batch`, in the order asked for: all, or as many of the first as make about
-    /// [`Batch::FULL`] bytes, and at least one. See [`crate::each_line`].
+    /// Reads the lines of these entries into `batch`, in the requested order. Stops after about [`Batch::FULL`]
+    /// bytes, but returns at least one line. See [`crate::each_line`].
     async fn lines(
         &self,
         id: &str,
@@ -161,18 +162,18 @@ pub trait Store: Send + Sync + Debug {
         batch: &mut Batch,
     ) -> Result<(), StoreError>;
 
-    /// Adds lines at the end, all or none, if the log still is in the state `expected`. Otherwise `Conflict` tells the
-    /// state it is in. The answer counts more entries than were given if a program that knows no locks wrote in the same
-    /// moment; then read on from `expected` to see where they lie.
+    /// Appends all lines or none, if the log is still in the state `expected`. Otherwise returns `Conflict` with the
+    /// current state. If a program that takes no lock wrote at the same moment, the returned version counts more
+    /// entries than were passed; read from `expected` to find out where the lines are.
     async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError>;
 
-    /// Returns when everything acknowledged so far would survive a power cut.
+    /// Returns when all acknowledged lines would survive a power failure.
     async fn sync(&self, id: &str) -> Result<(), StoreError>;
 
-    /// Hints that a log grew. A session that somebody watches counts as open.
+    /// Watches a log for growth. A watched session counts as open.
     async fn watch(&self, id: &str) -> Result<Watch, StoreError>;
 
-    /// For the end of a process: nothing is open here any more. What dies without this word may count as open for a while.
+    /// Closes everything at the end of the process. Without this call, sessions may count as open for a while.
     async fn leave(&self) {}
 
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError>;
@@ -180,7 +181,8 @@ pub trait Store: Send + Sync + Debug {
     /// The card of one session.
     async fn card(&self, id: &str) -> Result<Card, StoreError>;
 
-    /// The one-line texts of the entries of a log, at least of those that `version` counts. A tool's result is told by its call.
+    /// The one-line previews of the entries of a log, at least of the entries that `version` counts. A tool result is
+    /// previewed by its call.
     async fn previews(&self, id: &str, version: Version) -> Result<Texts, StoreError> {
         let all: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
         let (mut previews, mut texts) = (Previews::new(None), Texts::default());
@@ -192,37 +194,39 @@ pub trait Store: Send + Sync + Debug {
         Ok(texts)
     }
 
-    /// Whole ids that start with `prefix`, in any case, sorted.
+    /// The full ids that start with `prefix`, ignoring case, sorted.
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError>;
 
-    /// The shortest prefix of a session's id, eight characters or more, that names no other session of this store.
+    /// The shortest prefix of a session's id, at least eight characters, that is unique in this store.
     async fn short_id(&self, id: &str) -> Result<String, StoreError> {
         let alike = ShortIds::new(self.find(first_eight(id)).await?);
         Ok(alike.shorten(id, SESSION_ID_LENGTH).to_owned())
     }
 
-    /// Takes a lease, or changes one of the same session and cursor. `Leased` if a lease of another cursor is in the way;
-    /// of two that are in each other's way only one is given. A store that cannot know of other processes gives every lease.
+    /// Acquires a lease, or updates the lease of the same session and cursor. Returns `Leased` if the lease of
+    /// another cursor conflicts; of two conflicting leases only one is granted. A store that cannot know about other
+    /// processes grants every lease.
     async fn lease(&self, _lease: &Lease, _in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
         Ok(())
     }
 
-    /// Gives a lease back. If that fails, it ends by itself.
+    /// Releases a lease. If that fails, the lease expires.
     async fn release(&self, _lease: &Lease) {}
 
-    /// The leases that are held in a session, in every process.
+    /// The leases held in a session, by any process.
     async fn leases(&self, _id: &str) -> Result<Vec<Lease>, StoreError> {
         Ok(Vec::new())
     }
 
-    /// `Busy` if somebody has the session open, here or in another process, as far as the store can know.
+    /// Deletes a session. Returns `Busy` if this or another process has it open, as far as the store can know.
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError>;
 
-    /// Puts other lines in the place of a log that still is in the state `expected`, under a new generation, and counts that
-    /// in the header. The old log is kept aside. For garbage collection only. `Busy` as for `delete`.
+    /// Replaces the lines of a log that is still in the state `expected`, starts a new generation, and increments the
+    /// counter in the header. Keeps a backup of the old log. For garbage collection only. Returns `Busy` like
+    /// `delete`.
     async fn rewrite(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError>;
 
-    /// The same although somebody has the session open. Every open session starts over with the new log.
+    /// Like `rewrite`, but also if the session is open. Every process that has it open reloads the new log.
     async fn rewrite_in_use(
         &self,
         id: &str,
@@ -232,7 +236,7 @@ pub trait Store: Send + Sync + Debug {
 }
 
 impl Filter {
-    /// Sorts the cards, the one used last first, and takes the part asked for.
+    /// Sorts the cards, most recently used first, and returns the requested page.
     pub fn page(&self, mut cards: Vec<Card>, unreadable: Vec<String>) -> Page {
         cards.sort_by(|a, b| {
             b.modified.cmp(&a.modified).then_with(|| b.created.cmp(&a.created)).then_with(|| a.id.cmp(&b.id))

@@ -1,5 +1,5 @@
-//! The one-line texts of a log's entries, close together: in memory, or left in the file that keeps them and read a window
-//! at a time, because whoever draws a tree goes through them nearly in order.
+//! The one-line previews of a log's entries, stored contiguously: in memory, or in a cache file that is read one
+//! window at a time. A tree is drawn nearly in log order, so a window serves many entries.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -12,18 +12,18 @@ use osier_tree::entry::read_entry;
 use osier_tree::projection::preview::Previews;
 use rustc_hash::FxHashMap;
 
-/// Bytes read from a file at once.
+/// The number of bytes read from the file at once.
 pub(crate) const WINDOW: usize = 64 << 10;
 
-/// See the module.
+/// The previews of the entries of one log.
 #[derive(Debug, Default)]
 pub struct Texts {
     body: Body,
-    /// Where the first one begins.
+    /// The offset of the first text.
     start: u64,
-    /// Where each text ends; the line feed behind it is not part of it.
+    /// The end of each text, without the newline that follows it.
     ends: Vec<u32>,
-    /// Texts that count instead.
+    /// Texts that override the stored ones.
     replaced: FxHashMap<Seq, String>,
 }
 
@@ -46,8 +46,7 @@ impl Default for Body {
 }
 
 impl Texts {
-    /// Texts that lie below each other in a file that nobody changes, from `start` on. `ends` are the places of their line
-    /// feeds.
+    /// Uses the lines of an unchanging file, starting at `start`. `ends` are the offsets of their newlines.
     pub(crate) fn kept(file: File, start: u64, ends: Vec<u32>) -> Texts {
         Texts {
             body: Body::Kept { file, window: Mutex::default() },
@@ -57,7 +56,7 @@ impl Texts {
         }
     }
 
-    /// The same, in memory.
+    /// Loads the texts into memory.
     pub(crate) fn held(self) -> io::Result<Texts> {
         let Body::Kept { file, .. } = &self.body else { return Ok(self) };
         let end = self.ends.last().map_or(self.start, |end| u64::from(*end) + 1);
@@ -68,7 +67,7 @@ impl Texts {
         Ok(Texts { body: Body::Held(text), start: 0, ends, replaced: self.replaced })
     }
 
-    /// Nothing if they lie in a file.
+    /// The texts in memory; empty if they are in a file.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match &self.body {
             Body::Held(text) => text.as_bytes(),
@@ -76,10 +75,10 @@ impl Texts {
         }
     }
 
-    /// Only texts in memory can be added to.
+    /// Appends a text. Does nothing if the texts are in a file.
     pub(crate) fn push(&mut self, added: &str) {
         if let Body::Held(text) = &mut self.body {
-            // A preview is one line; what is not shown as one must not be kept as two.
+            // A preview must stay on one line.
             text.extend(added.chars().map(|ch| if ch == '\n' { ' ' } else { ch }));
             self.ends.push(text.len() as u32);
             text.push('\n');
@@ -99,7 +98,7 @@ impl Texts {
         self.ends.is_empty()
     }
 
-    /// Gives an entry another text than the one that is kept.
+    /// Overrides the stored text of an entry.
     pub fn replace(&mut self, seq: Seq, text: String) {
         self.replaced.insert(seq, text);
     }
@@ -116,7 +115,7 @@ impl Texts {
             Body::Held(text) => Cow::Borrowed(&text[start as usize..end as usize]),
             Body::Kept { file, window } => {
                 let mut window = window.lock().unwrap_or_else(PoisonError::into_inner);
-                // A cache that cannot be read any more leaves rows without text, which can still be chosen.
+                // If the cache can no longer be read, the rows have no text but can still be selected.
                 let bytes = window.read(file, start, end).unwrap_or_default();
                 Cow::Owned(String::from_utf8_lossy(bytes).into_owned())
             }
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_come_back_by_place_from_memory_and_from_a_file() {
+    fn texts_are_returned_by_index_from_memory_and_from_a_file() {
         let mut texts = Texts::default();
         let long = "é".repeat(WINDOW);
         for text in ["user: \"a\"", "", "two\nlines", &long, "last"] {

@@ -234,16 +234,16 @@ fn what_is_no_session_is_told_and_left_alone() {
             ! osier: no file ./nowhere
             exit 1
             $ show empty.jsonl
-            ! osier: $DIR/code/empty.jsonl is not a session: it has no session header; it was left as it is
+            ! osier: $DIR/code/empty.jsonl is not a session: it has no session header; the file was not changed
             exit 1
             $ show text.jsonl
-            ! osier: $DIR/code/text.jsonl is not a session: it has no session header; it was left as it is
+            ! osier: $DIR/code/text.jsonl is not a session: it has no session header; the file was not changed
             exit 1
             $ append text.jsonl x
-            ! osier: $DIR/code/text.jsonl is not a session: it has no session header; it was left as it is
+            ! osier: $DIR/code/text.jsonl is not a session: it has no session header; the file was not changed
             exit 1
             $ show headless.jsonl
-            ! osier: $DIR/code/headless.jsonl is not a session: it does not begin with a session header; it was left as it is
+            ! osier: $DIR/code/headless.jsonl is not a session: it does not begin with a session header; the file was not changed
             exit 1
             $ show x.jsonl
             ! osier: x.jsonl is a folder; name a .jsonl file in it
@@ -252,7 +252,7 @@ fn what_is_no_session_is_told_and_left_alone() {
             ! osier: no file nowhere.jsonl
             exit 1
             $ verify text.jsonl
-            ! osier: $DIR/code/text.jsonl is not a session: it has no session header; it was left as it is
+            ! osier: $DIR/code/text.jsonl is not a session: it has no session header; the file was not changed
             exit 1
         "#]],
     );

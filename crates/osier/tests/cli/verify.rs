@@ -48,15 +48,15 @@ fn every_oddity_is_told_with_its_line() {
             line 5: JSON, but not an object
             line 6: an object without an id
             line 7: an empty line
-            line 8: another header (2 in all); only the first counts
-            line 9: entry 00000003 is of a kind not known here; it is kept as it is
-            line 10: entry 00000004 names a parent that is not in the file; it is shown as a root
-            line 11: entry 00000005 has parents that run in a circle; it is shown as a root
+            line 8: extra header (2 in total); only the first one is used
+            line 9: entry 00000003 has an unknown type; it is kept unchanged
+            line 10: entry 00000004 has a parent that is not in the file; shown as a root
+            line 11: entry 00000005 is in a cycle of parents; shown as a root
             line 12: entry 00000006 comes before its parent
-            line 12: entry 00000006 has no readable time
-            line 13: entry 00000007 is repeated below; the last one counts
-            line 15: compaction 00000008 keeps from an entry that is not above it, hence nothing
-            line 16: a torn line at the end; the next append starts below it
+            line 12: entry 00000006 has no valid timestamp
+            line 13: entry 00000007 appears again below; the last one is used
+            line 15: compaction 00000008 starts keeping at an entry that is not above it; nothing is kept
+            line 16: a torn line at the end; the next append starts a new line
             9 entries, damaged; everything readable is in use, nothing was changed
             exit 1
         "#]],
@@ -82,7 +82,7 @@ fn what_is_only_unusual_is_told_and_fine() {
         &["verify s.jsonl"],
         expect![[r#"
         $ verify s.jsonl
-        line 2: the last line has no line feed; it gets one before the next append
+        line 2: the last line has no newline; the next append adds it
         1 entry, sound
     "#]],
     );
@@ -91,7 +91,7 @@ fn what_is_only_unusual_is_told_and_fine() {
         &["verify old.jsonl"],
         expect![[r#"
         $ verify old.jsonl
-        line 1: version 1: read as version 3, and replaced by it before the first append
+        line 1: version 1: read as version 3; the first append rewrites the file as version 3
         9 entries, sound
     "#]],
     );

@@ -1,9 +1,9 @@
-//! Rules for logs that contradict themselves: a store gives the heads that the fold in memory gives.
+//! Rules for logs with contradictory lines: a store returns the same heads as the fold in memory.
 
 use super::{Fixture, all_heads, all_lines, chain, created, fold, message, without_offsets};
 use crate::Store;
 
-async fn agrees(store: &dyn Store, lines: &[Vec<u8>]) {
+async fn assert_heads_equal_fold(store: &dyn Store, lines: &[Vec<u8>]) {
     let expected = without_offsets(fold(lines).iter().map(|(_, head)| *head));
     for page in [1, 7, 1000] {
         assert_eq!(without_offsets(all_heads(store, "one", page).await), expected, "pages of {page}");
@@ -14,8 +14,8 @@ async fn agrees(store: &dyn Store, lines: &[Vec<u8>]) {
 async fn check(fixture: &dyn Fixture, lines: &[Vec<u8>]) {
     let store = fixture.store().await;
     created(&*store, "one", lines).await;
-    agrees(&*store, lines).await;
-    agrees(&*fixture.reopened().await, lines).await;
+    assert_heads_equal_fold(&*store, lines).await;
+    assert_heads_equal_fold(&*fixture.reopened().await, lines).await;
 }
 
 /// Lines given as `(id, parent)`.
@@ -33,7 +33,7 @@ fn repeated() -> Vec<Vec<u8>> {
 
 fn late() -> Vec<Vec<u8>> {
     lines(&[
-        ("child of nobody", Some("nobody")),
+        ("orphan id", Some("missing")),
         ("11111111", Some("44444444")),
         ("22222222", Some("11111111")),
         ("33333333", None),
@@ -42,7 +42,7 @@ fn late() -> Vec<Vec<u8>> {
     ])
 }
 
-fn circles() -> Vec<Vec<u8>> {
+fn cycles() -> Vec<Vec<u8>> {
     lines(&[
         ("11111111", Some("11111111")),
         ("22222222", Some("33333333")),
@@ -53,26 +53,26 @@ fn circles() -> Vec<Vec<u8>> {
     ])
 }
 
-pub async fn repeated_ids_give_the_heads_of_the_fold(fixture: &dyn Fixture) {
+pub async fn heads_of_repeated_ids_equal_the_fold(fixture: &dyn Fixture) {
     check(fixture, &repeated()).await;
 }
 
-pub async fn parents_that_come_later_or_never_give_the_heads_of_the_fold(fixture: &dyn Fixture) {
+pub async fn heads_with_late_or_missing_parents_equal_the_fold(fixture: &dyn Fixture) {
     check(fixture, &late()).await;
 }
 
-pub async fn circles_give_the_heads_of_the_fold(fixture: &dyn Fixture) {
-    check(fixture, &circles()).await;
+pub async fn heads_of_cycles_equal_the_fold(fixture: &dyn Fixture) {
+    check(fixture, &cycles()).await;
 }
 
-pub async fn damage_that_comes_line_by_line_gives_the_heads_of_the_fold(fixture: &dyn Fixture) {
+pub async fn heads_of_damage_appended_line_by_line_equal_the_fold(fixture: &dyn Fixture) {
     let store = fixture.store().await;
-    let lines: Vec<Vec<u8>> = repeated().into_iter().chain(late()).chain(circles()).collect();
+    let lines: Vec<Vec<u8>> = repeated().into_iter().chain(late()).chain(cycles()).collect();
     let mut version = created(&*store, "one", &[]).await.version;
     for end in 1..=lines.len() {
         version = store.append("one", version, &lines[end - 1..end]).await.expect("an append");
         let expected = without_offsets(fold(&lines[..end]).iter().map(|(_, head)| *head));
         assert_eq!(without_offsets(all_heads(&*store, "one", 1000).await), expected, "after {end} lines");
     }
-    agrees(&*fixture.reopened().await, &lines).await;
+    assert_heads_equal_fold(&*fixture.reopened().await, &lines).await;
 }

@@ -1,4 +1,4 @@
-//! Rules of lists, cards and finding.
+//! Rules for lists, cards and finding sessions.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ fn ids(page: &Page) -> Vec<&str> {
     page.cards.iter().map(|card| card.id.as_str()).collect()
 }
 
-pub async fn the_session_used_last_is_listed_first(fixture: &dyn Fixture) {
+pub async fn the_most_recently_used_session_is_listed_first(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     created(&*store, "b", &[message("11111111", None, 20, "x")]).await;
     let version = created(&*store, "a", &[message("11111111", None, 10, "x")]).await.version;
@@ -30,7 +30,7 @@ pub async fn the_session_used_last_is_listed_first(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn a_list_can_be_of_one_directory(fixture: &dyn Fixture) {
+pub async fn a_list_can_be_limited_to_one_directory(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     for (id, cwd) in [("one", "/here"), ("two", "/here/below"), ("three", "/hére"), ("four", "/here")] {
         let header = osier_tree::Header { cwd: cwd.into(), ..header(id) };
@@ -48,7 +48,7 @@ pub async fn a_list_can_be_of_one_directory(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn a_list_comes_by_pages(fixture: &dyn Fixture) {
+pub async fn a_list_is_paginated(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     for at in 0..7 {
         created(&*store, &format!("s{at}"), &[message("11111111", None, at, "x")]).await;
@@ -67,7 +67,7 @@ pub async fn a_list_comes_by_pages(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn cards_are_the_fold_of_all_lines(fixture: &dyn Fixture) {
+pub async fn cards_equal_the_fold_of_all_lines(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let header = header("one");
     let mut lines = chain(3);
@@ -87,15 +87,15 @@ pub async fn cards_are_the_fold_of_all_lines(fixture: &dyn Fixture) {
         }
         let expected = card(&header, &*store, &lines[..end]);
         for store in [store.clone(), fixture.reopened().await] {
-            let told = store.card("one").await.expect("a card");
-            // Where the log lies is the store's own business.
-            assert_eq!(Card { file: None, ..told.clone() }, expected, "after {end} lines");
-            assert_eq!(list(&*store, Filter::default()).await.cards, [told]);
+            let card = store.card("one").await.expect("a card");
+            // The path of the log depends on the store.
+            assert_eq!(Card { file: None, ..card.clone() }, expected, "after {end} lines");
+            assert_eq!(list(&*store, Filter::default()).await.cards, [card]);
         }
     }
 }
 
-pub async fn sessions_are_found_by_the_beginning_of_their_ids(fixture: &dyn Fixture) {
+pub async fn sessions_are_found_by_id_prefix(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     for id in ["abc-1", "abc-2", "abd", "b_1", "bx1", "MyTalk-1"] {
         created(&*store, id, &[]).await;
@@ -115,7 +115,7 @@ pub async fn sessions_are_found_by_the_beginning_of_their_ids(fixture: &dyn Fixt
     }
 }
 
-pub async fn a_short_id_is_as_long_as_it_must_be(fixture: &dyn Fixture) {
+pub async fn a_short_id_is_as_short_as_possible(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     for id in ["019b7ca9-a7f6-7001", "019b7ca9-A7f6-7111", "4f89da11-5e7b-4c1d"] {
         created(&*store, id, &[]).await;
@@ -126,6 +126,6 @@ pub async fn a_short_id_is_as_long_as_it_must_be(fixture: &dyn Fixture) {
         ("4f89da11-5e7b-4c1d", "4f89da11"),
     ] {
         assert_eq!(store.short_id(id).await.expect("finds"), expected);
-        assert_eq!(store.find(expected).await.expect("finds"), [id], "it names this session alone");
+        assert_eq!(store.find(expected).await.expect("finds"), [id], "the short id is unique");
     }
 }

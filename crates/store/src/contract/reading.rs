@@ -1,4 +1,4 @@
-//! Rules of making, opening and reading.
+//! Rules for creating, opening and reading.
 
 use osier_tree::Seq;
 
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{Batch, StoreError};
 
-pub async fn a_session_is_made_once_and_opens_as_it_was_made(fixture: &dyn Fixture) {
+pub async fn a_session_is_created_once_and_opens_unchanged(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let mut header = header("one");
     header.cwd = "/some where/ü".into();
@@ -25,7 +25,7 @@ pub async fn a_session_is_made_once_and_opens_as_it_was_made(fixture: &dyn Fixtu
     }
 }
 
-pub async fn ids_that_cannot_name_a_session_are_refused(fixture: &dyn Fixture) {
+pub async fn invalid_session_ids_are_refused(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     for id in ["", "../x", "a/b", ".hidden", "-a", "ü", &"x".repeat(129)] {
         let made = store.create(&header(id), &[]).await;
@@ -34,7 +34,7 @@ pub async fn ids_that_cannot_name_a_session_are_refused(fixture: &dyn Fixture) {
     assert_eq!(store.find("").await.expect("finds"), [] as [&str; 0]);
 }
 
-pub async fn what_is_not_there_is_not_found(fixture: &dyn Fixture) {
+pub async fn a_missing_session_is_not_found(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     created(&*store, "one", &chain(1)).await;
     let version = store.open("one").await.expect("opens").version;
@@ -46,7 +46,7 @@ pub async fn what_is_not_there_is_not_found(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn heads_by_pages_are_the_fold_of_the_lines(fixture: &dyn Fixture) {
+pub async fn heads_read_in_pages_equal_the_fold_of_the_lines(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let mut lines = chain(700);
     lines.push(message("branch 1", Some("00000007"), 701, "long ids too, and a branch"));
@@ -69,20 +69,20 @@ pub async fn heads_by_pages_are_the_fold_of_the_lines(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn lines_come_in_the_order_asked_for(fixture: &dyn Fixture) {
+pub async fn lines_are_returned_in_the_requested_order(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let lines = chain(50);
     let version = created(&*store, "one", &lines).await.version;
-    let asked = [49, 0, 7, 7, 48, 8, 9, 10, 3];
+    let requested = [49, 0, 7, 7, 48, 8, 9, 10, 3];
     let mut batch = Batch::default();
     for store in [store, fixture.reopened().await] {
-        store.lines("one", version.generation, &asked.map(Seq::new), &mut batch).await.expect("lines");
+        store.lines("one", version.generation, &requested.map(Seq::new), &mut batch).await.expect("lines");
         let got: Vec<&[u8]> = batch.iter().collect();
-        assert_eq!(got, asked.map(|at| lines[at].as_slice()));
+        assert_eq!(got, requested.map(|at| lines[at].as_slice()));
     }
 }
 
-pub async fn lines_come_in_batches_that_hold_at_least_one(fixture: &dyn Fixture) {
+pub async fn every_batch_has_at_least_one_line(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let long = "x".repeat(Batch::FULL / 3);
     let lines: Vec<Vec<u8>> = (0..9).map(|at| message(&format!("{at:08}"), None, at, &long)).collect();
@@ -97,11 +97,11 @@ pub async fn lines_come_in_batches_that_hold_at_least_one(fixture: &dyn Fixture)
         rest = &rest[batch.len()..];
         batches += 1;
     }
-    assert!((2..9).contains(&batches), "nine lines of a third of a batch came in {batches}");
+    assert!((2..9).contains(&batches), "nine lines of a third of a batch were returned in {batches} batches");
     assert!(got.into_iter().eq(lines.into_iter().rev()));
 }
 
-pub async fn lines_come_back_byte_for_byte(fixture: &dyn Fixture) {
+pub async fn lines_are_preserved_byte_for_byte(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let mut broken =
         br#"{"type":"message","id":"33333333","parentId":null,"message":{"role":"user","content":"a"#
@@ -122,7 +122,7 @@ pub async fn lines_come_back_byte_for_byte(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn a_line_may_be_huge(fixture: &dyn Fixture) {
+pub async fn a_line_can_be_huge(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let huge = message("11111111", None, 0, &"0123456789".repeat(2_000_000));
     let small = message("22222222", Some("11111111"), 1, "small");
@@ -131,14 +131,14 @@ pub async fn a_line_may_be_huge(fixture: &dyn Fixture) {
     for store in [store, fixture.reopened().await] {
         assert!(
             one_line(&*store, "one", version, 0).await.expect("a line") == huge,
-            "20 MB changed on their way"
+            "a line of 20 MB was changed"
         );
         assert_eq!(one_line(&*store, "one", version, 1).await.expect("a line"), small);
         assert_eq!(all_heads(&*store, "one", 10).await[0].len as usize, huge.len());
     }
 }
 
-pub async fn an_entry_that_is_not_there_is_an_error(fixture: &dyn Fixture) {
+pub async fn reading_a_missing_entry_is_an_error(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let version = created(&*store, "one", &chain(2)).await.version;
     let line = one_line(&*store, "one", version, 2).await;

@@ -1,4 +1,4 @@
-//! Rules of appending, of being told, and of the two ways in which lines go away.
+//! Rules for appending, watching, rewriting and deleting.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use osier_tree::Seq;
 use super::{Fixture, all_lines, chain, created, message, one_line};
 use crate::{Batch, Counts, LineSource, StoreError, Version};
 
-/// Lines that come two at a time and then, perhaps, fail.
+/// Returns two lines at a time, and optionally fails at the end.
 struct TwoAtATime {
     lines: Vec<Vec<u8>>,
     fails: bool,
@@ -24,9 +24,7 @@ impl LineSource for TwoAtATime {
     }
 }
 
-pub async fn a_session_made_of_lines_that_come_bit_by_bit_is_there_whole_or_not_at_all(
-    fixture: &dyn Fixture,
-) {
+pub async fn creating_a_session_from_a_line_source_is_atomic(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let (lines, header) = (chain(7), super::header("one"));
     let failed = store.create_from(&header, &mut TwoAtATime { lines: lines.clone(), fails: true }).await;
@@ -40,7 +38,7 @@ pub async fn a_session_made_of_lines_that_come_bit_by_bit_is_there_whole_or_not_
     assert!(matches!(again, Err(StoreError::AlreadyExists { .. })), "{again:?}");
 }
 
-pub async fn an_append_is_seen_by_every_instance(fixture: &dyn Fixture) {
+pub async fn an_append_is_visible_to_every_instance(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     let lines = chain(5);
     let made = created(&*store, "one", &lines[..1]).await.version;
@@ -55,7 +53,7 @@ pub async fn an_append_is_seen_by_every_instance(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn an_append_to_another_state_tells_the_state(fixture: &dyn Fixture) {
+pub async fn an_append_to_a_stale_version_returns_the_current_version(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     let lines = chain(3);
     let made = created(&*store, "one", &lines[..1]).await.version;
@@ -63,10 +61,10 @@ pub async fn an_append_to_another_state_tells_the_state(fixture: &dyn Fixture) {
     let now = store.append("one", made, &lines[1..2]).await.expect("an append");
     for store in [&store, &other] {
         let late = store.append("one", made, &lines[2..]).await;
-        assert!(matches!(late, Err(StoreError::Conflict { now: told }) if told == now), "{late:?}");
+        assert!(matches!(late, Err(StoreError::Conflict { now: current }) if current == now), "{late:?}");
         assert_eq!(all_lines(&**store, "one").await, lines[..2]);
     }
-    other.append("one", now, &lines[2..]).await.expect("an append to the state told");
+    other.append("one", now, &lines[2..]).await.expect("an append to the returned version");
     assert_eq!(all_lines(&*store, "one").await, lines);
 }
 
@@ -92,7 +90,7 @@ pub async fn many_writers_lose_nothing(fixture: &dyn Fixture) {
         writers.spawn(async move {
             let mut expected = made;
             for at in 0..EACH {
-                let line = message(&format!("{writer:04}{at:04}"), None, at, "said");
+                let line = message(&format!("{writer:04}{at:04}"), None, at, "text");
                 loop {
                     match store.append("one", expected, std::slice::from_ref(&line)).await {
                         Ok(version) => break expected = version,
@@ -112,12 +110,12 @@ pub async fn many_writers_lose_nothing(fixture: &dyn Fixture) {
         let own: Vec<&Vec<u8>> =
             lines.iter().filter(|line| String::from_utf8_lossy(line).contains(&own)).collect();
         let expected: Vec<Vec<u8>> =
-            (0..EACH).map(|at| message(&format!("{writer:04}{at:04}"), None, at, "said")).collect();
+            (0..EACH).map(|at| message(&format!("{writer:04}{at:04}"), None, at, "text")).collect();
         assert!(own.into_iter().eq(&expected), "the lines of writer {writer} changed or their order did");
     }
 }
 
-pub async fn a_watch_tells_of_other_instances(fixture: &dyn Fixture) {
+pub async fn a_watch_reports_appends_of_other_instances(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     let lines = chain(4);
     let mut version = created(&*store, "one", &lines[..1]).await.version;
@@ -130,11 +128,11 @@ pub async fn a_watch_tells_of_other_instances(fixture: &dyn Fixture) {
                 watch.changed().await;
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), seen).await.expect("a hint within half a minute");
+        tokio::time::timeout(Duration::from_secs(30), seen).await.expect("a notification within 30 s");
     }
 }
 
-pub async fn what_is_synced_is_still_there(fixture: &dyn Fixture) {
+pub async fn synced_lines_are_still_there(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let lines = chain(2);
     let made = created(&*store, "one", &lines[..1]).await.version;
@@ -144,13 +142,13 @@ pub async fn what_is_synced_is_still_there(fixture: &dyn Fixture) {
     assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
 }
 
-pub async fn a_rewrite_begins_a_new_generation(fixture: &dyn Fixture) {
+pub async fn a_rewrite_starts_a_new_generation(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     let lines = chain(6);
     let old = created(&*store, "one", &lines).await.version;
     other.open("one").await.expect("opens");
     let new = store.rewrite("one", old, &lines[..3]).await.expect("a rewrite");
-    assert_eq!(store.open("one").await.expect("opens").header.rewritten, 1, "it is told in the header");
+    assert_eq!(store.open("one").await.expect("opens").header.rewritten, 1, "the header counts the rewrite");
     assert_ne!(new.generation, old.generation);
     assert_eq!(new.entries, 3);
     for store in [&store, &other] {
@@ -166,17 +164,17 @@ pub async fn a_rewrite_begins_a_new_generation(fixture: &dyn Fixture) {
     assert_eq!(all_lines(&*store, "one").await, lines);
 }
 
-pub async fn a_rewrite_of_another_state_changes_nothing(fixture: &dyn Fixture) {
+pub async fn a_rewrite_of_a_stale_version_changes_nothing(fixture: &dyn Fixture) {
     let store = fixture.store().await;
     let lines = chain(3);
     let made = created(&*store, "one", &lines[..1]).await.version;
     let now = store.append("one", made, &lines[1..]).await.expect("an append");
     let late = store.rewrite("one", made, &lines[..1]).await;
-    assert!(matches!(late, Err(StoreError::Conflict { now: told }) if told == now), "{late:?}");
+    assert!(matches!(late, Err(StoreError::Conflict { now: current }) if current == now), "{late:?}");
     assert_eq!(all_lines(&*fixture.reopened().await, "one").await, lines);
 }
 
-pub async fn deleting_counts_and_can_be_repeated(fixture: &dyn Fixture) {
+pub async fn a_deletion_returns_counts_and_can_be_repeated(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     created(&*store, "one", &chain(3)).await;
     let version = created(&*store, "two", &chain(1)).await.version;
@@ -191,7 +189,7 @@ pub async fn deleting_counts_and_can_be_repeated(fixture: &dyn Fixture) {
     let opened = store.open("one").await;
     assert!(matches!(opened, Err(StoreError::NotFound { .. })), "{opened:?}");
     let appended = other.append("one", version, &chain(1)).await;
-    assert!(appended.is_err(), "an append made a session of nothing");
+    assert!(appended.is_err(), "an append created a deleted session");
     let mut batch = Batch::default();
     store
         .lines("two", version.generation, &[Seq::new(0)], &mut batch)
@@ -200,7 +198,7 @@ pub async fn deleting_counts_and_can_be_repeated(fixture: &dyn Fixture) {
     assert_eq!(fixture.reopened().await.find("").await.expect("finds"), ["two"]);
 }
 
-pub async fn a_session_that_somebody_has_open_is_not_deleted_and_is_once_he_is_gone(fixture: &dyn Fixture) {
+pub async fn an_open_session_is_deleted_only_after_it_is_closed(fixture: &dyn Fixture) {
     let (store, other) = (fixture.store().await, fixture.reopened().await);
     let version = created(&*store, "one", &chain(2)).await.version;
     let watches = [store.watch("one").await.expect("a watch"), other.watch("one").await.expect("a watch")];
@@ -216,7 +214,7 @@ pub async fn a_session_that_somebody_has_open_is_not_deleted_and_is_once_he_is_g
         drop(watch);
     }
     assert_eq!(other.open("one").await.expect("opens").version, version);
-    // A server hears a moment later that he is gone.
+    // A server may learn about the closed session a moment later.
     let gone = async {
         loop {
             match store.delete("one").await {
@@ -225,7 +223,8 @@ pub async fn a_session_that_somebody_has_open_is_not_deleted_and_is_once_he_is_g
             }
         }
     };
-    let gone =
-        tokio::time::timeout(Duration::from_secs(30), gone).await.expect("not open after half a minute");
+    let gone = tokio::time::timeout(Duration::from_secs(30), gone)
+        .await
+        .expect("the session is still open after 30 s");
     assert!(gone);
 }

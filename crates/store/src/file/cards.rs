@@ -1,7 +1,7 @@
-//! Cards kept between runs: one append-only file per folder of sessions, in which the last line about a file counts.
+//! A cache of cards: one append-only file per folder of sessions. The last line for a session file is the valid one.
 //!
-//! A card counts only as long as its file has the inode, the size and the time of change it was made from. Every line
-//! begins with the checksum of the rest.
+//! A card is valid only while its file has the inode, the size and the modification time that the card was made from.
+//! Every line starts with the checksum of its rest.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize};
 use super::index::{hash, private};
 use super::stamp::changed;
 
-/// How much of a file's covered part is looked at before a card is gone on from.
+/// How many bytes before the covered end are compared before a card is resumed.
 const TAIL: u64 = 256;
-/// Bytes of the cards of one folder; there is room for 100,000 of them.
+/// The maximum size of the cache of one folder, enough for 100,000 cards.
 const LONGEST_CACHE: u64 = 256 << 20;
 
-/// A card and what it was made from.
+/// A card and the state of the file it was made from.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Kept {
     /// [`CARD_VERSION`] of the program that wrote it.
@@ -30,15 +30,15 @@ pub(super) struct Kept {
     size: u64,
     /// In nanoseconds.
     changed: i64,
-    /// The hash of the last bytes covered.
+    /// The hash of the last covered bytes.
     tail: u64,
     card: Card,
-    /// The bits of the card's cost, which as decimal digits would come back a little different.
+    /// The bits of the card's cost, because decimal digits would not round-trip exactly.
     cost: u64,
 }
 
 impl Kept {
-    /// `size` is how much of the file the card covers. `None` if that cannot be read.
+    /// `size` is the number of bytes that the card covers. `None` if the file cannot be read.
     pub(super) fn new(path: &Path, file: &File, metadata: &Metadata, size: u64, card: Card) -> Option<Kept> {
         let (tail, cost) = (tail_of(file, size)?, card.cost.to_bits());
         let (file, inode, changed) = (name_of(path), metadata.ino(), changed(metadata));
@@ -58,13 +58,13 @@ impl Kept {
         self.inode == metadata.ino() && self.size == metadata.len() && self.changed == changed(metadata)
     }
 
-    /// The file is the same and only grew, so the card can be gone on from.
+    /// Whether the file is the same and only grew, so that the card can be resumed.
     pub(super) fn begins(&self, file: &File) -> bool {
         let same = file.metadata().is_ok_and(|now| self.inode == now.ino() && self.size < now.len());
         same && tail_of(file, self.size) == Some(self.tail)
     }
 
-    /// The card, as of a file at `path`.
+    /// The card for a file at `path`.
     pub(super) fn card(&self, path: &Path) -> Card {
         let (file, cost) = (Some(path.display().to_string()), f64::from_bits(self.cost));
         Card { file, cost, ..self.card.clone() }
@@ -78,7 +78,7 @@ fn tail_of(file: &File, size: u64) -> Option<u64> {
     Some(hash(&tail))
 }
 
-/// What lies there is a cache only if it is a file, and not an endless one.
+/// Reads the cache if it is a regular file. Limits the size.
 fn read_cache(path: &Path) -> Option<Vec<u8>> {
     let file = super::stamp::open_cache(path)?;
     let mut text = Vec::new();
@@ -100,7 +100,7 @@ pub(super) struct Cards {
 }
 
 impl Cards {
-    /// `path` is where they lie; without one nothing is kept.
+    /// `path` is the cache file; without one nothing is saved.
     pub(super) fn load(path: Option<PathBuf>) -> Cards {
         let text = path.as_ref().and_then(|path| read_cache(path)).unwrap_or_default();
         let mut cards = Cards { path, kept: FxHashMap::default(), lines: 0, new: Vec::new() };
@@ -121,15 +121,15 @@ impl Cards {
         self.kept.len()
     }
 
-    /// Whether there was a card of this file.
+    /// Removes the card of a file. Returns whether there was one.
     pub(super) fn remove(&mut self, path: &Path) -> bool {
         self.kept.remove(&name_of(path)).is_some()
     }
 
-    /// Writes the cards that there are, and nothing else.
+    /// Rewrites the cache with the current cards only.
     pub(super) fn save_anew(&mut self) {
         if let Some(path) = self.path.clone() {
-            // If that fails the file still speaks of what is gone, so it goes too.
+            // If that fails, the file still contains removed cards, so it is deleted.
             if self.rewrite(&path, self.kept.len()).is_err() {
                 let _ = fs::remove_file(&path);
             }
@@ -141,7 +141,7 @@ impl Cards {
         self.kept.insert(kept.file.clone(), kept);
     }
 
-    /// Writes what is new. It is a cache: what cannot be written is worked out again.
+    /// Writes the new cards. Errors are ignored: missing cards are computed again.
     pub(super) fn save(&mut self, live: usize) {
         let Some(path) = self.path.clone() else { return };
         let wasteful = self.lines > 64 + 4 * live;
@@ -172,7 +172,7 @@ impl Cards {
         Ok(())
     }
 
-    /// Forgets the cards of files that are gone from their folder; whether there were any.
+    /// Removes the cards of files that no longer exist. Returns whether there were any.
     pub(super) fn forget_gone(&mut self, folder: &Path) -> bool {
         let before = self.kept.len();
         self.kept.retain(|name, _| folder.join(name).exists());
@@ -193,7 +193,7 @@ fn push_line(kept: &Kept, lines: &mut Vec<u8>) -> serde_json::Result<()> {
     Ok(())
 }
 
-/// `None` for a line that is damaged or of another version.
+/// `None` if the line is damaged or of another version.
 fn read_line(line: &[u8]) -> Option<Kept> {
     let (sum, json) = line.split_at_checked(17)?;
     let whole = sum == format!("{:016x} ", hash(json)).as_bytes();
@@ -211,7 +211,7 @@ mod tests {
             let file = "a.jsonl".to_owned();
             let kept = Kept { version, file, inode: 1, size: 2, changed: 3, tail: 4, card, cost: 0 };
             let mut line = Vec::new();
-            push_line(&kept, &mut line).expect("a line");
+            push_line(&kept, &mut line).expect("the card is serializable");
             read_line(line.trim_ascii_end())
         };
         assert!(read(CARD_VERSION).is_some());

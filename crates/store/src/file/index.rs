@@ -1,8 +1,8 @@
-//! The index of a log: its heads in a file of fixed-width records, read in place.
+//! The index of a log: a cache file of its heads in fixed-width records.
 //!
-//! An index is a cache. It counts only if it speaks of this very file and of its last line; every block has a checksum, a
-//! record must make sense, and whoever fetches a line checks that it is the one the head promised. Anything wrong, and the
-//! log is read instead.
+//! An index is used only if it matches the identity and the last line of the log. Every block has a checksum, every
+//! record is checked for consistency, and every line read through the index is compared with its head. If a check
+//! fails, the log is read instead.
 
 mod record;
 
@@ -20,50 +20,50 @@ use record::{RECORD, decode, encode};
 
 const MAGIC: &[u8; 8] = b"OSIERIX2";
 const BLOCK: usize = 4096;
-/// Records per block; the rest of it is the checksum.
+/// Records per block. The checksum follows them.
 const PER_BLOCK: usize = (BLOCK - 8) / RECORD;
-/// Blocks read at once.
+/// The number of blocks read at once.
 const RUN: usize = 64;
-/// The shortest entry, `{"id":""}`, with its line feed.
+/// The length of the shortest entry, `{"id":""}`, with its newline.
 const SHORTEST: u64 = 10;
 
-/// What an index says of itself.
+/// The header of an index: which part of which log it covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cover {
     pub(super) stamp: Stamp,
-    /// The bytes of the log that it covers.
+    /// The number of bytes of the log that the index covers.
     pub(super) size: u64,
-    /// When the log was last written to.
+    /// The modification time of the log.
     pub(super) changed: i64,
     pub(super) entries: u32,
     pub(super) odd: u32,
-    /// The log ends in a whole line without line feed.
+    /// Whether the log ends in a complete line without a newline.
     pub(super) unended: bool,
-    /// More lines may be added to it; see [`Heads::is_regular`].
+    /// Whether records can be appended; see [`Heads::is_regular`].
     pub(super) regular: bool,
-    /// Parents come before their children; see [`Heads::is_in_order`].
+    /// Whether parents come before their children; see [`Heads::is_in_order`].
     pub(super) in_order: bool,
-    /// Where the last entry lies, and the hash of it.
+    /// The position and the hash of the last entry.
     pub(super) last_offset: u64,
     pub(super) last_len: u32,
     pub(super) last_hash: u64,
 }
 
-/// Why an index is not to be believed.
+/// Why an index cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrong {
-    /// A block is not as it was written.
+    /// The checksum of a block is wrong.
     Damaged,
-    /// A block is as somebody wrote it, and contradicts itself or the log.
+    /// The checksum is right, but the block contradicts itself or the log.
     Lies,
 }
 
-/// An index file, open and checked as far as its cover goes.
+/// An open index file whose header was checked.
 #[derive(Debug)]
 pub(super) struct Index {
     file: File,
     pub(super) cover: Cover,
-    /// Where blocks are read to, one run after the other.
+    /// The buffer for blocks.
     run: RefCell<Vec<u8>>,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 }
 
 impl Index {
-    /// The index at `path`, if it speaks of `log` as it is now. A log that grew since is fine.
+    /// The index at `path`, if it matches `log`. The log may have grown since.
     pub(super) fn open(path: &Path, log: &File) -> Option<Index> {
         let file = stamp::open_cache(path)?;
         let mut block = [0; BLOCK];
@@ -93,7 +93,7 @@ impl Index {
         })
     }
 
-    /// Heads from place `after` on.
+    /// At most `limit` heads, starting at index `after`.
     pub(super) fn heads(&self, after: usize, limit: usize) -> Result<Vec<Head>, Wrong> {
         let until = after.saturating_add(limit).min(self.cover.entries as usize);
         let mut heads = Vec::with_capacity(until.saturating_sub(after));
@@ -110,7 +110,7 @@ impl Index {
                 let (records, _) = block.as_chunks::<RECORD>();
                 for record in records.iter().skip(at % PER_BLOCK).take(here) {
                     let head = decode(record, at, &self.cover).ok_or(Wrong::Lies)?;
-                    // Entries lie behind each other, as they are counted.
+                    // Entries are stored in order and do not overlap.
                     if head.offset < end {
                         return Err(Wrong::Lies);
                     }
@@ -123,7 +123,7 @@ impl Index {
         Ok(heads)
     }
 
-    /// Reads blocks of records and checks their sums: twice, because another process may write to one just now.
+    /// Reads blocks and verifies their checksums. Tries twice, because another process may be writing a block.
     fn blocks(&self, first: usize, buffer: &mut [u8]) -> Result<(), Wrong> {
         let intact = |block: &[u8]| checksum_of(block) == stored_checksum(block);
         for _ in 0..2 {
@@ -135,9 +135,9 @@ impl Index {
         Err(Wrong::Damaged)
     }
 
-    /// Writes an index for `heads`, as a new file put in place of an old one.
+    /// Writes an index for `heads` to a new file and replaces the old one.
     pub(super) fn write(path: &Path, heads: &Heads, cover: Cover) -> io::Result<()> {
-        let folder = path.parent().ok_or_else(|| io::Error::other("a cache file lies in a folder"))?;
+        let folder = path.parent().ok_or_else(|| io::Error::other("the cache file has no parent folder"))?;
         super::names::make_folder(folder)?;
         let mut file = tempfile::Builder::new().prefix(".index-").tempfile_in(folder)?;
         let mut out = io::BufWriter::with_capacity(RUN * BLOCK, file.as_file_mut());
@@ -151,7 +151,7 @@ impl Index {
         Ok(())
     }
 
-    /// Adds the heads behind `from` to the index file at `path`, if it still is the one that covers just those before.
+    /// Appends the heads after `from` to the index file at `path`, if its header is still `from`.
     pub(super) fn extend(path: &Path, heads: &Heads, from: &Cover, cover: Cover) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         if file.try_lock().is_err() {
@@ -166,7 +166,7 @@ impl Index {
         for first in (begin..heads.len()).step_by(PER_BLOCK) {
             file.write_all_at(&block(heads, first), ((1 + first / PER_BLOCK) * BLOCK) as u64)?;
         }
-        // Last, because until now the old cover was true: its blocks only got more records.
+        // The header is written last. Until then the old one is valid, because its blocks only got more records.
         file.write_all_at(&cover.block(), 0)
     }
 }
@@ -193,7 +193,7 @@ fn seal(block: &mut [u8]) {
     block[BLOCK - 8..].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Gives every block of an index the checksum it needs, whatever is in it: for tests of what a forged one can do.
+/// Writes correct checksums into all blocks of an index, for tests of forged indexes.
 #[doc(hidden)]
 pub fn sealed(mut index: Vec<u8>) -> Vec<u8> {
     index.chunks_exact_mut(BLOCK).for_each(seal);
@@ -201,7 +201,7 @@ pub fn sealed(mut index: Vec<u8>) -> Vec<u8> {
 }
 
 impl Cover {
-    /// Whether this is said of `log` as it is now.
+    /// Whether the header matches `log`.
     fn is_of(&self, log: &File) -> Option<bool> {
         let metadata = log.metadata().ok()?;
         let entries = u64::from(self.entries);
@@ -214,13 +214,13 @@ impl Cover {
         if self.size == metadata.len() {
             return Some(self.changed == stamp::changed(&metadata) && self.ends_in(log)?);
         }
-        // It grew: behind a line feed, or by one.
+        // The log grew. The new part must start after a newline or with one.
         let mut seam = [0; 2];
         log.read_exact_at(&mut seam, self.size - 1).ok()?;
         Some(seam[usize::from(self.unended)] == b'\n' && self.ends_in(log)?)
     }
 
-    /// Whether the last entry is in its place.
+    /// Whether the last entry is at the recorded position.
     fn ends_in(&self, log: &File) -> Option<bool> {
         let mut last = vec![0; self.last_len as usize];
         log.read_exact_at(&mut last, self.last_offset).ok()?;
@@ -273,12 +273,12 @@ impl Cover {
     }
 }
 
-/// Removes an index that turned out wrong, so that the next reader does not trip over it again.
+/// Removes a cache file. Errors are ignored.
 pub(super) fn discard(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-/// Opens a file that only its owner may read.
+/// Options for files that only the owner can read.
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);

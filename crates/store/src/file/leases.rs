@@ -1,5 +1,5 @@
-//! Leases, each in a small file in `open/` beside the caches. A lease counts while its file is locked, so that of a process
-//! that died ends with it.
+//! Leases, each in a small file in `open/` next to the caches. A lease is valid while its file is locked, so it ends
+//! with its process.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -17,18 +17,18 @@ use crate::lease::{InTheWay, Lease};
 #[derive(Debug, Default)]
 pub(super) struct HeldLeases(Mutex<FxHashMap<u64, HeldLease>>);
 
-/// A lease file, locked for as long as this lives.
+/// A lease file, locked until this is dropped.
 #[derive(Debug)]
 pub(super) struct HeldLease {
     path: PathBuf,
     file: File,
 }
 
-/// Where the leases of one session lie.
+/// The lease files of one session.
 #[derive(Debug, Clone)]
 pub(super) struct LeaseFiles {
     folder: PathBuf,
-    /// How the name of each begins.
+    /// The prefix of their names.
     session: String,
 }
 
@@ -53,13 +53,13 @@ impl Drop for HeldLease {
 }
 
 impl LeaseFiles {
-    /// `lock` is the file that whoever has the session open holds a lock on.
+    /// `lock` is the file that every process locks that has the session open.
     pub(super) fn beside(lock: &Path) -> Option<LeaseFiles> {
         let session = lock.file_stem()?.to_string_lossy().into_owned();
         Some(LeaseFiles { folder: lock.parent()?.to_owned(), session })
     }
 
-    /// Takes a lease, or changes `held`, unless another one is in the way.
+    /// Acquires a lease, or updates `held`, unless another lease conflicts.
     pub(super) async fn take(
         &self,
         lease: &Lease,
@@ -82,7 +82,7 @@ impl LeaseFiles {
         Ok(())
     }
 
-    /// The leases that are held.
+    /// The leases held by any process.
     pub(super) async fn all(&self) -> Vec<Lease> {
         match self.paths().is_empty() {
             true => Vec::new(),
@@ -90,7 +90,7 @@ impl LeaseFiles {
         }
     }
 
-    /// Removes whatever is left of leases of a session that is gone.
+    /// Removes all lease files of a deleted session.
     pub(super) fn forget(&self) {
         self.paths().iter().for_each(|path| index::discard(path));
     }
@@ -103,7 +103,7 @@ impl LeaseFiles {
         Ok(HeldLease { path, file })
     }
 
-    /// Reads the leases. Whoever has the guard also removes those of dead processes.
+    /// Reads the leases. With the guard, also removes those of dead processes.
     fn read(&self, guard: Option<&File>) -> Vec<Lease> {
         let mut leases = Vec::new();
         for path in self.paths() {
@@ -122,7 +122,7 @@ impl LeaseFiles {
         files.filter(|file| file.file_name().to_str().is_some_and(is_ours)).map(|file| file.path()).collect()
     }
 
-    /// Lets one process at a time look at leases and take one.
+    /// Locks the folder, so that only one process at a time reads and acquires leases.
     async fn guard(&self) -> Result<File, StoreError> {
         let path = self.folder.join("leases.lock");
         let opened = names::make_folder(&self.folder)
@@ -151,10 +151,10 @@ impl HeldLease {
     }
 }
 
-/// What a lease file says.
+/// The content of a lease file.
 enum Found {
     Held(Lease),
-    /// Its holder died.
+    /// Its process died.
     Abandoned,
 }
 

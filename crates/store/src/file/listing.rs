@@ -1,4 +1,4 @@
-//! A list of sessions: the cards of the files in some folders, read as far as they are asked for.
+//! Lists sessions: the cards of the files in some folders. Reads only as many as the page needs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -16,17 +16,17 @@ use super::{FileStore, names};
 use crate::error::StoreError;
 use crate::port::{Filter, Page};
 
-/// See the module.
+/// A list of sessions in progress.
 #[derive(Debug)]
 pub(super) struct Listing {
     folders: Vec<Folder>,
-    /// When each file was written to, whose it is, and where it lies.
+    /// The modification time, the index of the folder, and the path of each file.
     files: Vec<(Millis, usize, PathBuf)>,
-    /// How many cards are wanted.
+    /// How many cards the page needs.
     wanted: usize,
     cards: Vec<Card>,
     unreadable: Vec<String>,
-    /// Some files were not looked at.
+    /// Whether some files were not read.
     unread: bool,
 }
 
@@ -49,16 +49,16 @@ impl Listing {
         }
     }
 
-    /// Adds the files of a folder. `kept` is where their cards lie.
+    /// Adds the files of a folder. `kept` is the path of its card cache.
     pub(super) fn add(&mut self, folder: &Path, kept: Option<PathBuf>) -> Result<(), StoreError> {
         let files = names::files_in(folder).map_err(StoreError::io("list", folder))?;
         for path in &files {
             let metadata = match path.metadata() {
                 Ok(metadata) => metadata,
-                // A file that went away meanwhile is no session any more.
+                // The file was deleted after the folder was read.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => {
-                    self.unreadable.push(StoreError::io("look at", path)(error).to_string());
+                    self.unreadable.push(StoreError::io("read the metadata of", path)(error).to_string());
                     continue;
                 }
             };
@@ -70,8 +70,8 @@ impl Listing {
         Ok(())
     }
 
-    /// Reads cards, those of the files written last first, until no other can be among those wanted: nothing is said in a
-    /// session after its file was last written.
+    /// Reads cards, most recently modified files first, until no other card can be on the page: no entry is newer
+    /// than the modification time of its file.
     pub(super) fn read(&mut self, card_of: impl Fn(&Path, &mut Cards) -> Result<Card, StoreError>) {
         self.files.sort_by_key(|(written, ..)| Reverse(*written));
         let mut latest: BinaryHeap<Reverse<Millis>> = BinaryHeap::new();
@@ -105,9 +105,9 @@ impl Listing {
 }
 
 impl FileStore {
-    /// The card of a file: the one kept, gone on from if the file grew, or made by reading it.
+    /// The card of a file: the cached one, resumed if the file grew, or built by reading the file.
     pub(super) fn card_of(&self, path: &Path, cards: &mut Cards) -> Result<Card, StoreError> {
-        let metadata = fs::metadata(path).map_err(StoreError::io("look at", path))?;
+        let metadata = fs::metadata(path).map_err(StoreError::io("read the metadata of", path))?;
         let kept = cards.get(path);
         if let Some(kept) = kept.filter(|kept| kept.counts_for(&metadata)) {
             return Ok(kept.card(path));
@@ -120,9 +120,9 @@ impl FileStore {
         Ok(card)
     }
 
-    /// The card of a log that is open.
+    /// The card of an open log.
     pub(super) fn card_of_open(&self, log: &mut Log) -> Result<Card, StoreError> {
-        let metadata = fs::metadata(&log.path).map_err(StoreError::io("look at", &log.path))?;
+        let metadata = fs::metadata(&log.path).map_err(StoreError::io("read the metadata of", &log.path))?;
         let cards = Cards::load(log.path.parent().and_then(|folder| self.cards_path(folder)));
         let kept = cards.get(&log.path);
         if let Some(kept) = kept.filter(|kept| kept.counts_for(&metadata)) {
@@ -133,7 +133,7 @@ impl FileStore {
         Ok(card)
     }
 
-    /// Notes the card of a log that this process wrote to, so that the next list need not read it.
+    /// Caches the card of a log that this process wrote to, so that the next list does not read the log.
     pub(super) fn keep_card(&self, log: &Log) {
         let Some(card) = log.known_card() else { return };
         let (Some(folder), Ok(metadata)) = (log.path.parent(), log.file.metadata()) else { return };
@@ -143,7 +143,7 @@ impl FileStore {
         }
         if let Some(kept) = Kept::new(&log.path, &log.file, &metadata, log.size_covered(), card) {
             cards.put(kept);
-            // Nobody lists a folder elsewhere, so here it is seen what is gone from it.
+            // A folder outside the store is never listed, so stale cards are removed here.
             let is_elsewhere = folder.parent() != Some(&*self.sessions);
             if is_elsewhere && cards.forget_gone(folder) {
                 cards.save_anew();
@@ -153,7 +153,7 @@ impl FileStore {
         }
     }
 
-    /// Takes the card of a deleted session out of the list, for good.
+    /// Removes the card of a deleted session from the cache.
     pub(super) fn forget_card(&self, path: &Path) {
         let Some(kept) = path.parent().and_then(|folder| self.cards_path(folder)) else { return };
         let mut cards = Cards::load(Some(kept));

@@ -1,7 +1,8 @@
-//! One session file: read, followed, and added to.
+//! One session file: reads it, follows its growth, and appends to it.
 //!
-//! Reading never writes to it. Adding is one `write` of whole lines under a lock that is held for that write only. What was
-//! written once is never touched again, and nothing is ever cut off: a torn line stays, and the next one starts below it.
+//! Reading never writes to the file. An append is one `write` of complete lines under a lock that is held for that
+//! write only. Written lines never change and are never cut off: a torn line stays, and the next append starts a new
+//! line.
 
 mod append;
 mod follow;
@@ -28,33 +29,33 @@ use follow::Upto;
 use header::FoundHeader;
 pub(super) use header::{find_header, open_to_read};
 
-/// Logs smaller than this are read faster than an index is kept.
+/// Reading a smaller log is faster than maintaining an index.
 const WORTH_AN_INDEX: u64 = 128 << 10;
 
-/// How many bytes before the place where reading ended are remembered.
+/// How many bytes before the end of the read part are remembered.
 const TAIL: u64 = 32;
 
-/// See the module.
+/// An open session file.
 #[derive(Debug)]
 pub(super) struct Log {
     pub(super) path: PathBuf,
     pub(super) file: File,
     writer: Option<File>,
     pub(super) stamp: Stamp,
-    /// A number for this file with this header.
+    /// The first generation of this file with this header.
     base: u64,
-    /// How often what was told of it turned out to be wrong.
+    /// How often earlier answers turned out to be wrong. Added to `base`.
     wrong: u64,
     pub(super) header: Header,
-    /// The same as it stands in the file.
+    /// The header line in the file.
     found: FoundHeader,
     state: State,
     trust: Trust,
     index_path: Option<PathBuf>,
-    /// What the index file on disk covers.
+    /// The header of the index file on disk.
     indexed: Option<Cover>,
     reached: Reached,
-    /// Lines of an old version, as this one has them. Such a file is replaced before anything is added to it.
+    /// The migrated lines of a file of an old version. Such a file is replaced before the first append.
     pub(super) migrated: Option<Vec<Vec<u8>>>,
     pub(super) card: Option<CardFold>,
     unsynced: bool,
@@ -62,7 +63,7 @@ pub(super) struct Log {
 
 #[derive(Debug)]
 enum State {
-    /// Nothing is in memory; heads are read from the index.
+    /// Heads are read from the index and not kept in memory.
     Indexed(Index),
     Folded(Heads),
 }
@@ -70,24 +71,24 @@ enum State {
 /// Where the heads of a log come from.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Trust {
-    /// From its lines.
+    /// From the lines.
     Seen,
     /// From an index, which may be wrong.
     Claimed,
-    /// From an index, and somebody was told what it says.
+    /// From an index, and a caller has received some of them.
     Told,
 }
 
-/// How far a file is read.
+/// How far a file was read.
 #[derive(Debug, Default)]
 struct Reached {
-    /// Up to here. What follows is nothing, a torn line, or what others appended.
+    /// The end of the read part. Nothing, a torn line, or lines of other writers follow.
     covered: u64,
-    /// The last entry is a whole line without line feed.
+    /// Whether the last entry is a complete line without a newline.
     unended: bool,
-    /// How many lines are no entries.
+    /// The number of lines that are not valid entries.
     odd: usize,
-    /// What follows is a line that nobody ended, and no entry.
+    /// Whether a torn line follows.
     torn: bool,
     /// The last bytes before `covered`.
     tail: Vec<u8>,
@@ -101,10 +102,10 @@ impl Log {
         Ok(log)
     }
 
-    /// The log with nothing read but its header.
+    /// Opens the file and reads only its header.
     fn begin(path: &Path) -> Result<Log, StoreError> {
         let file = open_to_read(path)?;
-        let stamp = Stamp::of(&file.metadata().map_err(StoreError::io("look at", path))?);
+        let stamp = Stamp::of(&file.metadata().map_err(StoreError::io("read the metadata of", path))?);
         let found = find_header(path, &file)?;
         Ok(Log {
             path: path.to_owned(),
@@ -142,14 +143,14 @@ impl Log {
         Ok(())
     }
 
-    /// Begins with what the index says, if it can be believed so far.
+    /// Loads the index, if it is valid so far.
     fn take_index(&mut self) -> Result<(), StoreError> {
         let Some(index) = self.index_path.as_ref().and_then(|path| Index::open(path, &self.file)) else {
             return Ok(());
         };
         let cover = index.cover;
         let grown = cover.size < self.size()?;
-        // Where the log stands hangs on its last entry, so that one is looked at at once.
+        // The leaf of the log depends on the last entry, so check that entry now.
         let last = Seq::new(cover.entries as usize - 1);
         let stands = lines::proved_lines(&index, &self.file, &[last], &mut Batch::default());
         if stands.is_err() || grown && !cover.regular {
@@ -157,7 +158,7 @@ impl Log {
         }
         self.state = match grown || !cover.in_order {
             false => State::Indexed(index),
-            // These heads are all needed, or only together show that they make sense.
+            // All heads are needed, or can only be checked together.
             true => match lines::restore(&index, &self.file) {
                 Ok(heads) => State::Folded(heads),
                 Err(_) => return Ok(()),
@@ -174,8 +175,7 @@ impl Log {
         self.remember_tail()
     }
 
-    /// Forgets what was told of this file and reads it anew. If somebody may have believed what was wrong, it is another log
-    /// from now on.
+    /// Reads the file again from the start. If callers may have received wrong data, starts a new generation.
     fn begin_again(&mut self, believed: bool) -> Result<(), StoreError> {
         let mut new = Log::begin(&self.path)?;
         new.load()?;
@@ -191,15 +191,15 @@ impl Log {
     }
 
     fn distrust(&mut self, wrong: Wrong) -> Result<(), StoreError> {
-        // What came from undamaged blocks was right, unless somebody forged them.
+        // Heads from undamaged blocks were right, unless the index is forged.
         self.begin_again(self.trust == Trust::Told && wrong == Wrong::Lies)
     }
 
     fn size(&self) -> Result<u64, StoreError> {
-        Ok(self.file.metadata().map_err(StoreError::io("look at", &self.path))?.len())
+        Ok(self.file.metadata().map_err(StoreError::io("read the metadata of", &self.path))?.len())
     }
 
-    /// Brings a file of an old version to this one, in memory.
+    /// Migrates a file of an old version in memory.
     fn migrate(&mut self) -> Result<(), StoreError> {
         self.index_path = None;
         let mut lines = Vec::new();
@@ -251,7 +251,7 @@ impl Log {
         self.reached.covered
     }
 
-    /// All heads in memory, read from the index if they are not there yet.
+    /// All heads in memory. Reads them from the index if necessary.
     pub(super) fn folded(&mut self) -> Result<&mut Heads, StoreError> {
         if let State::Indexed(index) = &self.state {
             match lines::restore(index, &self.file) {
@@ -261,7 +261,7 @@ impl Log {
         }
         match &mut self.state {
             State::Folded(heads) => Ok(heads),
-            State::Indexed(_) => unreachable!("what is read without an index is folded"),
+            State::Indexed(_) => unreachable!("a log that is read without an index has its heads in memory"),
         }
     }
 

@@ -1,5 +1,4 @@
-//! The store in plain files: one JSONL file per session, in pi's format, with caches beside it that can be deleted at any
-//! time.
+//! The file store: one JSONL file per session, in pi's format. Its caches can be deleted at any time.
 
 mod cards;
 mod index;
@@ -34,20 +33,21 @@ pub use names::folder_of;
 use replace::NewFile;
 pub use verify::{Oddity, Verified, verify};
 
-/// What cards and messages call a store that has no other name.
+/// The default store name in cards and messages.
 pub const NAME: &str = "file";
 
-/// How long an append waits for the lock of a file. It is held for one write, so a holder of seconds is a stopped process.
+/// How long an append waits for the lock of a file. The lock is held for one write only, so a process that holds it
+/// for seconds is stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// See the module. A session id with a `/` in it is the path of a file, wherever it lies.
+/// A store in plain files. A session id that contains a `/` is the path of a file anywhere.
 #[derive(Debug)]
 pub struct FileStore {
     name: String,
     sessions: PathBuf,
     caches: Option<PathBuf>,
     write: WriteFn,
-    /// In the end the list learns what the open logs tell of their sessions.
+    /// Whether the cards of the open logs are saved on drop.
     keeps_cards: bool,
     logs: Mutex<FxHashMap<String, Shared>>,
     leases: HeldLeases,
@@ -60,7 +60,7 @@ fn plain_write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
 }
 
 impl FileStore {
-    /// `sessions` holds the files, `caches` what makes them fast. Neither has to exist.
+    /// `sessions` is the folder of the session files, `caches` that of the caches. Neither needs to exist.
     pub fn new(sessions: impl Into<PathBuf>, caches: Option<PathBuf>) -> FileStore {
         let (name, sessions) = (NAME.to_owned(), sessions.into());
         FileStore {
@@ -74,30 +74,30 @@ impl FileStore {
         }
     }
 
-    /// The same store under another name, where there are several. Each needs caches of its own.
+    /// Sets the name of the store. Each store needs its own caches.
     pub fn named(mut self, name: impl Into<String>) -> FileStore {
         self.name = name.into();
         self
     }
 
-    /// A store that writes with `write`: for tests of what happens when a disk is full.
+    /// Replaces the write function, for tests of a full disk.
     #[doc(hidden)]
     pub fn writing_with(mut self, write: fn(&File, &[u8]) -> io::Result<usize>) -> FileStore {
         self.write = write;
         self
     }
 
-    /// The name by which this store knows a file, wherever it lies.
+    /// The session id of a file, anywhere.
     pub fn id_of_path(path: &Path) -> io::Result<String> {
         Ok(std::path::absolute(path)?.to_string_lossy().into_owned())
     }
 
-    /// The folder for sessions of a working directory.
+    /// The folder for the sessions of a working directory.
     pub fn folder(&self, cwd: &Path) -> PathBuf {
         self.sessions.join(folder_of(cwd))
     }
 
-    /// Makes a session in a file of the caller's choice.
+    /// Creates a session in the file at `path`.
     pub async fn create_at(
         &self,
         path: &Path,
@@ -111,7 +111,7 @@ impl FileStore {
         self.open(&id).await
     }
 
-    /// A new file with its header.
+    /// Creates a temporary file and writes the header to it.
     fn begin_file(path: &Path, header: &Header) -> Result<NewFile, StoreError> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder {
@@ -123,7 +123,7 @@ impl FileStore {
         Ok(file)
     }
 
-    /// The path of a new session, if its id is free.
+    /// The path for a new session, if its id is not in use.
     async fn free_path(&self, header: &Header) -> Result<PathBuf, StoreError> {
         if !header::is_valid_id(&header.id) {
             return Err(StoreError::InvalidId { id: header.id.clone() });
@@ -135,12 +135,12 @@ impl FileStore {
         }
     }
 
-    /// Where a new session goes.
+    /// The path for a new session.
     fn path_for(&self, header: &Header) -> PathBuf {
         self.folder(Path::new(&header.cwd)).join(names::file_of(header))
     }
 
-    /// A cache file that belongs to a log.
+    /// The path of a cache file for a log.
     fn cache_path(&self, path: &Path, folder: &str, ending: &str) -> Option<PathBuf> {
         use std::os::unix::ffi::OsStrExt;
         let absolute = std::path::absolute(path).ok()?;
@@ -152,7 +152,7 @@ impl FileStore {
         self.cache_path(path, "index", "idx")
     }
 
-    /// The lock of a session that nobody has open, which keeps others from opening it; `Busy` if somebody has. None if
+    /// Locks a session that no process has open, so that none can open it. Returns `Busy` if one has, and `None` if
     /// there is no folder for locks.
     async fn lock_unused(&self, id: &str, path: &Path) -> Result<Option<File>, StoreError> {
         let (Some(lock), Some(leases)) = (self.in_use(path), self.lease_files(path)) else { return Ok(None) };
@@ -162,19 +162,20 @@ impl FileStore {
         }
     }
 
-    /// Where the leases of a session lie; none if there is no folder for them.
+    /// The lease files of a session; `None` if there is no folder for them.
     fn lease_files(&self, path: &Path) -> Option<LeaseFiles> {
         LeaseFiles::beside(&self.cache_path(path, "open", "lock")?)
     }
 
-    /// A file that whoever watches a session holds a shared lock on, so that nobody deletes it under him.
+    /// Opens the lock file of a session. Every process that watches the session holds a shared lock on it, which
+    /// prevents deletion.
     fn in_use(&self, path: &Path) -> Option<File> {
         let lock = self.cache_path(path, "open", "lock")?;
         names::make_folder(lock.parent()?).ok()?;
         index::private().read(true).write(true).create(true).truncate(false).open(lock).ok()
     }
 
-    /// Where the cards of a folder's sessions are kept; of any folder that somebody opened a session in.
+    /// The card cache of a folder. The folder can be outside the store's own.
     fn cards_path(&self, folder: &Path) -> Option<PathBuf> {
         if folder.parent() != Some(&*self.sessions) {
             return self.cache_path(folder, "cards/elsewhere", "jsonl");
@@ -201,7 +202,7 @@ impl FileStore {
         Ok(self.all_files()?.into_iter().find(named))
     }
 
-    /// A file that somebody renamed still says in its header which session it is.
+    /// Finds a renamed file by the id in its header.
     fn path_by_header(&self, id: &str) -> Result<PathBuf, StoreError> {
         let is_it = |path: &PathBuf| {
             let found = log::open_to_read(path).and_then(|file| log::find_header(path, &file));
@@ -221,14 +222,14 @@ impl FileStore {
         list().map_err(StoreError::io("list", &self.sessions))
     }
 
-    /// Asks folders and files something on a thread that may take its time: they may lie on a server that is away. No log is
-    /// open there.
+    /// Runs `ask` on a thread for blocking work, because folders and files may be on a file server that does not
+    /// answer. The store passed to it has no open logs.
     async fn aside<T: Send + 'static>(&self, ask: impl FnOnce(&FileStore) -> T + Send + 'static) -> T {
         let aside = self.twin();
         unblock(move || ask(&aside)).await
     }
 
-    /// The same store with no log open. It is for a look, of which the list has nothing to learn.
+    /// Another instance of this store with no open logs. It saves no cards.
     fn twin(&self) -> FileStore {
         let mut twin = FileStore::new(&self.sessions, self.caches.clone()).named(&*self.name);
         twin.keeps_cards = false;
@@ -236,10 +237,10 @@ impl FileStore {
     }
 
     fn kept(&self) -> MutexGuard<'_, FxHashMap<String, Shared>> {
-        self.logs.lock().expect("no code panics while it holds the lock")
+        self.logs.lock().expect("no code panics while holding the lock")
     }
 
-    /// The log of a session, read on a thread that may take its time.
+    /// The log of a session. Opens it on a thread for blocking work.
     async fn log(&self, id: &str) -> Result<Shared, StoreError> {
         if let Some(log) = self.kept().get(id) {
             return Ok(log.clone());
@@ -260,7 +261,7 @@ impl FileStore {
         self.kept().remove(id);
     }
 
-    /// The log, if it still is of this generation.
+    /// The log, if it still has this generation.
     async fn of_generation(&self, id: &str, generation: u64) -> Result<Shared, StoreError> {
         let log = self.log(id).await?;
         if locked(&log).version().generation == generation { Ok(log) } else { Err(StoreError::Replaced) }
@@ -277,19 +278,19 @@ impl FileStore {
 }
 
 fn locked(log: &Shared) -> MutexGuard<'_, Log> {
-    log.lock().expect("no code panics while it holds the lock")
+    log.lock().expect("no code panics while holding the lock")
 }
 
-/// Runs what may take long on a thread for it.
+/// Runs `f` on a thread for blocking work.
 async fn unblock<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     match tokio::task::spawn_blocking(f).await {
         Ok(value) => value,
-        Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        Err(error) => std::panic::resume_unwind(error.into_panic()),
     }
 }
 
-/// Asks a log something, which counts only if it still is of the same generation afterwards: in looking closer it may find
-/// that what it told before was wrong.
+/// Reads from a log and checks that its generation is still the same afterwards: reading may reveal that the index
+/// was wrong, which starts a new generation.
 fn asked<T>(
     log: &Shared,
     generation: u64,
@@ -300,7 +301,7 @@ fn asked<T>(
     if log.version().generation == generation { Ok(answer) } else { Err(StoreError::Replaced) }
 }
 
-/// Tries until the lock of the file is free or patience ends.
+/// Retries `attempt` until the file is unlocked or `LOCK_TIMEOUT` has passed.
 fn patiently<T>(
     log: &Shared,
     attempt: impl Fn(&mut Log) -> Result<Attempt<T>, StoreError>,

@@ -1,4 +1,4 @@
-//! Where a session's file lies: `<sessions>/<directory>/<time>_<id>.jsonl`.
+//! The paths of session files: `<sessions>/<directory>/<time>_<id>.jsonl`.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder};
@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use osier_tree::{Header, time};
 
-/// How much of a directory's path its folder name shows.
+/// How many characters of a directory's path its folder name contains.
 const SHOWN: usize = 60;
 
-/// The folder name for a working directory: readable, and different for every directory, because a hash of the whole path
-/// ends it.
+/// The folder name for a working directory: readable, and unique because it ends in a hash of the full path.
 pub fn folder_of(cwd: &Path) -> String {
     let text = cwd.to_string_lossy();
     let shown: String = text.chars().map(|ch| if ch.is_alphanumeric() { ch } else { '-' }).collect();
@@ -30,13 +29,13 @@ pub(super) fn file_of(header: &Header) -> String {
     format!("{created}_{}.jsonl", header.id)
 }
 
-/// The session id that a file's name carries.
+/// The session id in a file name.
 pub(super) fn id_in(name: &OsStr) -> Option<&str> {
     let stem = name.to_str()?.strip_suffix(".jsonl")?;
     Some(stem.split_once('_').map_or(stem, |(_, id)| id))
 }
 
-/// The session files of a folder, in no order. A folder that is not there has none.
+/// The session files of a folder, unsorted. Empty if the folder does not exist.
 pub(super) fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -52,7 +51,7 @@ pub(super) fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The folders below the store's own.
+/// The folders directly below `root`.
 pub(super) fn folders_in(root: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(root) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -63,7 +62,7 @@ pub(super) fn folders_in(root: &Path) -> io::Result<Vec<PathBuf>> {
         .collect()
 }
 
-/// Makes a folder that only its owner may enter.
+/// Creates a folder that only its owner can access.
 pub(super) fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_name_carries_time_and_id() {
+    fn a_file_name_contains_time_and_id() {
         let header = Header::new("4f89da11-5e7b", 1_767_323_045_137, "/x");
         let name = file_of(&header);
         assert_eq!(name, "2026-01-02T03-04-05-137Z_4f89da11-5e7b.jsonl");

@@ -1,5 +1,5 @@
-//! Previews kept between runs: the one-line text of each entry, below a line that says what they were made from. Read only
-//! when a tree is drawn or searched.
+//! A cache of previews: the one-line text of each entry, after a header line that identifies the log. Read only when
+//! a tree is drawn or searched.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,13 +17,13 @@ use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::texts::{Texts, WINDOW};
 
-/// Grows when previews of the same entry change.
+/// Increment this when the preview of an entry changes.
 const FORM: u32 = 4;
 
-/// Bytes in which a cover has room.
+/// The maximum length of the header line.
 const LONGEST_COVER: usize = 1024;
 
-/// What kept previews were made from, and the checksum of them.
+/// The log that cached previews were made from, and their checksum.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Cover {
     form: u32,
@@ -31,7 +31,7 @@ struct Cover {
     inode: u64,
     born: u64,
     entries: usize,
-    /// How long the log was, and when it was last written to.
+    /// The size and modification time of the log.
     size: u64,
     changed: i64,
     /// The hash of the last entry's line.
@@ -40,7 +40,7 @@ struct Cover {
 }
 
 impl Log {
-    /// The previews of all entries: those kept at `path`, and what is missing made from the lines.
+    /// The previews of all entries: the cached ones at `path`, and the missing ones made from the lines.
     pub(super) fn previews(&mut self, path: Option<&Path>) -> Result<Texts, StoreError> {
         let path = path.filter(|_| self.is_worth_caching());
         let kept = path.and_then(|path| self.kept_previews(path)).unwrap_or_default();
@@ -51,7 +51,7 @@ impl Log {
         let heads = self.folded()?.clone();
         self.preview_rest(&heads, &mut texts)?;
         if let Some(path) = path.filter(|_| heads.is_regular()) {
-            // A cache: if it cannot be written, the next one makes them again.
+            // If the cache cannot be written, the next caller makes the previews again.
             let _ = self.keep_previews(path, &texts);
         }
         Ok(texts)
@@ -78,7 +78,7 @@ impl Log {
         Ok(())
     }
 
-    /// The hash of the line of the last of so many entries.
+    /// The hash of the line of entry number `entries`.
     fn last_hash(&mut self, entries: usize) -> Option<u64> {
         let head = *self.heads(entries.checked_sub(1)?, 1).ok()?.first()?;
         let mut line = vec![0; head.len as usize];
@@ -128,7 +128,7 @@ impl Cover {
     }
 }
 
-/// Where the lines of a file end, from `start` on, and the checksum of all of it.
+/// The ends of the lines of a file, starting at `start`, and the checksum of that part.
 fn line_ends(file: &File, start: u64) -> Option<(Vec<u32>, u64)> {
     let (mut ends, mut sum, mut at) = (Vec::new(), 0, start);
     let mut window = vec![0; WINDOW];
@@ -155,7 +155,7 @@ fn summed(sum: u64, window: &[u8]) -> u64 {
     sum.rotate_left(5) ^ hash(window)
 }
 
-/// Messages before `from` whose calls are answered behind it: a result is shown as its call.
+/// Messages before `from` with tool calls whose results come after it: the preview of a result shows its call.
 fn callers(heads: &Heads, from: usize) -> Vec<Seq> {
     let answers = heads.from(from).filter(|(_, head)| head.role == Role::ToolResult);
     let caller = |(seq, _)| heads.up(Some(seq)).find(|above| heads.get(*above).role == Role::Assistant);

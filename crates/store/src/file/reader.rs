@@ -1,4 +1,5 @@
-//! Reads the lines of a file in large chunks, the first of them small because many only want the first line. Never holds more than a chunk, or the longest line.
+//! Reads the lines of a file in large chunks. The first chunk is small, because many callers need only the first
+//! line. Holds at most one chunk or the longest line in memory.
 
 use std::fs::File;
 use std::io;
@@ -7,24 +8,24 @@ use std::os::unix::fs::FileExt;
 const FIRST: usize = 4 << 10;
 const CHUNK: usize = 256 << 10;
 
-/// One line of a file, without its line feed.
+/// One line of a file, without its newline.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
     pub(super) offset: u64,
     pub(super) bytes: &'a [u8],
-    /// A line feed follows. Only the last line of a file may lack it.
+    /// Whether a newline follows. Only the last line of a file can lack it.
     pub(super) ended: bool,
 }
 
-/// See the module.
+/// A buffered reader of lines.
 #[derive(Debug)]
 pub(super) struct LineReader<'f> {
     file: &'f File,
     buffer: Vec<u8>,
-    /// What is read and not handed out yet.
+    /// The part of the buffer that was read and not yet returned.
     start: usize,
     end: usize,
-    /// Where in the file `buffer[start]` lies.
+    /// The file offset of `buffer[start]`.
     offset: u64,
     at_end: bool,
 }
@@ -56,12 +57,12 @@ impl<'f> LineReader<'f> {
         Line { offset, bytes: &self.buffer[start..start + len], ended }
     }
 
-    /// Moves what is left to the front, of a larger buffer where this one was filled.
+    /// Moves the rest to the front, of a larger buffer if this one is full.
     fn make_room(&mut self) {
         let left = self.start..self.end;
         let is_full = left.len() == self.buffer.len();
         if is_full || self.end == self.buffer.len() && self.buffer.len() < CHUNK {
-            // A new one comes zeroed from the system; growing this one would write the zeros.
+            // A new buffer is zeroed by the operating system; growing this one would write the zeros.
             let mut larger = vec![0; CHUNK.max(if is_full { 2 * left.len() } else { 0 })];
             larger[..left.len()].copy_from_slice(&self.buffer[left.clone()]);
             self.buffer = larger;
@@ -90,7 +91,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn lines_of_any_length_come_out_with_their_places() {
+    fn lines_of_any_length_are_returned_with_their_offsets() {
         let mut file = tempfile::tempfile().unwrap();
         let long = "x".repeat(3 * CHUNK + 5);
         write!(file, "a\n\n{long}\nlast").unwrap();

@@ -1,4 +1,4 @@
-//! Puts a new file in the place of a log. Only a migration and a garbage collection do that; the old file is kept aside.
+//! Replaces the file of a log, for migration and garbage collection. The old file is kept as a backup.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use super::reader::LineReader;
 use crate::error::StoreError;
 use crate::port::Version;
 
-/// A new file that is there whole, or not at all.
+/// A new file that appears under its name complete, or not at all.
 #[derive(Debug)]
 pub(super) struct NewFile {
     file: io::BufWriter<tempfile::NamedTempFile>,
 }
 
 impl NewFile {
-    /// Begins one in the folder where it will lie.
+    /// Creates a temporary file in the folder of the final file.
     pub(super) fn begin(folder: &Path) -> io::Result<NewFile> {
         let file = tempfile::Builder::new().prefix(".osier-").suffix(".tmp").tempfile_in(folder)?;
         Ok(NewFile { file: io::BufWriter::with_capacity(1 << 20, file) })
@@ -40,12 +40,12 @@ impl NewFile {
         Ok(file)
     }
 
-    /// Gives it its name, which must not be taken.
+    /// Renames it to `path`, which must not exist.
     pub(super) fn finish(self, path: &Path) -> Result<(), StoreError> {
         let file = self.written().map_err(StoreError::io("create", path))?;
-        file.persist_noclobber(path).map_err(|failed| match failed.error.kind() {
+        file.persist_noclobber(path).map_err(|persist_error| match persist_error.error.kind() {
             io::ErrorKind::AlreadyExists => StoreError::AlreadyExists { id: path.display().to_string() },
-            _ => StoreError::io("create", path)(failed.error),
+            _ => StoreError::io("create", path)(persist_error.error),
         })?;
         let folder = path.parent().unwrap_or(Path::new("."));
         sync_folder(folder).map_err(StoreError::io("sync", folder))
@@ -53,7 +53,7 @@ impl NewFile {
 }
 
 impl Log {
-    /// Tries to put other entries in the place of this log, which must be in the state `expected`.
+    /// Tries to replace the entries of this log, which must be in the state `expected`.
     pub(super) fn rewrite(
         &mut self,
         expected: Version,
@@ -68,15 +68,15 @@ impl Log {
         self.exchange(expected, &all, ".bak")
     }
 
-    /// Tries to replace a file of an old version by what it was read as.
+    /// Tries to replace a file of an old version with its migrated lines.
     pub(super) fn replace_old(&mut self, expected: Version) -> Result<Attempt<()>, StoreError> {
         let Some(lines) = self.migrated.clone() else { return Err(StoreError::Replaced) };
         let suffix = format!(".v{}.bak", self.header.version);
         self.exchange(expected, &lines, &suffix)
     }
 
-    /// The lock on the old file is held through the exchange: a writer that waits for it finds, once it has it, that the
-    /// name means another file now, and starts again.
+    /// Holds the lock on the old file throughout: a writer that waits for it then sees that the path names another
+    /// file, and starts again.
     fn exchange<L: AsRef<[u8]>>(
         &mut self,
         expected: Version,
@@ -89,19 +89,19 @@ impl Log {
         }
         let size = self.catch_up_locked(&old, expected)?;
         let io = |what| StoreError::io(what, &self.path);
-        // Through a link the file itself is replaced, and the link stays.
+        // Behind a symbolic link, replace the target and keep the link.
         let path = fs::canonicalize(&self.path).map_err(io("find"))?;
         let folder = path.parent().unwrap_or(Path::new("."));
         let file = prepared(folder, lines).map_err(io("replace"))?;
-        let kept = keep_aside(&path, suffix).map_err(io("keep a copy of"))?;
-        // A program that takes no lock may have written in between.
-        let disturbed = old.metadata().map_err(io("look at"))?.len() != size;
+        let kept = keep_aside(&path, suffix).map_err(io("back up"))?;
+        // A program that takes no lock may have written meanwhile.
+        let disturbed = old.metadata().map_err(io("read the metadata of"))?.len() != size;
         let replaced = match disturbed {
             true => Err(StoreError::Conflict { now: self.version() }),
-            false => file.persist(&path).map_err(|failed| io("replace")(failed.error)),
+            false => file.persist(&path).map_err(|persist_error| io("replace")(persist_error.error)),
         };
         if let Err(error) = replaced {
-            // It names the file that stays.
+            // The old file stays, so it needs no backup.
             let _ = fs::remove_file(kept);
             return Err(error);
         }
@@ -109,7 +109,7 @@ impl Log {
         Ok(Attempt::Done(()))
     }
 
-    /// The header as it stands in the file, or as this version has it.
+    /// The header line of the file, or the migrated one.
     fn header_line(&self) -> Result<Vec<u8>, StoreError> {
         let is_header = |line: &[u8]| matches!(read(line), Read::Header(_));
         if let Some(line) = self.migrated.as_ref().and_then(|lines| lines.iter().find(|line| is_header(line)))
@@ -132,7 +132,7 @@ fn prepared<L: AsRef<[u8]>>(folder: &Path, lines: &[L]) -> io::Result<tempfile::
     file.written()
 }
 
-/// A second name for the old file, so that it survives the exchange.
+/// Creates a hard link to the old file as a backup. Returns its path.
 fn keep_aside(path: &Path, suffix: &str) -> io::Result<PathBuf> {
     for number in 0.. {
         let mut name = path.as_os_str().to_owned();
@@ -152,7 +152,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// The files that were kept aside when this one was replaced.
+/// The backups that were made when this file was replaced.
 pub(super) fn kept_aside(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) =
         (path.parent(), path.file_name().map(|name| name.to_string_lossy().into_owned()))

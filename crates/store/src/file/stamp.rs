@@ -1,10 +1,10 @@
-//! Which file this is: a name can come to mean another file, and caches must notice.
+//! The identity of a file. Caches use it to detect that a path names another file.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::time::UNIX_EPOCH;
 
-/// A file's identity. Inode numbers are used again, hence the time of birth.
+/// The identity of a file. Inode numbers are reused, so it includes the creation time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) device: u64,
@@ -22,19 +22,19 @@ impl Stamp {
         }
     }
 
-    /// A number that differs between a file and what replaced it.
+    /// A number that differs between a file and its replacement.
     pub(super) fn generation(self) -> u64 {
         let mixed = self.inode ^ self.device.rotate_left(32) ^ self.born.rotate_left(17);
         mixed.wrapping_mul(0x9E37_79B9_7F4A_7C15)
     }
 }
 
-/// When a file was last written to, in nanoseconds.
+/// The modification time of a file in nanoseconds.
 pub(super) fn changed(metadata: &Metadata) -> i64 {
     metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
 }
 
-/// Opens a cache for reading if it is an ordinary file, without waiting for anything else.
+/// Opens a cache for reading if it is a regular file. Never blocks on a pipe.
 pub(super) fn open_cache(path: &std::path::Path) -> Option<std::fs::File> {
     let found = std::fs::symlink_metadata(path).ok()?;
     found.is_file().then(|| std::fs::File::open(path).ok()).flatten()

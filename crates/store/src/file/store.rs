@@ -1,4 +1,4 @@
-//! The port, as files keep it.
+//! Implements `Store` for `FileStore`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ impl FileStore {
         unblock(move || patiently(&log, |log| log.append(expected, &lines, write))).await
     }
 
-    /// Deletes a session although somebody has it open. Whoever has will find it gone, and can store nothing more in it.
+    /// Deletes a session even if it is open. A process that has it open can no longer append to it.
     pub async fn delete_in_use(&self, id: &str) -> Result<Deleted, StoreError> {
         let nothing = Deleted { deleted: false, store: self.name.clone(), counts: Counts::default() };
         let path = match self.place_of(id).await {
@@ -63,7 +63,7 @@ impl FileStore {
         if let Some(leases) = self.lease_files(&path) {
             leases.forget();
         }
-        // What was said must not survive in what was kept aside, nor in the list.
+        // No text of the session may remain in backups or in the card cache.
         for kept in super::replace::kept_aside(&path) {
             fs::remove_file(&kept).map_err(StoreError::io("delete", &kept))?;
         }
@@ -100,14 +100,14 @@ impl FileStore {
         Ok(ids)
     }
 
-    /// A card tells which store it is from. Kept ones were written before the store had its name.
+    /// Sets the store name of a card. Cached cards do not contain it.
     fn sign(&self, card: &mut Card) {
         if self.name != NAME {
             card.store.clone_from(&self.name);
         }
     }
 
-    /// A log whose file was exchanged is opened anew by the next who asks for it.
+    /// Closes a log whose file was replaced, so that the next call opens the new file.
     fn forget_replaced<T>(&self, id: &str, result: &Result<T, StoreError>) {
         if matches!(result, Ok(_) | Err(StoreError::Replaced))
             && self.kept().get(id).is_some_and(|log| locked(log).is_replaced())
@@ -202,7 +202,7 @@ impl Store for FileStore {
     async fn watch(&self, id: &str) -> Result<Watch, StoreError> {
         let path = locked(&self.log(id).await?).path.clone();
         let in_use = self.in_use(&path);
-        // Whoever replaces the log at this moment is done soon.
+        // A process that is replacing the log right now releases the lock soon.
         let lock = move || in_use.filter(|lock| lock.try_lock_shared().is_ok() || lock.lock_shared().is_ok());
         watcher::watch(&path, unblock(lock).await)
     }
@@ -216,7 +216,7 @@ impl Store for FileStore {
             self.leases.keep(lease.cursor, held);
         }
         match taken {
-            // Where nothing can be written nobody can know of others.
+            // Without write access, leases cannot be shared with other processes.
             Err(StoreError::Io { .. }) => Ok(()),
             taken => taken,
         }
@@ -260,7 +260,7 @@ impl Store for FileStore {
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {
         let _unused = match self.place_of(id).await {
             Ok(path) => self.lock_unused(id, &path).await?,
-            // Deleting what is not there is no error.
+            // Deleting a session that does not exist is not an error.
             Err(_) => None,
         };
         self.delete_in_use(id).await

@@ -1,4 +1,4 @@
-//! Reads a file without any cache and tells everything about it that is not as it should be.
+//! Reads a file without any cache and reports every problem in it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,17 +12,17 @@ use super::log::{find_header, open_to_read};
 use super::reader::LineReader;
 use crate::error::StoreError;
 
-/// Something about a file that is not as it should be.
+/// A problem in a session file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Oddity {
-    /// Counted from 1.
+    /// The line number, starting at 1.
     pub line: usize,
-    /// Something is lost or contradicts itself. Otherwise it is worth knowing, and harmless.
+    /// Whether data is lost or contradictory. Otherwise the problem is harmless.
     pub damage: bool,
     pub what: String,
 }
 
-/// What a file turned out to hold.
+/// The result of verifying a file.
 #[derive(Debug)]
 pub struct Verified {
     pub header: Header,
@@ -36,7 +36,7 @@ impl Verified {
     }
 }
 
-/// See the module.
+/// Verifies a session file. Uses no cache.
 pub fn verify(path: &Path) -> Result<Verified, StoreError> {
     let file = open_to_read(path)?;
     let header = find_header(path, &file)?.header;
@@ -57,7 +57,7 @@ pub fn verify(path: &Path) -> Result<Verified, StoreError> {
 #[derive(Default)]
 struct Finding {
     tree: SessionTree,
-    /// The numbers of the entries' lines.
+    /// The line number of each entry.
     places: Vec<usize>,
     oddities: Vec<Oddity>,
 }
@@ -78,11 +78,7 @@ impl Finding {
                     self.places.push(number);
                     self.tree.append_unsettled(&entry, line.offset, line.bytes.len() as u32);
                     if !line.ended {
-                        self.note(
-                            number,
-                            false,
-                            "the last line has no line feed; it gets one before the next append",
-                        );
+                        self.note(number, false, "the last line has no newline; the next append adds it");
                     }
                 }
                 Read::Header(_) => {
@@ -95,14 +91,18 @@ impl Finding {
         }
         self.tree.settle();
         for number in heads.into_iter().skip(1) {
-            self.note(number, false, format!("another header ({headers} in all); only the first counts"));
+            self.note(
+                number,
+                false,
+                format!("extra header ({headers} in total); only the first one is used"),
+            );
         }
         Ok(())
     }
 
     fn odd(&mut self, number: usize, odd: Odd, ended: bool) {
         let what = match odd {
-            Odd::NotJson if !ended => "a torn line at the end; the next append starts below it",
+            Odd::NotJson if !ended => "a torn line at the end; the next append starts a new line",
             Odd::NotJson => "not JSON: torn or damaged",
             Odd::NotAnObject => "JSON, but not an object",
             Odd::NoId => "an object without an id",
@@ -118,7 +118,7 @@ impl Finding {
         }
         let borrowed: Vec<&[u8]> = lines.iter().map(Vec::as_slice).collect();
         let what = format!(
-            "version {}: read as version 3, and replaced by it before the first append",
+            "version {}: read as version 3; the first append rewrites the file as version 3",
             header.version
         );
         self.note(1, false, what);
@@ -132,7 +132,7 @@ impl Finding {
                 }
                 Read::Odd(odd) => self.odd(at + 1, odd, true),
                 Read::Header(_) if headers > 0 => {
-                    self.note(at + 1, false, "another header; only the first counts");
+                    self.note(at + 1, false, "extra header; only the first one is used");
                 }
                 Read::Header(_) => headers += 1,
                 Read::Blank => self.note(at + 1, false, "an empty line"),
@@ -143,7 +143,7 @@ impl Finding {
         Ok(())
     }
 
-    /// Lines that contradict each other, or name what is not there.
+    /// Reports lines that contradict each other or refer to missing entries.
     fn structure(&mut self, line_of: &dyn Fn(&osier_tree::Head) -> Option<Vec<u8>>) {
         let tree = self.tree.clone();
         for (seq, head) in tree.heads().iter() {
@@ -152,28 +152,28 @@ impl Finding {
                 self.note(self.places[seq.index()], damage, format!("{} {id} {what}", word(head.kind)));
             };
             if head.has(flag::SUPERSEDED) {
-                note(true, "is repeated below; the last one counts");
+                note(true, "appears again below; the last one is used");
             }
             if head.has(flag::ORPHAN) {
-                note(true, "names a parent that is not in the file; it is shown as a root");
+                note(true, "has a parent that is not in the file; shown as a root");
             }
             if head.has(flag::CUT) {
-                note(true, "has parents that run in a circle; it is shown as a root");
+                note(true, "is in a cycle of parents; shown as a root");
             }
             if head.parent.is_some_and(|parent| parent > seq) {
                 note(false, "comes before its parent");
             }
             if head.kind.has_target() && head.target.is_none() && names_target(line_of(head)) {
-                note(false, "points at an entry that is not in the file");
+                note(false, "points to an entry that is not in the file");
             }
             if keeps_nothing(&tree, seq) {
-                note(false, "keeps from an entry that is not above it, hence nothing");
+                note(false, "starts keeping at an entry that is not above it; nothing is kept");
             }
             if head.kind == Kind::Unknown {
-                note(false, "is of a kind not known here; it is kept as it is");
+                note(false, "has an unknown type; it is kept unchanged");
             }
             if head.time().is_none() {
-                note(false, "has no readable time");
+                note(false, "has no valid timestamp");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Hints that a file changed, from the operating system.
+//! Watches a file with the notifications of the operating system.
 
 use std::fmt;
 use std::fs::File;
@@ -10,10 +10,10 @@ use tokio::sync::watch;
 use crate::error::StoreError;
 use crate::port::Watch;
 
-/// Ends the watch when it is dropped.
+/// Stops the watch when it is dropped.
 struct Keep {
     _watcher: notify::RecommendedWatcher,
-    /// Locked for as long as somebody watches.
+    /// Locked while the watch exists.
     _in_use: Option<File>,
 }
 
@@ -28,17 +28,17 @@ pub(super) fn watch(path: &Path, in_use: Option<File>) -> Result<Watch, StoreErr
     let (sender, receiver) = watch::channel(0);
     let name = path.file_name().map(ToOwned::to_owned);
     let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
-    let told = move |event: notify::Result<notify::Event>| {
+    let on_event = move |event: notify::Result<notify::Event>| {
         let ours = |event: notify::Event| {
             !event.kind.is_access() && event.paths.iter().any(|path| path.file_name() == name.as_deref())
         };
-        // An error may hide a change, so it is one.
+        // An error may hide a change, so it counts as one.
         if event.map_or(true, ours) {
             sender.send_modify(|count| *count += 1);
         }
     };
-    let failed = |error: notify::Error| StoreError::io("watch", path)(std::io::Error::other(error));
-    let mut watcher = notify::recommended_watcher(told).map_err(failed)?;
-    watcher.watch(&folder, RecursiveMode::NonRecursive).map_err(failed)?;
+    let watch_error = |error: notify::Error| StoreError::io("watch", path)(std::io::Error::other(error));
+    let mut watcher = notify::recommended_watcher(on_event).map_err(watch_error)?;
+    watcher.watch(&folder, RecursiveMode::NonRecursive).map_err(watch_error)?;
     Ok(Watch::new(receiver, Some(Box::new(Keep { _watcher: watcher, _in_use: in_use }))))
 }

@@ -1,17 +1,17 @@
-//! Files that change under an open session: the next append says so, and never makes a file without a header.
+//! Files that change while a session is open: the next append reports it and never creates a file without a header.
 
 use std::fs;
 
 use osier_store::{Store, StoreError};
 
-use crate::support::{Home, append, chain, file_of, header, lines_of, link, told};
+use crate::support::{Home, append, chain, file_of, header, lines_of, link, read_data};
 
 fn file(count: usize) -> Vec<u8> {
     file_of(&header("one").line(), &chain(count))
 }
 
 #[tokio::test]
-async fn a_file_that_vanished_is_not_made_again() {
+async fn a_deleted_file_is_not_created_again() {
     let home = Home::new();
     let (path, id) = home.put(&file(2));
     let store = home.store();
@@ -24,8 +24,8 @@ async fn a_file_that_vanished_is_not_made_again() {
     }
     let opened = store.open(&id).await;
     assert!(matches!(opened, Err(StoreError::Vanished { .. })), "{opened:?}");
-    let anew = home.store().append(&id, version, &[link(3)]).await;
-    assert!(matches!(anew, Err(StoreError::NotFound { .. })), "{anew:?}");
+    let reopened = home.store().append(&id, version, &[link(3)]).await;
+    assert!(matches!(reopened, Err(StoreError::NotFound { .. })), "{reopened:?}");
     fs::write(&path, file(4)).unwrap();
     let appended = store.append(&id, version, &[link(4)]).await;
     assert!(matches!(appended, Err(StoreError::Replaced)), "{appended:?}");
@@ -34,7 +34,7 @@ async fn a_file_that_vanished_is_not_made_again() {
 }
 
 #[tokio::test]
-async fn a_file_that_became_shorter_is_not_written_to() {
+async fn a_file_that_became_shorter_is_not_written() {
     let home = Home::new();
     for left in [0, 10, file(0).len(), file(1).len(), file(3).len() - 1] {
         let (path, id) = home.put(&file(2));
@@ -67,7 +67,7 @@ async fn a_file_renamed_over_the_log_is_another_log() {
 }
 
 #[tokio::test]
-async fn a_log_that_became_something_else_is_refused_and_left_alone() {
+async fn a_log_that_became_something_else_is_refused_and_unchanged() {
     let home = Home::new();
     let (path, id) = home.put(&file(2));
     let store = home.store();
@@ -93,7 +93,7 @@ async fn a_log_that_became_something_else_is_refused_and_left_alone() {
     }
 }
 
-/// An editor that keeps the inode: other text under the same file, no shorter than before.
+/// Like an editor that keeps the inode: other text in the same file, not shorter than before.
 #[tokio::test]
 async fn a_log_edited_in_place_is_another_log() {
     for pad in [0, crate::support::INDEXED] {
@@ -102,22 +102,22 @@ async fn a_log_edited_in_place_is_another_log() {
         let before = [vec![long.clone()], chain(3)].concat();
         let (path, id) = home.put(&file_of(&header("one").line(), &before));
         let store = home.store();
-        told(&store, &id).await;
+        read_data(&store, &id).await;
         let version = store.open(&id).await.unwrap().version;
         drop(home.store().open(&id).await);
         let after = [vec![long, link(7)], chain(6)].concat();
         fs::write(&path, file_of(&header("one").line(), &after)).unwrap();
-        let expected = told(&home.bare(), &id).await;
-        told(&home.store(), &id).await.must_be(&expected, "by one who comes new");
+        let expected = read_data(&home.uncached_store(), &id).await;
+        read_data(&home.store(), &id).await.assert_same(&expected, "by a new store");
         let late = store.append(&id, version, &[link(3)]).await;
         assert!(matches!(late, Err(StoreError::Replaced)), "{late:?}");
-        told(&store, &id).await.must_be(&expected, "by one who had it open");
+        read_data(&store, &id).await.assert_same(&expected, "by a store that had it open");
         append(&store, &id, &[link(8)]).await.unwrap();
-        assert_eq!(lines_of(&home.bare(), &id).await, [after, vec![link(8)]].concat());
+        assert_eq!(lines_of(&home.uncached_store(), &id).await, [after, vec![link(8)]].concat());
     }
 }
 
-/// A header of the same length in the place of the old one changes neither the size nor the end of the file.
+/// A new header of the same length changes neither the size nor the end of the file.
 #[tokio::test]
 async fn a_header_edited_in_place_makes_another_log() {
     for pad in [0, crate::support::INDEXED] {

@@ -1,4 +1,4 @@
-//! The contract of all stores, kept by files: two instances on one folder are two processes.
+//! The store contract for the file store. Two instances on one folder act like two processes.
 
 use std::sync::Arc;
 
@@ -8,24 +8,24 @@ use osier_store::contract::Fixture;
 
 use crate::support::Home;
 
-struct Files {
+struct FileFixture {
     home: Home,
     cached: bool,
 }
 
-impl Files {
-    fn new(cached: bool) -> Files {
-        Files { home: Home::new(), cached }
+impl FileFixture {
+    fn new(cached: bool) -> FileFixture {
+        FileFixture { home: Home::new(), cached }
     }
 }
 
 #[async_trait]
-impl Fixture for Files {
+impl Fixture for FileFixture {
     async fn store(&self) -> Arc<dyn Store> {
-        Arc::new(if self.cached { self.home.store() } else { self.home.bare() })
+        Arc::new(if self.cached { self.home.store() } else { self.home.uncached_store() })
     }
 
-    /// The locks lie with the caches.
+    /// The locks are stored with the caches.
     fn knows_who_is_there(&self) -> bool {
         self.cached
     }
@@ -33,10 +33,10 @@ impl Fixture for Files {
 
 mod with_caches {
     use super::*;
-    osier_store::contract_tests!(Files::new(true));
+    osier_store::contract_tests!(FileFixture::new(true));
 }
 
 mod without_caches {
     use super::*;
-    osier_store::contract_tests!(Files::new(false));
+    osier_store::contract_tests!(FileFixture::new(false));
 }

@@ -1,4 +1,4 @@
-//! Processes that die in the middle of an append lose nothing that was acknowledged, and harm nobody.
+//! Processes that die in the middle of an append lose no acknowledged entry and do not affect others.
 
 use std::collections::HashSet;
 use std::fs;
@@ -8,16 +8,18 @@ use osier_store::Store;
 use osier_store::file::verify;
 
 use crate::process::{Job, Process};
-use crate::support::{Home, Random, append, assert_lines, chain, header, last_line, lines_of, link, told};
+use crate::support::{
+    Home, SplitMix64, append, assert_lines, chain, header, last_line, lines_of, link, read_data,
+};
 
-/// Rounds on one file before the next one is begun.
+/// Rounds per file.
 const PER_FILE: usize = 10;
 
 fn rounds() -> usize {
     std::env::var("OSIER_CRASH_ROUNDS").map_or(200, |rounds| rounds.parse().expect("a number of rounds"))
 }
 
-/// What must be in a file, and what may be.
+/// The entries that must be in a file.
 #[derive(Default)]
 struct Ledger {
     acked: HashSet<String>,
@@ -26,11 +28,11 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// Starts some writers, kills them all at any moment, and notes what they got acknowledged.
-    fn kill_some(&mut self, home: &Home, random: &mut Random) {
+    /// Starts some writers, kills them at a random moment, and records the acknowledged entries.
+    fn kill_some(&mut self, home: &Home, random: &mut SplitMix64) {
         let count = if random.below(4) == 0 { 3 } else { 1 };
         let mut writers: Vec<Process> = (0..count).map(|_| self.writer(home, random)).collect();
-        writers.iter_mut().for_each(Process::go);
+        writers.iter_mut().for_each(Process::start_round);
         let enough = random.below(12);
         writers[0].wait_for(enough);
         for _ in 0..random.below(60_000) {
@@ -43,7 +45,7 @@ impl Ledger {
         }
     }
 
-    fn writer(&mut self, home: &Home, random: &mut Random) -> Process {
+    fn writer(&mut self, home: &Home, random: &mut SplitMix64) -> Process {
         self.tags += 1;
         let sync_every = (random.below(2) == 0).then_some(3);
         Process::start(&Job {
@@ -53,7 +55,7 @@ impl Ledger {
         })
     }
 
-    /// Checks a file as it lies there, without help of the store that wrote it.
+    /// Checks a file independently of the store that wrote it.
     fn check(&self, path: &Path) {
         let verified = verify(path).unwrap();
         for id in &self.acked {
@@ -67,8 +69,8 @@ impl Ledger {
 }
 
 #[tokio::test]
-async fn what_was_acknowledged_survives_kill_9() {
-    let mut random = Random(7);
+async fn acknowledged_entries_survive_kill_9() {
+    let mut random = SplitMix64(7);
     let mut left = rounds();
     while left > 0 {
         let home = Home::new();
@@ -80,24 +82,24 @@ async fn what_was_acknowledged_survives_kill_9() {
             let before = fs::read(&path).unwrap();
             let store = home.store();
             append(&store, "one", &[link(round)]).await.unwrap();
-            assert!(fs::read(&path).unwrap().starts_with(&before), "what was written was changed");
+            assert!(fs::read(&path).unwrap().starts_with(&before), "written lines were changed");
             assert_eq!(last_line(&store, "one").await, link(round), "the next append works");
         }
-        let expected = told(&home.bare(), "one").await;
-        told(&home.store(), "one").await.must_be(&expected, "by caches of writers that died");
+        let expected = read_data(&home.uncached_store(), "one").await;
+        read_data(&home.store(), "one").await.assert_same(&expected, "by the caches of killed writers");
         left -= left.min(PER_FILE);
     }
 }
 
 #[tokio::test]
-async fn a_rewrite_that_is_killed_leaves_the_old_log_or_the_new_one() {
-    let mut random = Random(8);
+async fn a_killed_rewrite_leaves_the_old_log_or_the_new_one() {
+    let mut random = SplitMix64(8);
     let home = Home::new();
     let path = home.store().create(&header("one"), &chain(40)).await.unwrap().file.unwrap();
     for round in 0..30 {
         let job = Job { rewrites: true, ..Job::new(&home, "one", "rew") };
         let mut process = Process::start(&job);
-        process.go();
+        process.start_round();
         process.wait_for(random.below(4));
         for _ in 0..random.below(200_000) {
             std::hint::spin_loop();

@@ -1,4 +1,4 @@
-//! A full disk: the append fails, memory stays as it was, nothing is lost, and later appends work.
+//! A full disk: the append fails, the state in memory is unchanged, nothing is lost, and later appends work.
 
 use std::cell::Cell;
 use std::fs::{self, File};
@@ -10,17 +10,17 @@ use osier_store::{FileStore, Store, StoreError};
 use osier_tree::Header;
 
 use crate::process::{Job, Process};
-use crate::support::{Home, append, chain, files_in, header, id, lines_of, link, told};
+use crate::support::{Home, append, chain, files_in, header, id, lines_of, link, read_data};
 
 /// What the next write of this thread does.
 #[derive(Clone, Copy)]
 enum Next {
     Works,
-    /// Only so many bytes reach the file.
+    /// Only this many bytes are written.
     Short(usize),
     Fails(ErrorKind),
-    /// In the moment before, a program that knows no locks writes this.
-    Behind(&'static [u8]),
+    /// A program without locks writes this just before.
+    After(&'static [u8]),
 }
 
 thread_local! {
@@ -32,7 +32,7 @@ fn write(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
         Next::Works => file.write(bytes),
         Next::Short(len) => file.write(&bytes[..len.min(bytes.len())]),
         Next::Fails(kind) => Err(kind.into()),
-        Next::Behind(foreign) => {
+        Next::After(foreign) => {
             file.write_all(foreign)?;
             file.write(bytes)
         }
@@ -48,32 +48,32 @@ fn is_full<T: std::fmt::Debug>(result: &Result<T, StoreError>) -> bool {
 }
 
 #[tokio::test]
-async fn a_write_that_fails_changes_nothing() {
+async fn a_failed_write_changes_nothing() {
     let home = Home::new();
     let store = faulty(&home);
     let version = store.create(&header("one"), &chain(2)).await.unwrap().version;
-    let before = told(&store, "one").await;
+    let before = read_data(&store, "one").await;
     NEXT.set(Next::Fails(ErrorKind::StorageFull));
     let failed = store.append("one", version, &[link(2)]).await;
     assert!(is_full(&failed), "{failed:?}");
-    told(&store, "one").await.must_be(&before, "after the failure");
+    read_data(&store, "one").await.assert_same(&before, "after the failure");
     store.append("one", version, &[link(2)]).await.unwrap();
-    assert_eq!(lines_of(&home.bare(), "one").await, chain(3));
-    told(&store, "one").await.must_be(&told(&home.bare(), "one").await, "afterwards");
+    assert_eq!(lines_of(&home.uncached_store(), "one").await, chain(3));
+    read_data(&store, "one").await.assert_same(&read_data(&home.uncached_store(), "one").await, "afterwards");
 }
 
 #[tokio::test]
-async fn a_write_that_is_interrupted_is_tried_again() {
+async fn an_interrupted_write_is_retried() {
     let home = Home::new();
     let store = faulty(&home);
     let version = store.create(&header("one"), &chain(1)).await.unwrap().version;
     NEXT.set(Next::Fails(ErrorKind::Interrupted));
     store.append("one", version, &[link(1)]).await.unwrap();
-    assert_eq!(lines_of(&home.bare(), "one").await, chain(2));
+    assert_eq!(lines_of(&home.uncached_store(), "one").await, chain(2));
 }
 
 #[tokio::test]
-async fn a_write_cut_short_at_any_byte_is_an_error_and_can_be_repeated() {
+async fn a_partial_write_is_an_error_and_can_be_retried() {
     let line = link(1);
     for len in 0..=line.len() {
         let home = Home::new();
@@ -83,12 +83,16 @@ async fn a_write_cut_short_at_any_byte_is_an_error_and_can_be_repeated() {
         NEXT.set(Next::Short(len));
         let failed = store.append("one", version, std::slice::from_ref(&line)).await;
         assert!(is_full(&failed), "{len} bytes: {failed:?}");
-        assert_eq!(store.open("one").await.unwrap().version, version, "{len} bytes: memory stays as it was");
+        assert_eq!(
+            store.open("one").await.unwrap().version,
+            version,
+            "{len} bytes: the version in memory is unchanged"
+        );
         assert_eq!(lines_of(&store, "one").await, chain(1));
 
         let again = store.append("one", version, std::slice::from_ref(&line)).await;
         if len == line.len() {
-            // All but the line feed: the line is there, and whoever looks finds it.
+            // Everything except the newline: the line is complete, and readers find it.
             let Err(StoreError::Conflict { now }) = again else { panic!("{again:?}") };
             assert_eq!(now.entries, 2);
             assert_eq!(lines_of(&store, "one").await, chain(2));
@@ -98,14 +102,16 @@ async fn a_write_cut_short_at_any_byte_is_an_error_and_can_be_repeated() {
             store.append("one", now, &[link(2)]).await.unwrap();
         }
         assert_eq!(lines_of(&store, "one").await, chain(3), "{len} bytes");
-        told(&store, "one").await.must_be(&told(&home.bare(), "one").await, "afterwards");
+        read_data(&store, "one")
+            .await
+            .assert_same(&read_data(&home.uncached_store(), "one").await, "afterwards");
         let damage = verify(&path).unwrap().oddities.iter().filter(|oddity| oddity.damage).count();
-        assert_eq!(damage, 0, "{len} bytes: the torn line was taken back");
+        assert_eq!(damage, 0, "{len} bytes: the torn line was not removed");
     }
 }
 
 #[tokio::test]
-async fn a_write_of_many_lines_cut_short_tells_how_many_arrived() {
+async fn a_partial_write_of_many_lines_reports_how_many_arrived() {
     let lines = chain(4);
     let bytes = lines[1..].iter().map(|line| line.len() + 1).sum::<usize>();
     for len in 0..bytes {
@@ -114,7 +120,7 @@ async fn a_write_of_many_lines_cut_short_tells_how_many_arrived() {
         let version = store.create(&header("one"), &lines[..1]).await.unwrap().version;
         NEXT.set(Next::Short(len));
         assert!(is_full(&store.append("one", version, &lines[1..]).await), "{len} bytes");
-        let arrived = lines_of(&home.bare(), "one").await.len();
+        let arrived = lines_of(&home.uncached_store(), "one").await.len();
         match store.append("one", version, &lines[arrived..]).await {
             Ok(_) => assert_eq!(arrived, 1, "{len} bytes"),
             Err(StoreError::Conflict { now }) => {
@@ -123,12 +129,12 @@ async fn a_write_of_many_lines_cut_short_tells_how_many_arrived() {
             }
             Err(error) => panic!("{len} bytes: {error}"),
         }
-        assert_eq!(lines_of(&home.bare(), "one").await, lines, "{len} bytes");
+        assert_eq!(lines_of(&home.uncached_store(), "one").await, lines, "{len} bytes");
     }
 }
 
 #[tokio::test]
-async fn a_line_that_was_left_unended_in_the_same_moment_is_not_gone_on_with() {
+async fn an_append_does_not_join_a_line_left_unterminated_at_the_same_moment() {
     for (foreign, odd) in [
         (&b"{\"type\":\"mess"[..], 1),
         (br#"{"type":"custom","id":"foreign0","parentId":null}"#, 1),
@@ -138,20 +144,20 @@ async fn a_line_that_was_left_unended_in_the_same_moment_is_not_gone_on_with() {
         let home = Home::new();
         let store = faulty(&home);
         let version = store.create(&header("one"), &chain(1)).await.unwrap().version;
-        NEXT.set(Next::Behind(foreign));
+        NEXT.set(Next::After(foreign));
         store.append("one", version, &[link(1)]).await.unwrap();
-        let told = told(&home.bare(), "one").await;
+        let data = read_data(&home.uncached_store(), "one").await;
         assert_eq!(
-            (told.lines.last(), told.odd),
+            (data.lines.last(), data.odd),
             (Some(&link(1)), odd),
             "{}",
             String::from_utf8_lossy(foreign)
         );
-        crate::support::told(&store, "one").await.must_be(&told, "by the writer");
+        read_data(&store, "one").await.assert_same(&data, "by the writer");
     }
 }
 
-/// A process whose files may not become longer than so many blocks of 512 bytes, as on a disk that is full.
+/// A process with a file size limit of this many blocks, which acts like a full disk.
 fn limited(blocks: usize) -> Command {
     let mut shell = Command::new("sh");
     let exe = std::env::current_exe().unwrap();
@@ -161,17 +167,17 @@ fn limited(blocks: usize) -> Command {
 }
 
 #[tokio::test]
-async fn a_file_at_its_limit_keeps_what_was_acknowledged_and_goes_on_elsewhere() {
+async fn a_file_at_its_size_limit_keeps_acknowledged_entries_and_can_grow_later() {
     let home = Home::new();
     let path = home.store().create(&header("one"), &chain(1)).await.unwrap().file.unwrap();
-    let job = Job { each_go: 40, long: true, ..Job::new(&home, "one", "lim") };
+    let job = Job { per_round: 40, long: true, ..Job::new(&home, "one", "lim") };
     let mut process = Process::start_by(limited(64), &job);
-    process.go();
-    while process.acked.len() + process.said.len() < 40 {
-        assert!(process.listen());
+    process.start_round();
+    while process.acked.len() + process.messages.len() < 40 {
+        assert!(process.read_output());
     }
-    assert!(process.said.iter().all(|said| said.starts_with("failed")), "{:?}", process.said);
-    assert!(process.acked.len() > 1 && process.said.len() > 1, "some fit, some do not");
+    assert!(process.messages.iter().all(|message| message.starts_with("failed")), "{:?}", process.messages);
+    assert!(process.acked.len() > 1 && process.messages.len() > 1, "some fit, some do not");
     assert!(fs::metadata(&path).unwrap().len() <= 64 * 1024);
     append(&home.store(), "one", &[link(1)]).await.unwrap();
     let found = verify(&path).unwrap();
@@ -179,23 +185,25 @@ async fn a_file_at_its_limit_keeps_what_was_acknowledged_and_goes_on_elsewhere()
         assert!(found.tree.find(id).is_some(), "acknowledged {id} is lost");
     }
     assert!(found.oddities.iter().filter(|oddity| oddity.damage).all(|oddity| oddity.what.contains("torn")));
-    told(&home.store(), "one").await.must_be(&told(&home.bare(), "one").await, "afterwards");
+    read_data(&home.store(), "one")
+        .await
+        .assert_same(&read_data(&home.uncached_store(), "one").await, "afterwards");
 }
 
-/// A store whose folder cannot be written to stands for a disk without room for a new file.
+/// A folder that cannot be written simulates a disk without space for a new file.
 #[tokio::test]
-async fn a_session_is_made_whole_or_not_at_all() {
+async fn creating_a_session_is_atomic() {
     let home = Home::new();
     fs::write(home.sessions(), "not a folder").unwrap();
     let made = home.store().create(&header("one"), &chain(2)).await;
     assert!(matches!(made, Err(StoreError::Io { .. })), "{made:?}");
     fs::remove_file(home.sessions()).unwrap();
-    // A name that is longer than any file system takes, so that the very last step fails.
+    // The file name is too long for any file system, so that the last step fails.
     let header = Header::new("a", crate::support::DAY_ONE, "/here");
     let path = home.path("new").join(format!("{}.jsonl", "x".repeat(300)));
     let made = home.store().create_at(&path, &header, &chain(2)).await;
     assert!(matches!(made, Err(StoreError::Io { .. })), "{made:?}");
-    assert!(files_in(&home.path("new")).is_empty(), "no half-made file is left");
+    assert!(files_in(&home.path("new")).is_empty(), "a partial file was left");
     let taken = home.path("new").join("taken.jsonl");
     fs::write(&taken, "mine").unwrap();
     let made = home.store().create_at(&taken, &header, &chain(2)).await;

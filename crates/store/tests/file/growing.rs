@@ -1,4 +1,4 @@
-//! Logs that grow, by this process and by others: caches go on from where they were.
+//! Logs that grow, written by this process and by others: caches are extended.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -8,9 +8,11 @@ use std::path::Path;
 use osier_store::Store;
 use osier_testkit::RandomLog;
 
-use crate::support::{Home, Random, append, chain, file_of, header, link, told, told_at_once, wide_header};
+use crate::support::{
+    Home, SplitMix64, append, chain, file_of, header, link, read_data, read_data_once, wide_header,
+};
 
-/// Adds lines as a program does that knows nothing of us.
+/// Appends lines like a program without locks.
 fn add(path: &Path, lines: &[Vec<u8>]) {
     let mut file = OpenOptions::new().append(true).open(path).unwrap();
     for line in lines {
@@ -18,9 +20,9 @@ fn add(path: &Path, lines: &[Vec<u8>]) {
     }
 }
 
-/// A log that grows piece by piece, now by one store, now by another, now by a foreign program.
+/// Grows a log step by step, alternately by two stores and by a foreign program.
 async fn grow(seed: u64, damaged: bool, header: &[u8]) {
-    let mut random = Random(seed);
+    let mut random = SplitMix64(seed);
     let home = Home::new();
     let log = RandomLog::new(seed, 90, damaged);
     let (path, id) = home.put(&file_of(header, &log.lines[..10]));
@@ -40,16 +42,18 @@ async fn grow(seed: u64, damaged: bool, header: &[u8]) {
                 }
             }
         }
-        let expected = told_at_once(&home.bare(), &id).await;
+        let expected = read_data_once(&home.uncached_store(), &id).await;
         for store in &stores {
-            told_at_once(store, &id).await.must_be(&expected, &format!("{when}, by one who had it open"));
+            read_data_once(store, &id)
+                .await
+                .assert_same(&expected, &format!("{when}, by a store that had it open"));
         }
-        told_at_once(&home.store(), &id).await.must_be(&expected, &format!("{when}, by one who comes new"));
+        read_data_once(&home.store(), &id).await.assert_same(&expected, &format!("{when}, by a new store"));
     }
 }
 
 #[tokio::test]
-async fn a_sound_log_that_grows_is_told_alike_by_all() {
+async fn all_readers_agree_on_a_growing_sound_log() {
     for seed in 0..8 {
         grow(seed, false, &wide_header("one")).await;
         grow(seed, false, &header("one").line()).await;
@@ -57,7 +61,7 @@ async fn a_sound_log_that_grows_is_told_alike_by_all() {
 }
 
 #[tokio::test]
-async fn a_damaged_log_that_grows_is_told_alike_by_all() {
+async fn all_readers_agree_on_a_growing_damaged_log() {
     for seed in 0..16 {
         grow(seed, true, &wide_header("one")).await;
         grow(seed, true, &header("one").line()).await;
@@ -74,11 +78,13 @@ async fn an_index_is_extended_in_place() {
     let (before, mut len) = (inode(), index.metadata().unwrap().len());
     for more in [1, 40, 100, 200] {
         let store = home.store();
-        let begun = store.open(&id).await.unwrap().version.entries;
-        let lines: Vec<Vec<u8>> = (begun..begun + more).map(link).collect();
+        let before_append = store.open(&id).await.unwrap().version.entries;
+        let lines: Vec<Vec<u8>> = (before_append..before_append + more).map(link).collect();
         append(&store, &id, &lines).await.unwrap();
         store.sync(&id).await.unwrap();
-        told_at_once(&home.store(), &id).await.must_be(&told_at_once(&home.bare(), &id).await, "extended");
+        read_data_once(&home.store(), &id)
+            .await
+            .assert_same(&read_data_once(&home.uncached_store(), &id).await, "extended");
         assert_eq!(inode(), before, "a new index was written");
         assert!(index.metadata().unwrap().len() >= len);
         len = index.metadata().unwrap().len();
@@ -87,23 +93,25 @@ async fn an_index_is_extended_in_place() {
 }
 
 #[tokio::test]
-async fn two_who_extend_one_index_do_not_spoil_it() {
+async fn two_stores_that_extend_one_index_do_not_damage_it() {
     let home = Home::new();
     let (_, id) = home.put(&file_of(&wide_header("one"), &chain(60)));
     let stores = [home.store(), home.store()];
     for at in 60..200 {
         let (one, other) = (&stores[at % 2], &stores[(at + 1) % 2]);
         append(one, &id, &[link(at)]).await.unwrap();
-        told(other, &id).await;
-        // Both have the same to add, and both try.
+        read_data(other, &id).await;
+        // Both stores try to add the same records.
         one.sync(&id).await.unwrap();
         other.sync(&id).await.unwrap();
         if at % 20 == 0 {
-            told_at_once(&home.store(), &id)
+            read_data_once(&home.store(), &id)
                 .await
-                .must_be(&told_at_once(&home.bare(), &id).await, "extended");
+                .assert_same(&read_data_once(&home.uncached_store(), &id).await, "extended");
         }
     }
     drop(stores);
-    told_at_once(&home.store(), &id).await.must_be(&told_at_once(&home.bare(), &id).await, "at the end");
+    read_data_once(&home.store(), &id)
+        .await
+        .assert_same(&read_data_once(&home.uncached_store(), &id).await, "at the end");
 }

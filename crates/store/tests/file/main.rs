@@ -1,6 +1,5 @@
-//! The file store: what it keeps when processes die, disks fill up, others write, and files or caches are not what they
-//! should be.
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+//! The file store under crashes, full disks, concurrent writers, and damaged files and caches.
+#![allow(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 mod caches;
 mod changing;

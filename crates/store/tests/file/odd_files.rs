@@ -1,4 +1,4 @@
-//! Files that are not quite logs: clear errors or right results, and never a change of what is not ours.
+//! Files that are not valid logs: clear errors or correct results, and foreign files are never changed.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,9 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use osier_store::file::verify;
 use osier_store::{Filter, Store, StoreError};
 
-use crate::support::{Home, append, assert_lines, chain, file_of, header, lines_of, link, message, told};
+use crate::support::{
+    Home, append, assert_lines, chain, file_of, header, lines_of, link, message, read_data,
+};
 
-/// Opens a file and checks that it is refused and left as it is.
+/// Opens a file and checks that it is refused and not changed.
 async fn check_refused(bytes: &[u8], why: &str) {
     let home = Home::new();
     let (path, id) = home.put(bytes);
@@ -20,14 +22,14 @@ async fn check_refused(bytes: &[u8], why: &str) {
         home.store().rewrite(&id, version, &[link(0)]).await.map(drop),
         verify(&path).map(drop),
     ] {
-        let Err(StoreError::NotASession { why: told, .. }) = error else { panic!("{error:?}") };
-        assert_eq!(told, why);
+        let Err(StoreError::NotASession { why: reason, .. }) = error else { panic!("{error:?}") };
+        assert_eq!(reason, why);
     }
-    assert_eq!(fs::read(&path).unwrap(), bytes, "it was changed");
+    assert_eq!(fs::read(&path).unwrap(), bytes, "the file was changed");
 }
 
 #[tokio::test]
-async fn what_is_no_session_is_refused_and_left_alone() {
+async fn a_file_that_is_not_a_session_is_refused_and_unchanged() {
     check_refused(b"", "it has no session header").await;
     check_refused(b"\n\n \n", "it has no session header").await;
     check_refused(b"all\nsorts\nof text\n", "it has no session header").await;
@@ -38,19 +40,25 @@ async fn what_is_no_session_is_refused_and_left_alone() {
     check_refused(b"{\"type\":\"session\",\"version\":3}\n", "its header has no id").await;
 }
 
-/// Opens a file of these lines below a header, and checks the entries; appending works, and changes nothing before it.
+/// Opens a file with these lines after a header, and checks the entries. Appending works and does not change them.
 async fn check_read(before: &[u8], lines: &[&[u8]], entries: &[Vec<u8>]) {
     let home = Home::new();
     let bytes = [before, &file_of(&header("one").line(), lines)].concat();
     let (path, id) = home.put(&bytes);
     let store = home.store();
-    assert_lines(&lines_of(&store, &id).await, entries, "as found");
+    assert_lines(&lines_of(&store, &id).await, entries, "before an append");
     assert_eq!(store.open(&id).await.unwrap().header.id, "one");
-    assert_eq!(fs::read(&path).unwrap(), bytes, "reading wrote");
+    assert_eq!(fs::read(&path).unwrap(), bytes, "reading changed the file");
     append(&store, &id, &[link(99)]).await.unwrap();
     assert_eq!(fs::read(&path).unwrap(), [&bytes[..], &link(99), b"\n"].concat());
-    assert_lines(&lines_of(&home.bare(), &id).await, &[entries, &[link(99)]].concat(), "after an append");
-    told(&store, &id).await.must_be(&told(&home.bare(), &id).await, "after an append");
+    assert_lines(
+        &lines_of(&home.uncached_store(), &id).await,
+        &[entries, &[link(99)]].concat(),
+        "after an append",
+    );
+    read_data(&store, &id)
+        .await
+        .assert_same(&read_data(&home.uncached_store(), &id).await, "after an append");
 }
 
 #[tokio::test]
@@ -59,12 +67,12 @@ async fn a_header_alone_is_a_session() {
 }
 
 #[tokio::test]
-async fn text_before_the_header_is_passed_over() {
+async fn text_before_the_header_is_skipped() {
     check_read(b"junk\n\n  \nnull\n", &[&link(0)], &[link(0)]).await;
 }
 
 #[tokio::test]
-async fn only_the_first_header_counts() {
+async fn only_the_first_header_is_used() {
     let other = header("two").line();
     check_read(b"", &[&link(0), &other, &link(1)], &chain(2)).await;
 }
@@ -77,7 +85,7 @@ async fn carriage_returns_are_part_of_their_lines() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_stay_as_they_are() {
+async fn bytes_that_are_not_utf8_are_preserved() {
     let mut broken = link(1);
     let at = broken.len() - 5;
     broken.splice(at..at, *b"\xff\xc3\x28\xed\xa0\x80");
@@ -85,7 +93,7 @@ async fn bytes_that_are_no_text_stay_as_they_are() {
 }
 
 #[tokio::test]
-async fn zero_bytes_are_no_entry_and_harm_no_other() {
+async fn zero_bytes_are_not_an_entry_and_do_not_affect_others() {
     let mut torn = link(1);
     torn[20..].fill(0);
     check_read(b"", &[&link(0), &torn, &[0; 4096], &link(2)], &[link(0), link(2)]).await;
@@ -99,18 +107,18 @@ async fn a_line_of_64_mib_is_an_entry_like_any_other() {
     let huge = message("huge0000", Some("00000000"), 1, &"0123456789abcdef".repeat(4 << 20));
     let last = message("last0000", Some("huge0000"), 2, "small");
     let (_, id) = home.put(&file_of(&header("one").line(), &[link(0), huge.clone(), last.clone()]));
-    // Once as it is read, once by the index that is kept of it.
+    // Once by reading the log, once by its index.
     for _ in 0..2 {
         let store = home.store();
         let lines = lines_of(&store, &id).await;
-        assert!(lines[1] == huge, "64 MiB changed on their way");
+        assert!(lines[1] == huge, "a line of 64 MiB was changed");
         assert_eq!((&lines[0], &lines[2], lines.len()), (&link(0), &last, 3));
     }
     assert_eq!(append(&home.store(), &id, &[link(4)]).await.unwrap().entries, 4);
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_gives_an_error_that_names_it() {
+async fn an_unreadable_file_gives_an_error_that_names_it() {
     let home = Home::new();
     fs::create_dir_all(home.sessions().join("here")).unwrap();
     let path = home.sessions().join("here/t_loop.jsonl");
@@ -125,9 +133,9 @@ async fn what_cannot_be_read_gives_an_error_that_names_it() {
     assert!(page.unreadable[0].contains("t_loop.jsonl"), "{}", page.unreadable[0]);
 }
 
-/// Opening one to read waits until somebody writes to it, so it must not even be opened.
+/// Opening a pipe for reading blocks until a program writes to it.
 #[tokio::test]
-async fn a_pipe_with_the_name_of_a_session_stops_nobody() {
+async fn a_pipe_with_the_name_of_a_session_does_not_block() {
     let home = Home::new();
     let path = home.store().create(&header("good"), &chain(1)).await.unwrap().file.unwrap();
     let pipe = path.with_file_name("t_pipe.jsonl");
@@ -135,12 +143,12 @@ async fn a_pipe_with_the_name_of_a_session_stops_nobody() {
     let opened = home.store().open("pipe").await;
     assert!(matches!(opened, Err(StoreError::NotASession { .. })), "{opened:?}");
     assert!(matches!(verify(&pipe), Err(StoreError::NotASession { .. })));
-    assert!(matches!(home.store().open("nobody").await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(home.store().open("missing").await, Err(StoreError::NotFound { .. })));
     let page = home.store().list(&Filter::default()).await.unwrap();
     assert_eq!((page.cards.len(), page.unreadable.len()), (1, 1));
 }
 
-/// The flags with which this process has a file open, and where it writes to it.
+/// The number of descriptors with which this process has a file open for writing.
 fn open_to_write(path: &std::path::Path) -> usize {
     let fds = fs::read_dir("/proc/self/fd").unwrap().map(|fd| fd.unwrap());
     let ours = fds.filter(|fd| fs::read_link(fd.path()).is_ok_and(|target| target == path));
@@ -154,7 +162,7 @@ fn open_to_write(path: &std::path::Path) -> usize {
 }
 
 #[tokio::test]
-async fn reading_never_opens_a_file_to_write() {
+async fn reading_never_opens_a_file_for_writing() {
     let home = Home::new();
     for bytes in [
         file_of(&header("one").line(), &chain(3)),
@@ -162,19 +170,19 @@ async fn reading_never_opens_a_file_to_write() {
     ] {
         let (path, id) = home.put(&bytes);
         let store = home.store();
-        told(&store, &id).await;
+        read_data(&store, &id).await;
         let _watch = store.watch(&id).await.unwrap();
         store.sync(&id).await.unwrap();
         store.list(&Filter::default()).await.unwrap();
         assert_eq!(open_to_write(&path), 0);
         assert_eq!(fs::read(&path).unwrap(), bytes);
         append(&store, &id, &[link(9)]).await.unwrap();
-        assert_eq!(open_to_write(&path), 1, "the test sees what it looks for");
+        assert_eq!(open_to_write(&path), 1, "the check detects an open file");
     }
 }
 
 #[tokio::test]
-async fn files_and_folders_are_their_owners_alone() {
+async fn only_the_owner_can_access_files_and_folders() {
     let home = Home::new();
     let store = home.store();
     let long = message("longlong", None, 0, &"x".repeat(crate::support::INDEXED));

@@ -1,5 +1,5 @@
-//! Other processes: this very program, started again to do one job. They tell on stderr, which nothing else writes to
-//! unless something is wrong, and wait on stdin.
+//! Other processes: this test program, started again to run one job. They report on stderr, which is otherwise empty
+//! unless there is an error, and wait on stdin.
 
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -15,26 +15,27 @@ use crate::support::{Home, append, lines_of, message};
 
 const JOB: &str = "OSIER_TEST_JOB";
 
-/// A process that says nothing for so long hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A process without output for this long hangs.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a process does: it appends entries and tells the id of each that was acknowledged.
+/// The job of a process: it appends entries and reports the id of each acknowledged one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) sessions: PathBuf,
     pub(crate) caches: Option<PathBuf>,
     pub(crate) id: String,
-    /// Begins the ids of its entries; three characters.
+    /// The prefix of the ids of its entries; three characters.
     pub(crate) tag: String,
-    /// How many entries in one go. It waits for a line on stdin before each go, and ends when there is none.
-    pub(crate) each_go: usize,
-    /// Some entries are so long that the operating system writes them in pieces.
+    /// The number of entries per round. It waits for a line on stdin before each round, and exits at the end of
+    /// input.
+    pub(crate) per_round: usize,
+    /// Whether some entries are so long that the operating system may split the write.
     pub(crate) long: bool,
-    /// Brings the caches up to date after every so many entries.
+    /// Updates the caches after this many entries.
     pub(crate) sync_every: Option<usize>,
-    /// As pi does it: a file opened for each line, and no lock.
+    /// Appends like pi: opens the file for each line and takes no lock.
     pub(crate) plain: bool,
-    /// Adds nothing, but writes the log anew again and again.
+    /// Rewrites the log repeatedly instead of appending.
     pub(crate) rewrites: bool,
 }
 
@@ -45,7 +46,7 @@ impl Job {
             caches: Some(home.caches()),
             id: id.to_owned(),
             tag: tag.to_owned(),
-            each_go: usize::MAX,
+            per_round: usize::MAX,
             long: false,
             sync_every: None,
             plain: false,
@@ -53,7 +54,7 @@ impl Job {
         }
     }
 
-    /// The line of its `at`th entry.
+    /// The line of the entry at index `at`.
     fn line(&self, at: usize) -> (String, Vec<u8>) {
         let id = format!("{}{at:05}", self.tag);
         let long = match at % 8 {
@@ -61,23 +62,23 @@ impl Job {
             7 => 100_000,
             _ => 20,
         };
-        let text = "said ".repeat(if self.long { long / 5 } else { 4 });
+        let text = "text ".repeat(if self.long { long / 5 } else { 4 });
         let line = message(&id, None, at, &text);
         (id, line)
     }
 }
 
-/// The other process.
+/// A running process.
 pub(crate) struct Process {
     process: std::process::Child,
     stdin: Option<ChildStdin>,
-    told: Receiver<String>,
-    /// The ids it got acknowledged.
+    output: Receiver<String>,
+    /// The ids of the acknowledged entries.
     pub(crate) acked: Vec<String>,
-    /// How many entries the log had after each of them.
+    /// The number of entries in the log after each of them.
     pub(crate) states: Vec<usize>,
-    /// What else it told.
-    pub(crate) said: Vec<String>,
+    /// Its other output.
+    pub(crate) messages: Vec<String>,
 }
 
 impl Process {
@@ -85,7 +86,7 @@ impl Process {
         Process::start_by(Command::new(std::env::current_exe().unwrap()), job)
     }
 
-    /// Starts a program that runs this one with the arguments it gets.
+    /// Starts a program that runs this test program with its arguments.
     pub(crate) fn start_by(mut program: Command, job: &Job) -> Process {
         let mut process = program
             .args(["--ignored", "--exact", "process::job"])
@@ -96,54 +97,54 @@ impl Process {
             .spawn()
             .unwrap();
         let stderr = BufReader::new(process.stderr.take().unwrap());
-        let (sender, told) = channel();
+        let (sender, output) = channel();
         std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
-                // Nobody listens any more once the test is over.
+                // The receiver is gone once the test is over.
                 let _ = sender.send(line);
             }
         });
         let stdin = process.stdin.take();
-        Process { process, stdin, told, acked: Vec::new(), states: Vec::new(), said: Vec::new() }
+        Process { process, stdin, output, acked: Vec::new(), states: Vec::new(), messages: Vec::new() }
     }
 
-    pub(crate) fn go(&mut self) {
+    pub(crate) fn start_round(&mut self) {
         self.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
     }
 
-    /// Takes in the next thing it tells. `false` if it will never tell more.
-    pub(crate) fn listen(&mut self) -> bool {
-        let line = match self.told.recv_timeout(PATIENCE) {
+    /// Reads the next line of output. `false` at the end of output.
+    pub(crate) fn read_output(&mut self) -> bool {
+        let line = match self.output.recv_timeout(OUTPUT_TIMEOUT) {
             Ok(line) => line,
             Err(RecvTimeoutError::Disconnected) => return false,
-            Err(RecvTimeoutError::Timeout) => panic!("a process hangs: {:?}", self.said),
+            Err(RecvTimeoutError::Timeout) => panic!("a process hangs: {:?}", self.messages),
         };
         match line.strip_prefix("ack ").and_then(|ack| ack.split_once(' ')) {
             Some((id, entries)) => {
                 self.acked.push(id.to_owned());
                 self.states.extend(entries.parse::<usize>());
             }
-            None => self.said.push(line),
+            None => self.messages.push(line),
         }
         true
     }
 
-    /// Waits until so many entries were acknowledged.
+    /// Waits until this many entries were acknowledged.
     pub(crate) fn wait_for(&mut self, acked: usize) {
         while self.acked.len() < acked {
-            assert!(self.listen(), "it ended early: {}", self.said.join("\n"));
+            assert!(self.read_output(), "the process exited early: {}", self.messages.join("\n"));
         }
     }
 
-    /// Ends it as `kill -9` does, and takes in what it still told.
+    /// Kills it like `kill -9`, and reads the rest of its output.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        while self.listen() {}
-        assert_eq!(self.said, [] as [&str; 0], "it had trouble before");
+        while self.read_output() {}
+        assert_eq!(self.messages, [] as [&str; 0], "it reported an error before");
     }
 
-    /// Lets it end, and gives the acknowledged ids.
+    /// Lets it exit, and returns the acknowledged ids.
     pub(crate) fn finish(mut self) -> Vec<String> {
         self.end();
         std::mem::take(&mut self.acked)
@@ -151,8 +152,8 @@ impl Process {
 
     pub(crate) fn end(&mut self) {
         drop(self.stdin.take());
-        while self.listen() {}
-        assert!(self.process.wait().unwrap().success(), "{}", self.said.join("\n"));
+        while self.read_output() {}
+        assert!(self.process.wait().unwrap().success(), "{}", self.messages.join("\n"));
     }
 }
 
@@ -163,12 +164,12 @@ impl Drop for Process {
     }
 }
 
-/// Tells the parent, in one write that is not buffered.
-fn tell(text: &str) {
+/// Sends a line to the parent in one unbuffered write.
+fn send(text: &str) {
     std::io::stderr().write_all(format!("{text}\n").as_bytes()).unwrap();
 }
 
-fn told_to_go() -> bool {
+fn wait_for_round() -> bool {
     let mut byte = [0];
     loop {
         match std::io::stdin().read(&mut byte).unwrap() {
@@ -180,27 +181,27 @@ fn told_to_go() -> bool {
 }
 
 #[tokio::test]
-#[ignore = "the part of other tests that runs in another process"]
+#[ignore = "runs in the processes that other tests start"]
 async fn job() {
     let job: Job = serde_json::from_str(&std::env::var(JOB).unwrap()).unwrap();
     let store = FileStore::new(&job.sessions, job.caches.clone());
     let mut at = 0;
-    while told_to_go() {
-        let until = at + job.each_go.min(99_999 - at);
+    while wait_for_round() {
+        let until = at + job.per_round.min(99_999 - at);
         while at < until {
             let (id, line) = job.line(at);
             at += 1;
             let added = match (job.plain, job.rewrites) {
-                (true, _) => add_plainly(&store, &job.id, line).await,
-                (_, true) => write_anew(&store, &job.id).await,
+                (true, _) => append_without_lock(&store, &job.id, line).await,
+                (_, true) => rewrite_log(&store, &job.id).await,
                 _ => {
                     let appended = append(&store, &job.id, &[line]).await;
                     appended.map(|version| version.entries).map_err(|error| format!("{error:?}"))
                 }
             };
             match added {
-                Ok(entries) => tell(&format!("ack {id} {entries}")),
-                Err(error) => tell(&format!("failed {id}: {error}")),
+                Ok(entries) => send(&format!("ack {id} {entries}")),
+                Err(error) => send(&format!("failed {id}: {error}")),
             }
             if job.sync_every.is_some_and(|every| at.is_multiple_of(every)) {
                 store.sync(&job.id).await.unwrap();
@@ -209,14 +210,14 @@ async fn job() {
     }
 }
 
-async fn add_plainly(store: &FileStore, id: &str, mut line: Vec<u8>) -> Result<usize, String> {
+async fn append_without_lock(store: &FileStore, id: &str, mut line: Vec<u8>) -> Result<usize, String> {
     let path = store.open(id).await.unwrap().file.unwrap();
     line.push(b'\n');
     let mut file = OpenOptions::new().append(true).open(path).map_err(|error| error.to_string())?;
     file.write_all(&line).map(|()| 0).map_err(|error| error.to_string())
 }
 
-async fn write_anew(store: &FileStore, id: &str) -> Result<usize, String> {
+async fn rewrite_log(store: &FileStore, id: &str) -> Result<usize, String> {
     let version = store.open(id).await.unwrap().version;
     let lines = lines_of(store, id).await;
     let rewritten = store.rewrite(id, version, &lines).await;

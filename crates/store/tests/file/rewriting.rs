@@ -1,4 +1,4 @@
-//! Garbage collection and migration while others write: they put another file in the log's place, and lose nothing.
+//! Garbage collection and migration while others write: they replace the file and lose nothing.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use osier_tree::SessionTree;
 use osier_tree::entry::read_entry;
 
 use crate::process::{Job, Process};
-use crate::support::{Home, append, chain, file_of, files_in, header, lines_of, link, message, told};
+use crate::support::{Home, append, chain, file_of, files_in, header, lines_of, link, message, read_data};
 
 fn fold(lines: &[Vec<u8>]) -> SessionTree {
     let mut tree = SessionTree::default();
@@ -19,7 +19,7 @@ fn fold(lines: &[Vec<u8>]) -> SessionTree {
     tree
 }
 
-/// What a garbage collection would leave, for the state the log is in.
+/// The result of a garbage collection of the current log.
 async fn collected(store: &FileStore, number: usize) -> Result<(Version, Vec<Vec<u8>>), StoreError> {
     let version = store.open("one").await?.version;
     let lines = lines_of(store, "one").await;
@@ -31,7 +31,7 @@ async fn collected(store: &FileStore, number: usize) -> Result<(Version, Vec<Vec
     Ok((version, lines))
 }
 
-/// Adds a branch and deletes it, so that there is something to collect.
+/// Adds a deleted branch, so that there is something to collect.
 async fn add_garbage(store: &FileStore, number: usize) {
     let branch = format!("junk{number:04}");
     let delete = format!(
@@ -40,7 +40,7 @@ async fn add_garbage(store: &FileStore, number: usize) {
     append(store, "one", &[message(&branch, Some("00000000"), 1, "x"), delete.into_bytes()]).await.unwrap();
 }
 
-/// Tries until nobody was faster.
+/// Retries until no other writer interferes.
 async fn collect(store: &FileStore, number: usize) -> Version {
     loop {
         let Ok((version, lines)) = collected(store, number).await else { continue };
@@ -56,15 +56,15 @@ async fn collect(store: &FileStore, number: usize) -> Version {
 }
 
 #[tokio::test]
-async fn gc_loses_nothing_of_running_writers() {
+async fn gc_loses_no_entries_of_running_writers() {
     const ROUNDS: usize = 30;
     let home = Home::new();
     let store = home.store();
     let path = store.create(&header("one"), &chain(1)).await.unwrap().file.unwrap();
-    let job = |tag| Job { each_go: 6, sync_every: Some(4), ..Job::new(&home, "one", tag) };
+    let job = |tag| Job { per_round: 6, sync_every: Some(4), ..Job::new(&home, "one", tag) };
     let mut writers: Vec<Process> = ["aaa", "bbb", "ccc"].map(|tag| Process::start(&job(tag))).into();
     for round in 0..ROUNDS {
-        writers.iter_mut().for_each(Process::go);
+        writers.iter_mut().for_each(Process::start_round);
         add_garbage(&store, round).await;
         collect(&store, round).await;
         writers.iter_mut().for_each(|writer| writer.wait_for(6 * (round + 1)));
@@ -77,8 +77,8 @@ async fn gc_loses_nothing_of_running_writers() {
         assert!(found.tree.find(id).is_some(), "acknowledged {id} is lost");
     }
     assert!((0..ROUNDS).all(|round| found.tree.find(&format!("junk{round:04}")).is_none()));
-    assert_eq!(backups(&path), ROUNDS, "every old file is kept aside");
-    told(&store, "one").await.must_be(&told(&home.bare(), "one").await, "afterwards");
+    assert_eq!(backups(&path), ROUNDS, "every old file has a backup");
+    read_data(&store, "one").await.assert_same(&read_data(&home.uncached_store(), "one").await, "afterwards");
 }
 
 fn backups(path: &Path) -> usize {
@@ -86,13 +86,13 @@ fn backups(path: &Path) -> usize {
     files.iter().filter(|file| file.display().to_string().contains(".jsonl.bak")).count()
 }
 
-/// The header of a log that was rewritten so often.
+/// The header of a log that was rewritten `times` times.
 fn rewritten(times: u32) -> Vec<u8> {
     osier_tree::Header { rewritten: times, ..header("one") }.line()
 }
 
 #[tokio::test]
-async fn what_is_replaced_is_kept_aside_byte_for_byte() {
+async fn the_backup_of_a_rewrite_has_the_same_bytes() {
     let home = Home::new();
     let (path, id) = home.put(&file_of(&header("one").line(), &chain(3)));
     let store = home.store();
@@ -103,12 +103,12 @@ async fn what_is_replaced_is_kept_aside_byte_for_byte() {
     assert_eq!(fs::read(&path).unwrap(), file_of(&rewritten(1), &chain(2)));
     let version = store.open(&id).await.unwrap().version;
     store.rewrite(&id, version, &chain(1)).await.unwrap();
-    assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), before, "an older copy is never overwritten");
+    assert_eq!(fs::read(home.path("log.jsonl.bak")).unwrap(), before, "an older backup was overwritten");
     assert_eq!(fs::read(home.path("log.jsonl.bak.1")).unwrap(), file_of(&rewritten(1), &chain(2)));
 }
 
 #[tokio::test]
-async fn a_rewrite_that_is_refused_leaves_no_trace() {
+async fn a_refused_rewrite_leaves_no_files() {
     let home = Home::new();
     let (_, id) = home.put(&file_of(&header("one").line(), &chain(3)));
     let (store, other) = (home.store(), home.store());
@@ -118,12 +118,12 @@ async fn a_rewrite_that_is_refused_leaves_no_trace() {
     let refused = store.rewrite_in_use(&id, version, &chain(1)).await;
     assert!(matches!(refused, Err(StoreError::Conflict { now }) if now.entries == 4), "{refused:?}");
     assert_eq!(files_in(&home.path("")), before);
-    assert_eq!(lines_of(&home.bare(), &id).await, chain(4));
+    assert_eq!(lines_of(&home.uncached_store(), &id).await, chain(4));
 }
 
-/// A line that nobody ended is either an entry, which a rewrite must not lose, or torn, which must not stop it.
+/// A last line without a newline is either an entry, which a rewrite must not lose, or torn, which must not stop it.
 #[tokio::test]
-async fn a_rewrite_looks_at_the_end_of_the_file() {
+async fn a_rewrite_checks_the_end_of_the_file() {
     let home = Home::new();
     let whole = file_of(&header("one").line(), &chain(2));
     let (path, id) = home.put(&whole);
@@ -137,8 +137,8 @@ async fn a_rewrite_looks_at_the_end_of_the_file() {
     fs::write(&path, &torn).unwrap();
     let version = store.open(&id).await.unwrap().version;
     store.rewrite(&id, version, &chain(1)).await.unwrap();
-    assert_eq!(fs::read(home.path("torn.jsonl.bak")).unwrap(), torn, "the torn line too is kept aside");
-    assert_eq!(lines_of(&home.bare(), &id).await, chain(1));
+    assert_eq!(fs::read(home.path("torn.jsonl.bak")).unwrap(), torn, "the backup contains the torn line");
+    assert_eq!(lines_of(&home.uncached_store(), &id).await, chain(1));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Files, lines, and all that a store tells of them.
+//! Helpers: session files, lines, and everything a store returns about a session.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(crate) const DAY_ONE: i64 = 1_767_225_600_000;
 /// Files of this size get an index.
 pub(crate) const INDEXED: usize = 140 << 10;
 
-/// A folder with sessions and caches, gone after the test.
+/// A temporary folder with sessions and caches.
 pub(crate) struct Home {
     folder: tempfile::TempDir,
 }
@@ -35,17 +35,17 @@ impl Home {
         self.path("cache")
     }
 
-    /// A store as another process would have it.
+    /// A new store instance, as another process would have it.
     pub(crate) fn store(&self) -> FileStore {
         FileStore::new(self.sessions(), Some(self.caches()))
     }
 
-    /// The same without caches.
-    pub(crate) fn bare(&self) -> FileStore {
+    /// A new store instance without caches.
+    pub(crate) fn uncached_store(&self) -> FileStore {
         FileStore::new(self.sessions(), None)
     }
 
-    /// A file of these bytes outside the store's own folder, and the id by which stores know it.
+    /// Writes a file with these bytes outside the store's folder. Returns its path and session id.
     pub(crate) fn put(&self, bytes: &[u8]) -> (PathBuf, String) {
         let path = self.path("log.jsonl");
         fs::write(&path, bytes).unwrap();
@@ -53,13 +53,13 @@ impl Home {
         (path, id)
     }
 
-    /// All files of a cache, in order.
+    /// The files of a cache, sorted.
     pub(crate) fn cached(&self, folder: &str) -> Vec<PathBuf> {
         files_in(&self.caches().join(folder))
     }
 }
 
-/// The files of a folder, in order.
+/// The files of a folder, sorted.
 pub(crate) fn files_in(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -77,7 +77,7 @@ pub(crate) fn wide_header(id: &str) -> Vec<u8> {
     format!(r#"{{"type":"session","version":3,"id":"{id}","cwd":"/here","pad":"{pad}"}}"#).into_bytes()
 }
 
-/// A user's message; its time is the day's second that `at` counts.
+/// A user message, `at` seconds after `DAY_ONE`.
 pub(crate) fn message(id: &str, parent: Option<&str>, at: usize, text: &str) -> Vec<u8> {
     let parent = parent.map_or_else(|| "null".to_owned(), |parent| format!("\"{parent}\""));
     let time = osier_tree::time::format(DAY_ONE + at as i64 * 1000);
@@ -91,7 +91,7 @@ pub(crate) fn id(at: usize) -> String {
     format!("{at:08x}")
 }
 
-/// The `at`th of messages one below the other.
+/// The message at index `at` of a chain.
 pub(crate) fn link(at: usize) -> Vec<u8> {
     message(&id(at), at.checked_sub(1).map(id).as_deref(), at, &format!("message {at}"))
 }
@@ -100,7 +100,7 @@ pub(crate) fn chain(count: usize) -> Vec<Vec<u8>> {
     (0..count).map(link).collect()
 }
 
-/// A file of these lines.
+/// The content of a file with this header and these lines.
 pub(crate) fn file_of<L: AsRef<[u8]>>(header: &[u8], lines: &[L]) -> Vec<u8> {
     let mut file = header.to_vec();
     file.push(b'\n');
@@ -111,9 +111,9 @@ pub(crate) fn file_of<L: AsRef<[u8]>>(header: &[u8], lines: &[L]) -> Vec<u8> {
     file
 }
 
-/// All that a store tells of a session.
+/// Everything a store returns about a session.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct SessionData {
     pub(crate) header: Header,
     pub(crate) entries: usize,
     pub(crate) odd: usize,
@@ -123,10 +123,10 @@ pub(crate) struct Told {
     pub(crate) previews: Vec<String>,
 }
 
-impl Told {
-    /// Fails with the first thing that is not as expected.
+impl SessionData {
+    /// Panics at the first difference.
     #[track_caller]
-    pub(crate) fn must_be(&self, expected: &Told, when: &str) {
+    pub(crate) fn assert_same(&self, expected: &SessionData, when: &str) {
         assert_eq!(
             (self.entries, self.odd),
             (expected.entries, expected.odd),
@@ -143,7 +143,7 @@ impl Told {
     }
 }
 
-/// Fails with the first line that is not as expected.
+/// Panics at the first line that differs.
 #[track_caller]
 pub(crate) fn assert_lines(lines: &[Vec<u8>], expected: &[Vec<u8>], when: &str) {
     let text = |line: &[u8]| String::from_utf8_lossy(&line[..line.len().min(500)]).into_owned();
@@ -153,20 +153,20 @@ pub(crate) fn assert_lines(lines: &[Vec<u8>], expected: &[Vec<u8>], when: &str) 
     assert_eq!(lines.len(), expected.len(), "lines, {when}");
 }
 
-/// Asks for everything, and once more if the store says that what it told before was wrong.
-pub(crate) async fn told(store: &dyn Store, id: &str) -> Told {
-    match try_told(store, id).await {
-        Err(StoreError::Replaced) => told_at_once(store, id).await,
-        told => told.unwrap_or_else(|error| panic!("{error}: {error:?}")),
+/// Reads everything, and again if the store reports that earlier answers were wrong.
+pub(crate) async fn read_data(store: &dyn Store, id: &str) -> SessionData {
+    match try_read_data(store, id).await {
+        Err(StoreError::Replaced) => read_data_once(store, id).await,
+        data => data.unwrap_or_else(|error| panic!("{error}: {error:?}")),
     }
 }
 
-/// Asks for everything once.
-pub(crate) async fn told_at_once(store: &dyn Store, id: &str) -> Told {
-    try_told(store, id).await.unwrap_or_else(|error| panic!("{error}: {error:?}"))
+/// Reads everything once.
+pub(crate) async fn read_data_once(store: &dyn Store, id: &str) -> SessionData {
+    try_read_data(store, id).await.unwrap_or_else(|error| panic!("{error}: {error:?}"))
 }
 
-async fn try_told(store: &dyn Store, id: &str) -> Result<Told, StoreError> {
+async fn try_read_data(store: &dyn Store, id: &str) -> Result<SessionData, StoreError> {
     let opened = store.open(id).await?;
     let Version { generation, entries } = opened.version;
     let mut heads: Vec<Head> = Vec::new();
@@ -179,7 +179,7 @@ async fn try_told(store: &dyn Store, id: &str) -> Result<Told, StoreError> {
     let card = store.card(id).await?;
     let texts = store.previews(id, opened.version).await?;
     let previews = (0..texts.len()).map(|at| texts.get(Seq::new(at)).into_owned()).collect();
-    Ok(Told { header: opened.header, entries, odd: opened.odd_lines, heads, lines, card, previews })
+    Ok(SessionData { header: opened.header, entries, odd: opened.odd_lines, heads, lines, card, previews })
 }
 
 async fn try_lines(store: &dyn Store, id: &str, version: Version) -> Result<Vec<Vec<u8>>, StoreError> {
@@ -207,7 +207,7 @@ pub(crate) async fn last_line(store: &dyn Store, id: &str) -> Vec<u8> {
     batch.get(0).unwrap().to_vec()
 }
 
-/// Appends below whatever others append meanwhile.
+/// Appends, and retries if another writer appended first.
 pub(crate) async fn append(store: &dyn Store, id: &str, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
     let mut expected = store.open(id).await?.version;
     loop {
@@ -219,10 +219,10 @@ pub(crate) async fn append(store: &dyn Store, id: &str, lines: &[Vec<u8>]) -> Re
     }
 }
 
-/// SplitMix64: small, and good enough to mix things up.
-pub(crate) struct Random(pub(crate) u64);
+/// A small random number generator.
+pub(crate) struct SplitMix64(pub(crate) u64);
 
-impl Random {
+impl SplitMix64 {
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;

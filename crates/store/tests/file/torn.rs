@@ -1,13 +1,13 @@
-//! A log that ends anywhere: what is whole counts, what is torn is told, and nothing is ever cut off.
+//! Logs cut at any byte: complete lines are kept, torn lines are reported, and nothing is ever cut off.
 
 use std::fs;
 
 use osier_store::file::verify;
 use osier_store::{Store, StoreError};
 
-use crate::support::{Home, append, assert_lines, file_of, header, lines_of, link, message, told};
+use crate::support::{Home, append, assert_lines, file_of, header, lines_of, link, message, read_data};
 
-/// Lines of every sort: characters of several bytes, a carriage return, a blank line, one that is no entry.
+/// Lines of many kinds: multi-byte characters, a carriage return, an empty line, a line that is not an entry.
 fn log() -> Vec<Vec<u8>> {
     vec![
         link(0),
@@ -21,39 +21,40 @@ fn log() -> Vec<Vec<u8>> {
     ]
 }
 
-/// The entries among lines of which the last may be torn.
-fn whole(bytes: &[u8]) -> Vec<Vec<u8>> {
+/// The complete entries in these bytes.
+fn complete(bytes: &[u8]) -> Vec<Vec<u8>> {
     let lines = bytes.split(|byte| *byte == b'\n');
-    let is_whole =
-        |line: &&[u8]| log().iter().any(|whole| whole.len() > 2 && whole.trim_ascii() == line.trim_ascii());
+    let is_whole = |line: &&[u8]| {
+        log().iter().any(|complete| complete.len() > 2 && complete.trim_ascii() == line.trim_ascii())
+    };
     lines.filter(is_whole).map(<[u8]>::to_vec).collect()
 }
 
 #[tokio::test]
-async fn a_log_cut_at_every_byte_keeps_its_whole_lines_and_goes_on() {
+async fn a_log_cut_at_any_byte_keeps_its_complete_lines_and_can_be_appended_to() {
     let header = header("one").line();
     let file = file_of(&header, &log());
     let home = Home::new();
     for cut in header.len()..=file.len() {
         let (path, id) = home.put(&file[..cut]);
-        let entries = whole(&file[header.len()..cut]);
+        let entries = complete(&file[header.len()..cut]);
         let store = home.store();
         assert_lines(&lines_of(&store, &id).await, &entries, &format!("cut at {cut}"));
-        assert_eq!(fs::read(&path).unwrap(), file[..cut], "reading wrote");
+        assert_eq!(fs::read(&path).unwrap(), file[..cut], "reading changed the file");
 
         append(&store, &id, &[link(9)]).await.unwrap();
         let after = fs::read(&path).unwrap();
         let lf: &[u8] = if file[..cut].ends_with(b"\n") { b"" } else { b"\n" };
         assert_eq!(after, [&file[..cut], lf, &link(9), b"\n"].concat(), "cut at {cut}");
         let expected = [entries, vec![link(9)]].concat();
-        let anew = told(&home.bare(), &id).await;
-        assert_lines(&anew.lines, &expected, &format!("cut at {cut}"));
-        told(&store, &id).await.must_be(&anew, &format!("by the one who wrote, cut at {cut}"));
+        let fresh = read_data(&home.uncached_store(), &id).await;
+        assert_lines(&fresh.lines, &expected, &format!("cut at {cut}"));
+        read_data(&store, &id).await.assert_same(&fresh, &format!("by the writer, cut at {cut}"));
     }
 }
 
 #[tokio::test]
-async fn a_torn_line_is_reported_before_and_after_it_is_ended() {
+async fn a_torn_line_is_reported_before_and_after_the_next_append() {
     let header = header("one").line();
     let home = Home::new();
     let line = link(0);
@@ -71,7 +72,7 @@ async fn a_torn_line_is_reported_before_and_after_it_is_ended() {
 }
 
 #[tokio::test]
-async fn a_log_cut_inside_its_header_is_refused_and_left_alone() {
+async fn a_log_cut_inside_its_header_is_refused_and_unchanged() {
     let line = header("one").line();
     let home = Home::new();
     let version = {
@@ -90,7 +91,7 @@ async fn a_log_cut_inside_its_header_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
-async fn a_whole_line_without_line_feed_is_an_entry_and_gets_its_line_feed_later() {
+async fn a_complete_line_without_newline_is_an_entry_and_gets_its_newline_later() {
     let home = Home::new();
     let file = [file_of(&header("one").line(), &[link(0)]), link(1)].concat();
     let (path, id) = home.put(&file);
@@ -102,21 +103,21 @@ async fn a_whole_line_without_line_feed_is_an_entry_and_gets_its_line_feed_later
     assert_eq!(verify(&path).unwrap().oddities, []);
 }
 
-/// What a program does to such a line that does not look before it writes.
+/// A program that writes without checking the last line can join two lines.
 #[tokio::test]
-async fn a_line_glued_to_an_unended_one_is_seen_alike_by_old_and_new_readers() {
+async fn old_and_new_readers_agree_on_a_line_joined_to_an_unterminated_one() {
     let home = Home::new();
     for pad in [0, crate::support::INDEXED] {
         let long = message(&crate::support::id(0), None, 0, &"x".repeat(pad));
         let file = [file_of(&header("one").line(), &[long]), link(1)].concat();
         let (path, id) = home.put(&file);
         let store = home.store();
-        assert_eq!(told(&store, &id).await.entries, 2);
+        assert_eq!(read_data(&store, &id).await.entries, 2);
         drop(home.store().open(&id).await);
         fs::write(&path, [file, link(2), b"\n".to_vec(), link(3), b"\n".to_vec()].concat()).unwrap();
-        let expected = told(&home.bare(), &id).await;
+        let expected = read_data(&home.uncached_store(), &id).await;
         assert_eq!((expected.entries, expected.odd), (2, 1));
-        told(&home.store(), &id).await.must_be(&expected, "by an index");
-        told(&store, &id).await.must_be(&expected, "by one who had it open");
+        read_data(&home.store(), &id).await.assert_same(&expected, "by an index");
+        read_data(&store, &id).await.assert_same(&expected, "by a store that had it open");
     }
 }

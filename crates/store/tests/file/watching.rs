@@ -1,4 +1,4 @@
-//! Being told that a log changed, and keeping it from being deleted meanwhile.
+//! Watching a log for changes, which also prevents its deletion.
 
 use std::fs;
 use std::time::Duration;
@@ -8,48 +8,48 @@ use osier_store::{FileStore, Store, StoreError, Watch};
 use crate::process::{Job, Process};
 use crate::support::{Home, append, chain, header, link};
 
-/// Waits for hints until what is waited for has come. A hint may come too often, never too late.
-async fn until(watch: &mut Watch, store: &FileStore, entries: usize) {
+/// Waits for notifications wait_for_entries the log has this many entries. Extra notifications are fine.
+async fn wait_for_entries(watch: &mut Watch, store: &FileStore, entries: usize) {
     let seen = async {
         while store.open("one").await.unwrap().version.entries != entries {
             watch.changed().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), seen).await.expect("a hint within a minute");
+    tokio::time::timeout(Duration::from_secs(60), seen).await.expect("a notification within 60 s");
 }
 
 #[tokio::test]
-async fn a_watch_tells_of_appends_by_another_process() {
+async fn a_watch_reports_appends_of_another_process() {
     let home = Home::new();
     let store = home.store();
     store.create(&header("one"), &[]).await.unwrap();
     let mut watch = store.watch("one").await.unwrap();
     for plain in [false, true] {
-        let begun = store.open("one").await.unwrap().version.entries;
+        let before = store.open("one").await.unwrap().version.entries;
         let tag = if plain { "aaa" } else { "bbb" };
-        let mut process = Process::start(&Job { each_go: 1, plain, ..Job::new(&home, "one", tag) });
+        let mut process = Process::start(&Job { per_round: 1, plain, ..Job::new(&home, "one", tag) });
         for entries in 1..5 {
-            process.go();
-            until(&mut watch, &store, begun + entries).await;
+            process.start_round();
+            wait_for_entries(&mut watch, &store, before + entries).await;
         }
         assert_eq!(process.finish().len(), 4);
     }
 }
 
 #[tokio::test]
-async fn a_watch_tells_of_a_replacement_and_goes_on_behind_it() {
+async fn a_watch_reports_a_rewrite_and_continues_after_it() {
     let home = Home::new();
     let (store, other) = (home.store(), home.store());
     let version = store.create(&header("one"), &chain(3)).await.unwrap().version;
     let mut watch = store.watch("one").await.unwrap();
     other.rewrite_in_use("one", version, &chain(1)).await.unwrap();
-    until(&mut watch, &store, 1).await;
+    wait_for_entries(&mut watch, &store, 1).await;
     append(&other, "one", &[link(1)]).await.unwrap();
-    until(&mut watch, &store, 2).await;
+    wait_for_entries(&mut watch, &store, 2).await;
 }
 
 #[tokio::test]
-async fn a_watch_tells_that_the_file_is_gone() {
+async fn a_watch_reports_a_deleted_file() {
     let home = Home::new();
     let store = home.store();
     let path = store.create(&header("one"), &chain(1)).await.unwrap().file.unwrap();
@@ -60,11 +60,11 @@ async fn a_watch_tells_that_the_file_is_gone() {
             watch.changed().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), seen).await.expect("a hint within a minute");
+    tokio::time::timeout(Duration::from_secs(60), seen).await.expect("a notification within 60 s");
 }
 
 #[tokio::test]
-async fn a_session_that_somebody_watches_is_not_deleted() {
+async fn a_watched_session_is_not_deleted() {
     let home = Home::new();
     let (store, other) = (home.store(), home.store());
     let path = store.create(&header("one"), &chain(2)).await.unwrap().file.unwrap();

@@ -1,4 +1,4 @@
-//! Several processes on one file, some of which know no locks.
+//! Several processes on one file, some of which take no locks.
 
 use std::fs;
 use std::path::Path;
@@ -8,24 +8,24 @@ use osier_store::Store;
 use osier_store::file::verify;
 
 use crate::process::{Job, Process};
-use crate::support::{Home, chain, header, lines_of, link, told};
+use crate::support::{Home, chain, header, lines_of, link, read_data};
 
-/// Lets these writers append `each` entries at the same time, and gives what each got acknowledged.
+/// Runs these writers at the same time, `each` entries per writer. Returns the acknowledged ids of each.
 fn run(jobs: &[Job], each: usize) -> Vec<Vec<String>> {
     let mut processes: Vec<Process> =
-        jobs.iter().map(|job| Process::start(&Job { each_go: each, ..job.clone() })).collect();
-    processes.iter_mut().for_each(Process::go);
+        jobs.iter().map(|job| Process::start(&Job { per_round: each, ..job.clone() })).collect();
+    processes.iter_mut().for_each(Process::start_round);
     processes.iter_mut().for_each(Process::end);
     if !jobs.iter().any(|job| job.plain) {
         let mut states: Vec<usize> = processes.iter().flat_map(|process| process.states.clone()).collect();
         states.sort_unstable();
         let count = jobs.len() * each;
-        assert!(states.into_iter().eq(1..=count), "two wrote to the same state of the log");
+        assert!(states.into_iter().eq(1..=count), "two writers appended to the same version of the log");
     }
     processes.into_iter().map(|mut process| std::mem::take(&mut process.acked)).collect()
 }
 
-/// Every line of the file is whole, and the acknowledged ones of each writer are there, once, in their order.
+/// Checks that every line is complete and that the acknowledged entries of each writer are there once and in order.
 fn check(path: &Path, acked: &[Vec<String>]) {
     let verified = verify(path).unwrap();
     assert!(verified.is_sound(), "{:?}", verified.oddities);
@@ -41,11 +41,11 @@ async fn race(home: &Home, jobs: &[Job], each: usize) {
     let reader = home.store();
     let path = reader.create(&header("one"), &[]).await.unwrap().file.unwrap();
     let acked = run(jobs, each);
-    assert!(acked.iter().all(|acked| acked.len() == each), "every append is acknowledged in the end");
+    assert!(acked.iter().all(|acked| acked.len() == each), "an append was not acknowledged");
     check(&path, &acked);
-    let expected = told(&home.bare(), "one").await;
-    told(&reader, "one").await.must_be(&expected, "by a reader that had it open");
-    told(&home.store(), "one").await.must_be(&expected, "by a reader that comes new");
+    let expected = read_data(&home.uncached_store(), "one").await;
+    read_data(&reader, "one").await.assert_same(&expected, "by a reader that had it open");
+    read_data(&home.store(), "one").await.assert_same(&expected, "by a new reader");
     assert_eq!(lines_of(&reader, "one").await.len(), jobs.len() * each);
 }
 
@@ -60,7 +60,7 @@ async fn two_writers_lose_nothing() {
 }
 
 #[tokio::test]
-async fn eight_writers_lose_nothing_and_may_extend_one_index() {
+async fn eight_writers_that_extend_one_index_lose_nothing() {
     let home = Home::new();
     let jobs: Vec<Job> = writers(&home, 8)
         .into_iter()
@@ -82,20 +82,23 @@ async fn a_writer_that_takes_no_lock_loses_nothing_and_breaks_nothing() {
 }
 
 #[tokio::test]
-async fn readers_see_a_log_that_only_grows_while_others_write() {
+async fn readers_see_only_growth_while_others_write() {
     let home = Home::new();
     let reader = home.store();
     let made = reader.create(&header("one"), &[]).await.unwrap().version;
     let mut processes: Vec<Process> = writers(&home, 3)
         .into_iter()
         .enumerate()
-        .map(|(at, job)| Process::start(&Job { each_go: 60, long: at == 0, plain: at == 1, ..job }))
+        .map(|(at, job)| Process::start(&Job { per_round: 60, long: at == 0, plain: at == 1, ..job }))
         .collect();
-    processes.iter_mut().for_each(Process::go);
+    processes.iter_mut().for_each(Process::start_round);
     let mut seen: Vec<Vec<u8>> = Vec::new();
     while seen.len() < 180 {
-        for lines in [lines_of(&reader, "one").await, lines_of(&home.bare(), "one").await] {
-            assert!(lines.len() >= seen.len() && lines[..seen.len()] == seen[..], "what was seen changed");
+        for lines in [lines_of(&reader, "one").await, lines_of(&home.uncached_store(), "one").await] {
+            assert!(
+                lines.len() >= seen.len() && lines[..seen.len()] == seen[..],
+                "lines that were read before changed"
+            );
             seen = lines;
         }
         assert_eq!(reader.open("one").await.unwrap().version.generation, made.generation);
@@ -104,7 +107,7 @@ async fn readers_see_a_log_that_only_grows_while_others_write() {
 }
 
 #[tokio::test]
-async fn whoever_writes_waits_for_the_lock_of_another() {
+async fn a_writer_waits_for_the_lock_of_another() {
     let home = Home::new();
     let store = Arc::new(home.store());
     let made = store.create(&header("one"), &chain(1)).await.unwrap();
@@ -112,13 +115,17 @@ async fn whoever_writes_waits_for_the_lock_of_another() {
     lock.lock().unwrap();
     let writer = store.clone();
     let appending = tokio::spawn(async move { writer.append("one", made.version, &[link(1)]).await });
-    // However long it is given, it cannot get on.
+    // The append cannot make progress, no matter how long it runs.
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(lines_of(&home.bare(), "one").await, chain(1), "nothing is written before");
+    assert_eq!(
+        lines_of(&home.uncached_store(), "one").await,
+        chain(1),
+        "nothing is written while the file is locked"
+    );
     assert!(!appending.is_finished());
     lock.unlock().unwrap();
     let version = appending.await.unwrap().unwrap();
-    assert_eq!((version.entries, lines_of(&home.bare(), "one").await), (2, chain(2)));
+    assert_eq!((version.entries, lines_of(&home.uncached_store(), "one").await), (2, chain(2)));
 }

@@ -1,5 +1,5 @@
-//! What must hold for any file and any index. `fuzz/` calls these with what a fuzzer thinks of, the tests beside with
-//! random bytes.
+//! Properties that hold for any file and any index. `fuzz/` calls these with fuzzer input, and the tests in this
+//! folder with random bytes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.expect("a runtime starts").block_on(future)
 }
 
-/// All lines a store gives. `None` if it wants to be asked again.
+/// All lines of a session. `StoreError::Replaced` means that the caller must retry.
 async fn lines_of(store: &FileStore, id: &str) -> Result<Vec<Vec<u8>>, StoreError> {
     let version = store.open(id).await?.version;
     let wanted: Vec<Seq> = (0..version.entries).map(Seq::new).collect();
@@ -36,7 +36,8 @@ fn link(number: usize) -> Vec<u8> {
     format!(r#"{head},"message":{{"role":"user","content":"{number}"}}}}"#).into_bytes()
 }
 
-/// Any bytes below a header are a log: its entries are the lines that are entries, and appending changes nothing before.
+/// Any bytes after a header are a log: its entries are the lines that parse as entries, and appending does not change
+/// them.
 pub(crate) fn log(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("log.jsonl");
@@ -64,7 +65,7 @@ pub(crate) fn log(data: &[u8]) {
     );
 }
 
-/// A log and its index, made once.
+/// A log and its index, created once.
 struct Made {
     _folder: tempfile::TempDir,
     caches: PathBuf,
@@ -89,15 +90,15 @@ fn made() -> &'static Made {
         fs::write(&path, text).expect("a file is written");
         let id = path.display().to_string();
         block_on(FileStore::new(folder.path(), Some(caches.clone())).open(&id)).expect("opens");
-        let mut files = fs::read_dir(caches.join("index")).expect("an index is kept");
-        let index = files.next().expect("an index is kept").expect("a file").path();
-        let whole = fs::read(&index).expect("an index is kept");
+        let mut files = fs::read_dir(caches.join("index")).expect("an index is cached");
+        let index = files.next().expect("an index is cached").expect("a file").path();
+        let whole = fs::read(&index).expect("an index is cached");
         Made { _folder: folder, caches, id, index, whole, lines }
     })
 }
 
-/// Any index, even one with right checksums, costs at most time. The first byte says whether it is sealed; then come
-/// changes of four bytes each: two for the place, two for what is there.
+/// Any index, even one with correct checksums, gives correct results. The first byte decides whether the checksums
+/// are correct. Changes of four bytes follow: two for the position, two for the new bytes.
 pub(crate) fn index(data: &[u8]) {
     let made = made();
     let (sealing, changes) = data.split_first().unwrap_or((&0, &[]));

@@ -1,4 +1,4 @@
-//! What a fuzzer tries for hours, tried for a moment: see `fuzz/README.md`.
+//! A short run of the fuzz targets with random input; see `fuzz/README.md`.
 
 mod bodies;
 
@@ -6,7 +6,7 @@ use osier_testkit::random_logs;
 use proptest::prelude::*;
 
 fn changes() -> impl Strategy<Value = Vec<u8>> {
-    // What an index says of itself lies in its first hundred bytes; records begin behind the first block.
+    // The header of an index is in its first 100 bytes; records start after the first block.
     let place = prop_oneof![0u16..100, 4096u16..12_400];
     let change = (place, any::<[u8; 2]>()).prop_map(|(at, bytes)| [at.to_le_bytes(), bytes].concat());
     let changes = proptest::collection::vec(change, 0..6);
@@ -17,7 +17,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_bytes_below_a_header_are_a_log(log in random_logs(true, 0..30), cut in 0usize..200, noise in any::<[u8; 3]>()) {
+    fn any_bytes_after_a_header_are_a_log(log in random_logs(true, 0..30), cut in 0usize..200, noise in any::<[u8; 3]>()) {
         let mut bytes = log.lines.join(&b'\n');
         bytes.truncate(bytes.len().saturating_sub(cut));
         if let Some(place) = bytes.len().checked_sub(40) {
@@ -27,7 +27,7 @@ proptest! {
     }
 
     #[test]
-    fn any_index_costs_at_most_time(data in changes()) {
+    fn no_index_changes_the_results(data in changes()) {
         bodies::index(&data);
     }
 }

@@ -1,4 +1,4 @@
-//! A head in sixty-four bytes.
+//! Encodes a head in 64 bytes.
 
 use osier_tree::entry::flag;
 use osier_tree::heads::IdKey;
@@ -35,7 +35,7 @@ pub(super) fn encode(head: &Head, record: &mut [u8]) {
     record[61..63].copy_from_slice(&head.body.to_le_bytes());
 }
 
-/// The head of the entry at `own`; `None` for a record that no writer of ours made.
+/// The head of the entry with index `own`; `None` if the record is inconsistent.
 #[inline]
 pub(super) fn decode(record: &[u8; RECORD], own: usize, cover: &Cover) -> Option<Head> {
     let wide = |at: usize| u64::from_le_bytes(record[at..at + 8].try_into().expect("eight bytes"));
@@ -60,7 +60,7 @@ pub(super) fn decode(record: &[u8; RECORD], own: usize, cover: &Cover) -> Option
         calls: record[60],
         body: u16::from_le_bytes([record[61], record[62]]),
     };
-    // A link is stored as the number of its entry, counted from one; none is zero.
+    // A link is stored as the index of its entry plus one. Zero is no link.
     let nearest = narrow(36).max(narrow(40)).max(narrow(44)).max(narrow(48));
     let upwards = narrow(28) as usize <= own && nearest as usize <= own + 1 && head.depth as usize <= own;
     let inside = narrow(28).max(narrow(32)).max(nearest) <= cover.entries;

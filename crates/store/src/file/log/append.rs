@@ -1,4 +1,4 @@
-//! Adding to a log.
+//! Appends to a log.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek};
@@ -11,26 +11,29 @@ use crate::error::StoreError;
 use crate::file::stamp::Stamp;
 use crate::port::Version;
 
-/// What writes to a file; tests put one in that fails.
+/// Writes to a file. Tests use one that fails.
 pub(in crate::file) type WriteFn = fn(&File, &[u8]) -> io::Result<usize>;
 
-/// How an attempt to change a file went.
+/// The result of an attempt to change a file.
 #[derive(Debug)]
 pub(in crate::file) enum Attempt<T> {
     Done(T),
-    /// Another process holds the lock just now.
+    /// Another process holds the lock.
     Locked,
 }
 
 impl Log {
-    /// Tries to add lines; see [`crate::Store::append`].
+    /// Tries to append lines; see [`crate::Store::append`].
     pub(in crate::file) fn append(
         &mut self,
         expected: Version,
         lines: &[Vec<u8>],
         write: WriteFn,
     ) -> Result<Attempt<Version>, StoreError> {
-        debug_assert!(self.migrated.is_none(), "an old file is replaced before it is added to");
+        debug_assert!(
+            self.migrated.is_none(),
+            "a file of an old version is replaced before the first append"
+        );
         let writer = match self.writer.take() {
             Some(writer) => writer,
             None => self.open_to_write()?,
@@ -55,7 +58,7 @@ impl Log {
         })
     }
 
-    /// Takes the lock of the file, unless another process has it.
+    /// Locks the file. Returns `false` if another process holds the lock.
     pub(in crate::file) fn lock(&self, writer: &File) -> Result<bool, StoreError> {
         match writer.try_lock() {
             Ok(()) => Ok(true),
@@ -64,14 +67,14 @@ impl Log {
         }
     }
 
-    /// Reads to the end of the file that `writer` has locked, and checks that the log is in the state `expected`. Tells how
-    /// long the file is.
+    /// Reads to the end of the file that `writer` has locked, and checks that the log is in the state `expected`.
+    /// Returns the size of the file.
     pub(in crate::file) fn catch_up_locked(
         &mut self,
         writer: &File,
         expected: Version,
     ) -> Result<u64, StoreError> {
-        let held = writer.metadata().map_err(StoreError::io("look at", &self.path))?;
+        let held = writer.metadata().map_err(StoreError::io("read the metadata of", &self.path))?;
         if Stamp::of(&held) != self.stamp {
             return Err(StoreError::Replaced);
         }
@@ -108,7 +111,7 @@ impl Log {
         self.unsynced = true;
         let undisturbed = self.size()? == size + added.len() as u64;
         if !undisturbed && !begins_a_line(writer, added).map_err(failed)? {
-            // A program that takes no lock left an unended line in this very moment.
+            // A program that takes no lock wrote a line without a newline at the same moment.
             write_at_once(writer, &bytes, write).map_err(failed)?;
         }
         if torn || !undisturbed {
@@ -119,9 +122,11 @@ impl Log {
         Ok(self.version())
     }
 
-    /// Folds what was just written, without reading it again.
+    /// Adds the lines just written to the heads, without reading them again.
     fn take_in(&mut self, bytes: &[u8], lines: &[Vec<u8>]) {
-        let State::Folded(heads) = &mut self.state else { unreachable!("it was folded before writing") };
+        let State::Folded(heads) = &mut self.state else {
+            unreachable!("the heads were loaded before writing")
+        };
         for line in lines {
             match read(line) {
                 Read::Entry(entry) => {
@@ -143,7 +148,7 @@ impl Log {
     }
 }
 
-/// Whether what was just written stands at the beginning of a line.
+/// Whether the bytes just written start at the beginning of a line.
 fn begins_a_line(mut writer: &File, written: &[u8]) -> io::Result<bool> {
     let start = writer.stream_position()?.saturating_sub(written.len() as u64);
     let mut before = [b'\n'];
@@ -153,9 +158,9 @@ fn begins_a_line(mut writer: &File, written: &[u8]) -> io::Result<bool> {
     Ok(before == *b"\n")
 }
 
-/// Takes back the torn line at the end of what could not be written, say because the disk is full: nobody was told of it, and it
-/// would stay in the log as damage. Whole lines stay, for whoever reads has seen them. Under the lock only programs that take
-/// none could have added something; then nothing is taken back.
+/// Removes the torn line after a failed write, for example on a full disk: it was not acknowledged and would stay in
+/// the log as damage. Complete lines stay, because readers may have seen them. If a program that takes no lock
+/// appended something meanwhile, nothing is removed.
 fn cut_back(writer: &File, size: u64, added: &[u8]) {
     let came = writer.metadata().map(|now| now.len().saturating_sub(size) as usize).unwrap_or(0);
     let is_whole = |end: usize| added.get(end).is_none_or(|next| *next == b'\n');
@@ -165,18 +170,19 @@ fn cut_back(writer: &File, size: u64, added: &[u8]) {
     let mut there = vec![0; came];
     if writer.read_exact_at(&mut there, size).is_ok() && there == added[..came] {
         let whole = memchr::memrchr(b'\n', &there).map_or(0, |at| at + 1);
-        // If that fails too, the next line begins behind the torn one.
+        // If that fails too, the next append starts a new line.
         let _ = writer.set_len(size + whole as u64);
     }
 }
 
-/// One `write`, because two could be torn apart by a crash or by a writer that takes no lock.
+/// Uses one `write`, because a crash or a writer without a lock could separate two.
 fn write_at_once(writer: &File, bytes: &[u8], write: WriteFn) -> io::Result<()> {
     loop {
         match write(writer, bytes) {
             Ok(written) if written == bytes.len() => return Ok(()),
             Ok(written) => {
-                let why = format!("only {written} of {} bytes were written; is the disk full?", bytes.len());
+                let why =
+                    format!("wrote only {written} of {} bytes; check whether the disk is full", bytes.len());
                 return Err(io::Error::new(io::ErrorKind::StorageFull, why));
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -1,4 +1,4 @@
-//! Reading on in a file that others append to, and noticing when it is not the same any more.
+//! Follows a file that other programs append to, and detects when it was replaced or edited.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -13,17 +13,17 @@ use crate::file::stamp::Stamp;
 /// How far to read.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Upto {
-    /// Also a last line without line feed, if it is whole.
+    /// Include a last line without a newline, if it is a complete entry.
     End,
-    /// A writer may be in the middle of the last line.
+    /// Stop after the last newline, because a writer may be in the middle of the last line.
     LastLineFeed,
 }
 
 impl Log {
-    /// Reads what follows, from where reading ended.
+    /// Reads the lines after the read part.
     pub(super) fn read_on(&mut self, upto: Upto) -> Result<(), StoreError> {
         self.folded()?;
-        let State::Folded(heads) = &mut self.state else { unreachable!("it was folded just now") };
+        let State::Folded(heads) = &mut self.state else { unreachable!("the heads were just loaded") };
         let reached = &mut self.reached;
         let (begun_at, was_torn) = (reached.covered, std::mem::take(&mut reached.torn));
         let mut reader = LineReader::new(&self.file, reached.covered);
@@ -62,21 +62,21 @@ impl Log {
         self.file.read_exact_at(&mut reached.tail, from).map_err(StoreError::io("read", &self.path))
     }
 
-    /// Whether the file goes on from where reading ended, and was not written anew under the same name.
+    /// Whether the file continues the read part, and was not rewritten in place.
     fn goes_on(&self) -> Result<bool, StoreError> {
         let Reached { covered, unended, tail, .. } = &self.reached;
         let mut found = vec![0; tail.len() + 1];
         let from = covered - tail.len() as u64;
         self.file.read_exact_at(&mut found, from).map_err(StoreError::io("read", &self.path))?;
-        // Glued to a line without line feed, what follows makes another line of it.
+        // Text after a line without a newline changes that line.
         Ok(found.starts_with(tail) && (!unended || found.ends_with(b"\n")))
     }
 
-    /// Checks that the path still names this file, and that the file did not become shorter.
+    /// Checks that the path still names this file and that the file is not shorter. Returns its size.
     fn check_identity(&self) -> Result<u64, StoreError> {
         let named = std::fs::metadata(&self.path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => StoreError::Vanished { path: self.path.clone() },
-            _ => StoreError::io("look at", &self.path)(error),
+            _ => StoreError::io("read the metadata of", &self.path)(error),
         })?;
         if Stamp::of(&named) != self.stamp {
             return Err(StoreError::Replaced);
@@ -87,22 +87,22 @@ impl Log {
         Ok(named.len())
     }
 
-    /// Whether another file has the name now.
+    /// Whether the path now names another file.
     pub(in crate::file) fn is_replaced(&self) -> bool {
         matches!(self.check_identity(), Err(StoreError::Replaced))
     }
 
-    /// Takes in what others appended, up to the last whole line.
+    /// Reads what other programs appended, up to the last newline.
     pub(in crate::file) fn refresh(&mut self) -> Result<(), StoreError> {
         self.catch_up(Upto::LastLineFeed).map(drop)
     }
 
-    /// Takes in what others appended, and tells how long the file is.
+    /// Reads what other programs appended. Returns the size of the file.
     pub(super) fn catch_up(&mut self, upto: Upto) -> Result<u64, StoreError> {
         let size = self.check_identity()?;
         let has_header = self.found.is_in(&self.file).map_err(StoreError::io("read", &self.path))?;
         if !has_header && self.migrated.is_none() {
-            // The file was edited in place. Another header makes it another log.
+            // The file was edited in place, and another header means another log.
             self.begin_again(true)?;
             return self.size();
         }
@@ -110,7 +110,8 @@ impl Log {
             return Ok(size);
         }
         if self.migrated.is_some() {
-            // An old file is read whole. If pi brought it to another version meanwhile, its header tells.
+            // A file of an old version is always read completely. If pi migrated it in the meantime, its header has
+            // changed.
             self.begin_again(false)?;
         } else if self.goes_on()? {
             self.read_on(upto)?;

@@ -1,4 +1,4 @@
-//! Opening a file, and finding the header in it.
+//! Opens a session file and finds its header.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,20 +11,20 @@ use osier_tree::entry::{Odd, Read, read};
 use crate::error::StoreError;
 use crate::file::reader::LineReader;
 
-/// Opens a file to read, if it is one. What else has a name may keep a reader waiting for ever.
+/// Opens a regular file for reading. Refuses others, because reading a pipe could block forever.
 pub(in crate::file) fn open_to_read(path: &Path) -> Result<File, StoreError> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
     let file = file.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => StoreError::Vanished { path: path.to_owned() },
         _ => StoreError::io("open", path)(error),
     })?;
-    if !file.metadata().map_err(StoreError::io("look at", path))?.is_file() {
+    if !file.metadata().map_err(StoreError::io("read the metadata of", path))?.is_file() {
         return Err(StoreError::NotASession { path: path.to_owned(), why: "it is not a file" });
     }
     Ok(file)
 }
 
-/// A header as it stands in a file.
+/// A header and its position in a file.
 #[derive(Debug)]
 pub(in crate::file) struct FoundHeader {
     pub(in crate::file) header: Header,
@@ -33,7 +33,7 @@ pub(in crate::file) struct FoundHeader {
 }
 
 impl FoundHeader {
-    /// Whether the file still has the same header in the same place.
+    /// Whether the file still has the same header at the same offset.
     pub(super) fn is_in(&self, file: &File) -> io::Result<bool> {
         let mut found = vec![0; self.line.len()];
         match file.read_exact_at(&mut found, self.offset) {
@@ -44,7 +44,7 @@ impl FoundHeader {
     }
 }
 
-/// The first line that is JSON must be the header, and have an id; lines before it that are no JSON are passed over.
+/// Finds the header, which must be the first JSON line and have an id. Skips lines before it that are not JSON.
 pub(in crate::file) fn find_header(path: &Path, file: &File) -> Result<FoundHeader, StoreError> {
     let refuse = |why| StoreError::NotASession { path: path.to_owned(), why };
     let mut reader = LineReader::new(file, 0);

@@ -1,4 +1,4 @@
-//! Fetching lines. A head from an index is believed only if the line it leads to is the one it was made from.
+//! Reads lines. A head from an index is used only if its line matches it.
 
 use std::fs::File;
 use std::io;
@@ -13,13 +13,13 @@ use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::file::index::{Index, Wrong};
 
-/// Wanted lines that are no further apart are read in one go.
+/// Lines with at most this gap between them are read together.
 const NEAR: u64 = 4096;
 
-/// Heads of an index that are looked at together.
+/// Heads read from an index at once.
 const PAGE: usize = 252;
 
-/// Lines fetched at once, however short they are.
+/// The maximum number of lines read at once.
 const MOST: usize = 16 << 10;
 
 impl Log {
@@ -39,7 +39,7 @@ impl Log {
             }
             None => {}
         }
-        let State::Folded(all) = &self.state else { unreachable!("lines by an index are proved") };
+        let State::Folded(all) = &self.state else { unreachable!("lines from an index are checked") };
         if let Some(lines) = &self.migrated {
             for seq in wanted {
                 if batch.is_full() {
@@ -61,7 +61,7 @@ impl Log {
         fetch(&self.file, &heads, batch).map_err(StoreError::io("read", &self.path))
     }
 
-    /// Fetches lines by heads that came from an index. `None` if they did not.
+    /// Reads lines by heads from an index and checks them. `None` if the heads are not from an index.
     fn fetch_proved(&self, wanted: &[Seq], batch: &mut Batch) -> Option<Result<(), Wrong>> {
         match &self.state {
             State::Indexed(index) => Some(proved_lines(index, &self.file, wanted, batch)),
@@ -76,7 +76,7 @@ impl Log {
     }
 }
 
-/// The lines of some entries by an index.
+/// Reads the lines of some entries by an index.
 pub(super) fn proved_lines(
     index: &Index,
     file: &File,
@@ -92,22 +92,22 @@ pub(super) fn proved_lines(
     };
     Claims { get: &mut get, size: index.cover.size, regular: index.cover.regular }
         .lines(file, wanted, batch)?;
-    // Inside a page heads were seen not to reach into the next line.
+    // Within a page, `Index::heads` has checked that no line overlaps the next.
     let at_its_end = wanted.iter().zip(batch.iter()).filter(|(seq, _)| (seq.index() + 1) % PAGE == 0);
     let alone = at_its_end.into_iter().all(|(_, line)| memchr::memchr(b'\n', line).is_none());
     if alone { Ok(()) } else { Err(Wrong::Lies) }
 }
 
-/// Heads that somebody claims to be those of a log.
+/// Heads from an index that are not verified yet.
 struct Claims<'a> {
     get: &'a mut dyn FnMut(Seq) -> Result<Head, Wrong>,
-    /// How much of the file they speak of.
+    /// The number of bytes of the file that they cover.
     size: u64,
     regular: bool,
 }
 
 impl Claims<'_> {
-    /// The lines of some entries, each checked against its head and the head of its parent.
+    /// Reads the lines of some entries and checks each against its head and the head of its parent.
     fn lines(self, file: &File, wanted: &[Seq], batch: &mut Batch) -> Result<(), Wrong> {
         let mut bytes = 0;
         let mut heads: Vec<Head> = Vec::new();
@@ -129,8 +129,8 @@ impl Claims<'_> {
             parents.push(parent);
         }
         fetch_framed(file, &heads, self.size, batch)?;
-        let told = wanted.iter().zip(heads.iter().zip(&parents));
-        for (line, (seq, (head, parent))) in batch.iter().zip(told) {
+        let expected = wanted.iter().zip(heads.iter().zip(&parents));
+        for (line, (seq, (head, parent))) in batch.iter().zip(expected) {
             let target = match head.target {
                 Some(target) => Target::Is((self.get)(target)?.id),
                 None if self.regular => Target::None,
@@ -144,7 +144,7 @@ impl Claims<'_> {
     }
 }
 
-/// Reads the lines of heads into a batch, as many as fit.
+/// Reads the lines of the heads into a batch, as many as fit.
 fn fetch(file: &File, heads: &[Head], batch: &mut Batch) -> io::Result<()> {
     batch.clear();
     let mut rest = heads;
@@ -158,7 +158,8 @@ fn fetch(file: &File, heads: &[Head], batch: &mut Batch) -> io::Result<()> {
     Ok(())
 }
 
-/// The same, if each line begins behind a line feed and ends before one, or where the log of `size` bytes ends.
+/// Like `fetch`, but checks that each line starts after a newline and ends before one or at the end of the log at
+/// `size`.
 fn fetch_framed(file: &File, heads: &[Head], size: u64, batch: &mut Batch) -> Result<(), Wrong> {
     batch.clear();
     let mut rest = heads;
@@ -181,7 +182,7 @@ fn fetch_framed(file: &File, heads: &[Head], size: u64, batch: &mut Batch) -> Re
     Ok(())
 }
 
-/// The first heads whose lines are near enough to be read in one go, and from where to where they reach.
+/// The first heads whose lines can be read together, and the byte range of those lines.
 fn first_run(heads: &[Head]) -> (&[Head], u64, u64) {
     let start = heads[0].offset;
     let mut end = start + u64::from(heads[0].len);
@@ -197,7 +198,7 @@ fn first_run(heads: &[Head]) -> (&[Head], u64, u64) {
     (&heads[..count], start, end)
 }
 
-/// Tells a batch where the lines of heads lie, if its bytes from `base` on are those of the file from `start` on.
+/// Adds the spans of the lines to a batch whose bytes from `base` on are those of the file from `start` on.
 fn name(heads: &[Head], base: usize, start: u64, batch: &mut Batch) {
     for head in heads {
         let from = base + (head.offset - start) as usize;
@@ -205,9 +206,9 @@ fn name(heads: &[Head], base: usize, start: u64, batch: &mut Batch) {
     }
 }
 
-/// All heads of an index, with the lines read that the fold wants to see.
+/// Loads all heads of an index. Reads the lines of entries whose ids the fold needs.
 pub(super) fn restore(index: &Index, file: &File) -> Result<Heads, Wrong> {
-    // In order, a head follows from heads before it, and a page at a time will do.
+    // In an ordered log a head depends only on earlier heads, so pages are enough.
     let step = if index.cover.in_order { 16 * PAGE } else { usize::MAX };
     let mut heads = Heads::default();
     let mut cuts = Vec::new();
@@ -215,7 +216,7 @@ pub(super) fn restore(index: &Index, file: &File) -> Result<Heads, Wrong> {
     while heads.len() < index.cover.entries as usize {
         let first = heads.len();
         let page = index.heads(first, step)?;
-        // Within a page the index has seen to it that no line reaches into the next.
+        // Within a page, `Index::heads` has checked that no line overlaps the next.
         let end = heads
             .last_seq()
             .map(|last| heads.get(last))
@@ -230,7 +231,7 @@ pub(super) fn restore(index: &Index, file: &File) -> Result<Heads, Wrong> {
             });
             let mut derived = *head;
             derived.derive(Seq::new(heads.len()), above.as_ref());
-            // A circle of parents would never end: depth, which falls by one at each step, cannot follow from it.
+            // This also excludes cycles of parents, because the depth decreases by one at each step.
             if derived != *head {
                 return Err(Wrong::Lies);
             }
@@ -245,7 +246,7 @@ pub(super) fn restore(index: &Index, file: &File) -> Result<Heads, Wrong> {
             }
             let entry = read_entry(&line).map_err(|_| Wrong::Lies)?;
             let seq = heads.restore(*head, Some(&entry));
-            // An entry that names itself as its parent never had one.
+            // An entry that is its own parent never had one.
             let was_cut = head.has(flag::CUT);
             if let Some(parent) = entry.parent.as_ref().filter(|parent| was_cut && **parent != entry.id) {
                 cuts.push((seq, parent.to_string()));

@@ -1,26 +1,26 @@
-//! Whether a line is the one that a head from an index speaks of.
+//! Checks that a line matches its head from an index.
 
 use osier_tree::entry::{flag, read_entry};
 use osier_tree::heads::IdKey;
 use osier_tree::{Head, Kind, Seq};
 
-/// What a line may point at.
+/// The target that a line must have.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Target {
     Is(IdKey),
     None,
-    /// Nothing, or an entry that is not in the log.
+    /// None, or an entry that is not in the log.
     Unknown,
 }
 
-/// Whether a line is the one its head was made from, and the head follows from that of its parent.
+/// Whether the head was made from this line and is consistent with the head of its parent.
 pub(super) fn is_that(line: &[u8], seq: Seq, head: &Head, parent: Option<&Head>, target: Target) -> bool {
     let mut derived = *head;
     derived.derive(seq, parent);
     derived == *head && (is_plain(line, head, parent) || is_as_read(line, head, parent, target))
 }
 
-/// Whether a line begins as nearly every message does, with what its head says of it.
+/// Whether the line starts in the form of nearly all messages and matches its head. Avoids parsing it.
 fn is_plain(line: &[u8], head: &Head, parent: Option<&Head>) -> bool {
     let long = |head: &Head| head.has(flag::LONG_ID);
     if head.kind != Kind::Message || head.target.is_some() || long(head) || parent.is_some_and(long) {
@@ -49,9 +49,9 @@ fn is_plain(line: &[u8], head: &Head, parent: Option<&Head>) -> bool {
     after_role.is_some_and(|rest| rest.starts_with(b"\""))
 }
 
-/// Whether a line, read whole, gives its head.
+/// Whether parsing the line results in this head.
 pub(super) fn is_as_read(line: &[u8], head: &Head, parent: Option<&Head>, target: Target) -> bool {
-    /// What the lines around it made of an entry.
+    /// Flags that depend on other lines.
     const PLACED: u8 = flag::ORPHAN | flag::CUT | flag::SUPERSEDED | flag::LONG_ID;
     let Ok(entry) = read_entry(line) else { return false };
     let (id, long) = IdKey::of(&entry.id);

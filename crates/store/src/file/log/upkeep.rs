@@ -1,4 +1,4 @@
-//! What is kept of a log besides the log: its index and its card.
+//! Maintains the index and the card of a log.
 
 use std::os::unix::fs::FileExt;
 
@@ -12,7 +12,7 @@ use crate::file::index::{self, Cover, Index};
 use crate::file::stamp;
 
 impl Log {
-    /// Large enough that caches pay, and not read from an old version.
+    /// Whether the log is large enough for caches and not of an old version.
     pub(in crate::file) fn is_worth_caching(&self) -> bool {
         self.index_path.is_some() && self.migrated.is_none()
     }
@@ -26,7 +26,7 @@ impl Log {
         Ok(())
     }
 
-    /// Brings the index file up to date. It is a cache: if that fails, the next reader reads the log.
+    /// Updates the index file. If that fails, the next reader reads the log.
     pub(in crate::file) fn save_index(&mut self) {
         let (State::Folded(heads), Some(path), None) = (&self.state, &self.index_path, &self.migrated) else {
             return;
@@ -34,7 +34,7 @@ impl Log {
         if self.indexed.is_some_and(|cover| cover.size == self.reached.covered) {
             return;
         }
-        // An index of such a log cannot be added to, only written anew; that pays once the log has grown by a good part.
+        // The index of an irregular log can only be rewritten, which is worth it once the log has grown by an eighth.
         let worth_it = |old: Cover| heads.is_regular() || self.reached.covered > old.size + old.size / 8;
         if self.indexed.is_some_and(|old| !worth_it(old)) {
             return;
@@ -66,7 +66,8 @@ impl Log {
         })
     }
 
-    /// In a log out of order the card depends on how it was read; then it is made by reading all at once.
+    /// If the log is out of order, an incrementally built card can be wrong, so drop it and build it from the whole
+    /// log later.
     pub(super) fn doubt_card(&mut self) {
         if let State::Folded(heads) = &self.state
             && !heads.is_in_order()
@@ -75,12 +76,12 @@ impl Log {
         }
     }
 
-    /// The card, if it is known without reading the log again.
+    /// The card, if it is known without reading the log.
     pub(in crate::file) fn known_card(&self) -> Option<Card> {
         self.card.as_ref().filter(|fold| !fold.is_doubtful()).map(|fold| fold.card().clone())
     }
 
-    /// Reads the whole log again to make its card.
+    /// Reads the whole log again to build its card.
     pub(in crate::file) fn make_card(&mut self) -> Result<Card, StoreError> {
         if let Some(card) = self.resume_card(self.blank_card())? {
             return Ok(card);
@@ -94,7 +95,8 @@ impl Log {
         Ok(self.card.as_ref().map(|fold| fold.card().clone()).unwrap_or_default())
     }
 
-    /// Goes on from a card that covers the first entries. Not in a log out of order, and not if its heads turn out wrong.
+    /// Resumes a card that covers the first entries. `None` if the log is out of order or its heads turn out to be
+    /// wrong.
     pub(in crate::file) fn resume_card(&mut self, card: Card) -> Result<Option<Card>, StoreError> {
         let heads = self.folded()?.clone();
         let (version, trust, from) = (self.version(), self.trust, card.entry_count as usize);
