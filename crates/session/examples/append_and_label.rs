@@ -1,4 +1,4 @@
-//! Makes a session in a folder, says something in it, names a place, and shows the file.
+//! Creates a session in a folder, appends messages, labels an entry, and prints facts about the file.
 //!
 //!     cargo run -p osier-session --example append_and_label
 
@@ -29,16 +29,16 @@ pub(crate) async fn run(folder: &Path, out: &mut impl Write) -> Result<(), Box<d
     let asked = session.append_entry(question.to_string().as_bytes()).await?.stored().ok_or("not stored")?;
     let answer =
         json!({ "type": "message", "message": { "role": "assistant", "content": "With a small step." } });
-    let told = session.append_entry(answer.to_string().as_bytes()).await?.stored().ok_or("not stored")?;
+    let answered = session.append_entry(answer.to_string().as_bytes()).await?.stored().ok_or("not stored")?;
 
-    // A label is one more entry. It names another one and is never part of a context.
-    session.label(&told.id, Some("good advice")).await?;
+    // A label is a separate entry. It refers to its target and is never part of a context.
+    session.label(&answered.id, Some("good advice")).await?;
     session.sync().await?;
 
     let tree = session.tree();
-    let advice = tree.require(&told.id)?;
+    let advice = tree.require(&answered.id)?;
     writeln!(out, "{} entries", tree.len())?;
-    writeln!(out, "the answer hangs below the question: {}", tree.head(advice).parent == Some(asked.seq))?;
+    writeln!(out, "the answer is below the question: {}", tree.head(advice).parent == Some(asked.seq))?;
     writeln!(out, "its label: {}", tree.label(advice).map_or("none", |label| &label.text))?;
     let file = std::fs::read_to_string(session.file().ok_or("not a file")?)?;
     writeln!(out, "{} lines in the file, the header first", file.lines().count())?;

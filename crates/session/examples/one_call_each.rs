@@ -1,4 +1,4 @@
-//! The façade: one call for each operation, by the id of a session, over any store.
+//! The façade: one call per operation, by session id, over any store.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says the same thing twice, and tells what came of it.
+/// Appends the same message twice and reports the result.
 pub(crate) async fn run() -> Result<String, Failure> {
     let store = Arc::new(MemoryStore::default());
     let sessions = Sessions::new(store, Env::default());
     let session = sessions.create(NewSession { cwd: "/work".to_owned(), ..NewSession::default() }).await?;
     let id = session["id"].as_str().ok_or("no id")?;
 
-    // Whoever names an entry can repeat the call: it is written once.
+    // With an id, a call can be repeated: the entry is written once.
     let put = Put { id: Some("first".to_owned()), ..Put::default() };
     sessions.append_message(id, &put, br#"{"role":"user","content":"How do I begin?"}"#).await?;
     sessions.append_message(id, &put, br#"{"role":"user","content":"How do I begin?"}"#).await?;
 
-    let other = sessions.append_message(id, &put, br#"{"role":"user","content":"Anew."}"#).await;
+    let other = sessions.append_message(id, &put, br#"{"role":"user","content":"Something else."}"#).await;
     let refused = other.err().map(|error| error.code().name()).unwrap_or_default();
     let entries = sessions.list_entries(id, 0, None).await?.len();
     let snapshot =
         sessions.snapshot(id, SnapshotAsk { without_context: true, ..SnapshotAsk::default() }).await?;
     let snapshot: serde_json::Value = serde_json::from_slice(&snapshot)?;
     Ok(format!(
-        "{entries} entry, leaf {}; another one of that id: {refused}",
+        "{entries} entry, leaf {}; different content with that id: {refused}",
         snapshot["session"]["leafEntryId"]
     ))
 }

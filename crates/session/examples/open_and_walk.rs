@@ -1,6 +1,6 @@
-//! Opens a session file, wherever it lies, and prints its path and what a model would be sent. Writes nothing.
+//! Opens a session file anywhere and prints its path and the size of its context. Writes nothing.
 //!
-//!     cargo run -p osier-session --example open_and_walk -- talk.jsonl
+//!     cargo run -p osier-session --example open_and_walk -- session.jsonl
 
 use std::error::Error;
 use std::io::Write;
@@ -17,17 +17,17 @@ use rustc_hash::FxHashMap;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let file = std::env::args().nth(1).ok_or("name a .jsonl file")?;
+    let file = std::env::args().nth(1).ok_or("usage: open_and_walk FILE.jsonl")?;
     run(Path::new(&file), &mut std::io::stdout()).await
 }
 
 pub(crate) async fn run(file: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
-    // A key with a `/` in it is the path of a file, so the folder of sessions does not matter here.
+    // A key with a `/` is the path of a file, so the session folder does not matter here.
     let store = Arc::new(FileStore::new(".", None));
     let session = Session::open(store, &FileStore::id_of_path(file)?, Env::default()).await?;
     let (tree, version) = (session.tree(), session.version());
 
-    // The tree keeps heads. Lines are fetched when somebody wants to see them.
+    // The tree contains heads. Lines are read on demand.
     let path = tree.path(tree.leaf());
     let mut previews = Previews::default();
     let mut rows = Vec::new();
@@ -41,7 +41,8 @@ pub(crate) async fn run(file: &Path, out: &mut impl Write) -> Result<(), Box<dyn
         .await?;
     writeln!(out, "path:\n  {}", rows.join("\n  "))?;
 
-    // A context in two steps: which entries, then their messages. Each message is a piece of a stored line.
+    // Build a context in two steps: select the entries, then read their messages. Each message is part of a stored
+    // line.
     let plan = tree.context_entries(tree.leaf());
     let wanted: Vec<Seq> = plan.items.iter().flat_map(|item| [Some(item.seq), item.edit]).flatten().collect();
     let mut lines: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();

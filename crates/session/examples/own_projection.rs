@@ -1,6 +1,7 @@
-//! A projection of one's own: how many words each role said on the way to a place. Pure, like those of the library.
+//! A custom projection: the number of words per role on a path. It is a pure function, like the projections of the
+//! library.
 //!
-//!     cargo run -p osier-session --example own_projection -- talk.jsonl
+//!     cargo run -p osier-session --example own_projection -- session.jsonl
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -17,16 +18,16 @@ use rustc_hash::FxHashMap;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let file = std::env::args().nth(1).ok_or("name a .jsonl file")?;
+    let file = std::env::args().nth(1).ok_or("usage: own_projection FILE.jsonl")?;
     run(Path::new(&file), &mut std::io::stdout()).await
 }
 
-/// First step, from heads alone: which lines the projection needs.
+/// First step, from heads alone: selects the lines that the projection needs.
 pub(crate) fn word_entries(tree: &SessionTree, at: Place) -> Vec<Seq> {
     tree.path(at).into_iter().filter(|seq| tree.head(*seq).kind == Kind::Message).collect()
 }
 
-/// Second step, with those lines in hand: how many words each role said.
+/// Second step, with those lines: counts the words of each role.
 pub(crate) fn words(tree: &SessionTree, at: Place, lines: &impl Lines) -> BTreeMap<&'static str, usize> {
     let mut words = BTreeMap::new();
     for seq in word_entries(tree, at) {

@@ -1,4 +1,4 @@
-//! Two programs answer in one session at the same time. Nobody loses: the tree gets two branches.
+//! Two programs answer in one session at the same time. No answer is lost: the tree gets two branches.
 //!
 //!     cargo run -p osier-session --example two_writers
 
@@ -22,28 +22,28 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 pub(crate) async fn run(folder: &Path, out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let env = Env::default();
-    // A store each, as two processes would have.
+    // One store instance each, as in two processes.
     let stores = [0, 1].map(|_| Arc::new(FileStore::new(folder.join("sessions"), None)));
     let header = Header::new(env.ids.session(), env.clock.now(), folder.to_string_lossy());
     let one = Session::create(stores[0].clone(), &header, &[], env.clone()).await?;
     say(&one.main(), "user", "Which way?").await?;
     let two = Session::open(stores[1].clone(), &header.id, env).await?;
 
-    // Both begin a turn at the same place, and neither knows of the other.
+    // Both start a turn at the same position without knowing about each other.
     let turns = (one.main().begin_turn().await?, two.main().begin_turn().await?);
     say(&one.main(), "assistant", "The left one.").await?;
     say(&two.main(), "assistant", "The right one.").await?;
     turns.0.end().await?;
     turns.1.end().await?;
 
-    // A label from a window that is behind moves nobody.
+    // A label from a stale process moves no cursor.
     one.label(&one.tree().id(Seq::new(0)).to_string(), Some("crossroads")).await?;
 
     two.refresh().await?;
     draw(&two, out).await
 }
 
-/// Says something where a cursor stands.
+/// Appends a message at a cursor.
 async fn say(cursor: &Cursor, role: &str, text: &str) -> Result<(), Box<dyn Error>> {
     let message = json!({ "role": role, "content": text, "stopReason": "stop" }).to_string();
     let plan = move |tree: &osier_tree::SessionTree, at| {

@@ -1,4 +1,4 @@
-//! What a client gets when it attaches: everything since it last looked, taken in one moment.
+//! What a client receives when it attaches: everything since its last state, as one consistent snapshot.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::event::Events;
 use crate::handle::Session;
 use crate::state::State;
 
-/// How far above a tool's result its call is looked for. A message makes fewer calls than that.
+/// How far above a tool result its call is searched. No message has this many calls.
 const CALL_NEARBY: usize = 256;
 
-/// See the module. Entries up to `state.version` are in `state`; all later ones come as events, none twice.
+/// An attached client. Entries up to `state.version` are in `state`; all later ones arrive as events, each once.
 #[derive(Debug)]
 pub struct Attached {
     pub state: Arc<State>,
-    /// The place in the log from which on entries are new to the client.
+    /// The index of the first entry that is new to the client.
     pub since: usize,
-    /// What the client had is of another log: it starts from nothing.
+    /// Whether the client's state belongs to another log, so that it must start from scratch.
     pub reset: bool,
     pub drafts: Vec<OpenDraft>,
     pub events: Events,
@@ -37,9 +37,9 @@ impl Attached {
         events: Events,
     ) -> Attached {
         let now = state.version;
-        let goes_on = |after: &Version| after.generation == now.generation && after.entries <= now.entries;
-        let reset = after.is_some_and(|after| !goes_on(&after));
-        let since = after.filter(goes_on).map_or(0, |after| after.entries);
+        let is_earlier = |after: &Version| after.generation == now.generation && after.entries <= now.entries;
+        let reset = after.is_some_and(|after| !is_earlier(&after));
+        let since = after.filter(is_earlier).map_or(0, |after| after.entries);
         Attached { state, since, reset, drafts, events }
     }
 
@@ -49,8 +49,8 @@ impl Attached {
         tree.heads().from(self.since).map(|(seq, head)| (seq, tree.id(seq), head))
     }
 
-    /// One line of text for each of these entries. Lines never change, so this costs the writer nothing and misses nothing.
-    /// `home` is the user's home folder, which is written `~`.
+    /// One line of text for each of these entries. Stored lines never change, so this does not involve the writer.
+    /// `home` is the user's home folder, shown as `~`.
     pub async fn previews(&self, session: &Session, home: Option<&str>) -> Result<Vec<String>, Error> {
         let new = self.entries().map(|(seq, ..)| seq);
         let wanted: Vec<Seq> = self.calls_before().into_iter().chain(new).collect();
@@ -66,7 +66,7 @@ impl Attached {
         Ok(texts)
     }
 
-    /// Older entries with the calls that new ones answer.
+    /// Older entries with the tool calls of new results.
     fn calls_before(&self) -> BTreeSet<Seq> {
         let tree = &self.state.tree;
         let results = self.entries().filter(|(_, _, head)| head.role == Role::ToolResult);

@@ -1,4 +1,4 @@
-//! The caller's side of a change: what to commit, where it counts from, and the first two beats.
+//! The caller's side of a change: the commit, and its first two steps, plan and gate.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use crate::mail::{Answer, Job, Mail};
 use crate::standing::CursorId;
 use crate::state::State;
 
-/// How often a change is planned and gated before its caller hears that it is no use.
+/// How often a change is planned and gated before the commit fails.
 const TRIES: usize = 8;
 
-/// What a plan may look at.
+/// The input of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     pub tree: &'a SessionTree,
-    /// Where the cursor stands, or the log if the change counts from no cursor.
+    /// The position of the cursor, or the leaf of the log if there is no cursor.
     pub at: Place,
     pub history: &'a History,
 }
 
 impl View<'_> {
-    /// Where an undo leads: the last place it left that is not the one it stands at.
+    /// The target of an undo: the last position that differs from the current one.
     pub fn back(&self) -> Option<Place> {
         self.nearest(&self.history.back)
     }
 
-    /// Where a redo leads.
+    /// The target of a redo.
     pub fn forward(&self) -> Option<Place> {
         self.nearest(&self.history.forward)
     }
@@ -46,8 +46,8 @@ impl View<'_> {
     }
 }
 
-/// Makes the entry of a change, or `None` if there is nothing to do. It is asked again when the tree has changed, so it
-/// names entries by id: seqs do not survive a replaced log.
+/// Plans the entry of a change, or `None` if there is nothing to do. It is called again when the tree has changed, so
+/// it must refer to entries by id: sequence numbers become invalid when the log is replaced.
 pub(crate) type Plan = Arc<dyn Fn(View<'_>) -> Result<Option<Draft>, PlanError> + Send + Sync>;
 
 /// A change to make: one entry, planned against the current tree.
@@ -60,7 +60,7 @@ pub struct Commit {
 }
 
 impl Commit {
-    /// One entry below where the log or, with [`Commit::at`], a cursor stands.
+    /// One entry at the leaf of the log or, with [`Commit::at`], at a cursor.
     pub fn new(
         plan: impl Fn(&SessionTree, Place) -> Result<Draft, PlanError> + Send + Sync + 'static,
     ) -> Commit {
@@ -72,9 +72,9 @@ impl Commit {
         Commit { plan: Arc::new(plan), cursor: None, expect: None, given: Given::default() }
     }
 
-    /// An entry from elsewhere, given as a JSON object. A missing id, parent or time is filled in; an entry that is there
-    /// already with the same line is success without a write. Osier's own kinds may be given as they are stored or as JSON
-    /// output shows them.
+    /// An external entry as a JSON object. A missing id, parent or timestamp is filled in. If the same entry exists
+    /// already, the commit succeeds without a write. Osier's own entry types can have the stored form or the form of
+    /// JSON output.
     pub fn entry(object: &[u8]) -> Result<Commit, Error> {
         let stored = osier_tree::scan::Raw::parse(object).ok().and_then(stored_form);
         let object = stored.unwrap_or_else(|| object.to_vec());
@@ -89,25 +89,25 @@ impl Commit {
         Ok(Commit { given, ..Commit::of(plan) })
     }
 
-    /// Counts from this cursor, which then goes on with the entry.
+    /// Commits at this cursor, which then advances to the entry.
     pub fn at(self, cursor: &Cursor) -> Commit {
         Commit { cursor: Some(cursor.clone()), ..self }
     }
 
-    /// Fails with [`Error::LeafChanged`] unless the cursor or the log still stands at this place of `tree`.
+    /// Fails with [`Error::LeafChanged`] unless the cursor or the log is still at this position of `tree`.
     pub fn expecting(self, tree: &SessionTree, place: Place) -> Commit {
-        // The entries that make the place: marks below it may be gone when the log was replaced meanwhile.
+        // Use the anchor: marks below it may be gone if the log is replaced.
         let anchor = tree.heads().anchor(place);
         Commit { expect: Some(anchor.map(|seq| tree.id(seq).to_string())), ..self }
     }
 
-    /// Gives the entry this id. If it is there already with the same content, that is success without a write.
+    /// Sets the id of the entry. If the same entry exists already, the commit succeeds without a write.
     pub fn called(mut self, id: &str) -> Commit {
         self.given.insist(id);
         self
     }
 
-    /// Gives the entry the id of a live draft, and ends that draft.
+    /// Uses the id of a live draft and ends that draft.
     pub fn finishing(mut self, draft: &DraftHandle) -> Commit {
         self.given.wish(draft.id());
         self
@@ -127,20 +127,20 @@ impl fmt::Debug for Commit {
     }
 }
 
-/// An entry that is in the log.
+/// A stored entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stored {
     pub seq: Seq,
     pub id: Arc<str>,
-    /// The stored line, without line feed.
+    /// The stored line, without its newline.
     pub line: Arc<[u8]>,
-    /// It was there already, so nothing was written.
+    /// Whether the entry existed already, so that nothing was written.
     pub existed: bool,
-    /// The state of the log with it.
+    /// The version of the log that includes the entry.
     pub version: Version,
 }
 
-/// What became of a change.
+/// The result of a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
     Stored(Stored),
@@ -159,7 +159,7 @@ impl Outcome {
     }
 }
 
-/// A change after its first two beats.
+/// A change after planning and gating.
 enum Prepared {
     Job(Box<Job>),
     Done(Outcome),
@@ -167,7 +167,7 @@ enum Prepared {
 }
 
 impl State {
-    /// What a plan may look at from a cursor, or from the log. `None` if the cursor was given up.
+    /// The input of a plan at a cursor or at the leaf of the log. `None` if the cursor was dropped.
     fn view<'a>(&'a self, cursor: Option<CursorId>, none: &'a History) -> Option<View<'a>> {
         match cursor {
             None => Some(View { tree: &self.tree, at: self.tree.leaf(), history: none }),
@@ -180,8 +180,8 @@ impl State {
 }
 
 impl Session {
-    /// Makes a change: plans it, asks the gate, and hands it to the writer. If somebody was faster and the plan does not
-    /// hold any more, plans again.
+    /// Commits a change: plans it, calls the gate, and sends it to the writer. Plans again if the plan has become
+    /// invalid because of other writers.
     pub async fn commit(&self, commit: Commit) -> Result<Outcome, Error> {
         for _ in 0..TRIES {
             let job = match self.prepare(&commit).await? {
@@ -198,7 +198,7 @@ impl Session {
         Err(Error::Contended)
     }
 
-    /// Plan and gate.
+    /// Plans and gates a change.
     async fn prepare(&self, commit: &Commit) -> Result<Prepared, Error> {
         let (state, none) = (self.state(), History::default());
         let cursor = commit.cursor_id();
@@ -206,7 +206,7 @@ impl Session {
         let planned = match (commit.plan)(view) {
             Ok(Some(planned)) => planned,
             Ok(None) => return Ok(Prepared::Done(Outcome::Nothing)),
-            // What the plan misses may have been appended by another process just now.
+            // Another process may just have appended the entries that the plan needs.
             Err(error) if self.refresh().await? == state.version => return Err(error.into()),
             Err(_) => return Ok(Prepared::Again),
         };
@@ -236,7 +236,7 @@ impl Session {
         }
     }
 
-    /// Appends an entry from elsewhere; see [`Commit::entry`].
+    /// Appends an external entry; see [`Commit::entry`].
     pub async fn append_entry(&self, object: &[u8]) -> Result<Outcome, Error> {
         let commit = Commit::entry(object)?;
         let parent = commit.given.parent.clone().flatten();

@@ -1,4 +1,5 @@
-//! The context of a place as JSON, message by message: lines are fetched by batches and copied, never held all at once.
+//! Reads the context at a position as JSON, message by message. Lines are read in batches and never all held in
+//! memory.
 
 use osier_store::{Store, StoreError, each_line};
 use osier_tree::entry::read_entry;
@@ -8,18 +9,18 @@ use osier_tree::{ContextPlan, Seq};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-/// A context that is to be read: which entries, and of which log.
+/// Reads the messages of a context plan from a log.
 #[derive(Debug, Clone, Copy)]
 pub struct ContextReader<'a> {
     pub store: &'a dyn Store,
-    /// The name by which the store knows the session.
+    /// The id of the session in the store.
     pub key: &'a str,
     pub generation: u64,
     pub plan: &'a ContextPlan,
 }
 
 impl ContextReader<'_> {
-    /// Hands out the messages one by one, the oldest first.
+    /// Calls `each` with every message, oldest first.
     pub async fn each_message<E: From<StoreError>>(
         &self,
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
@@ -41,7 +42,7 @@ impl ContextReader<'_> {
         .await
     }
 
-    /// Writes the members of a context behind an opening brace: `leafId`, `messages`, `thinkingLevel`, `model`.
+    /// Writes the members of the context object, without braces: `leafId`, `messages`, `thinkingLevel`, `model`.
     pub async fn members<E: From<StoreError>>(
         &self,
         mut write: impl FnMut(&[u8]) -> Result<(), E>,
@@ -63,7 +64,7 @@ impl ContextReader<'_> {
         write(format!("],\"thinkingLevel\":{thinking},\"model\":{model}").as_bytes())
     }
 
-    /// The lines of the edits of a plan.
+    /// The lines of the edits in the plan.
     async fn edits(&self) -> Result<FxHashMap<Seq, Vec<u8>>, StoreError> {
         let wanted: Vec<Seq> = self.plan.items.iter().filter_map(|item| item.edit).collect();
         let mut edits = FxHashMap::default();

@@ -1,7 +1,7 @@
 //! Copies a session from one store to another: the same id, the same lines, byte for byte.
 //!
-//! What is there already must be the beginning of what is copied, or go on from it; so a copy that was cut off goes on, and
-//! one that was made is made again without a write. Lines that are no entries stay behind.
+//! An existing session in the target store must be a prefix or a continuation of the source. So an interrupted copy
+//! can be resumed, and repeating a finished copy writes nothing. Lines that are not valid entries are not copied.
 
 use osier_store::{Batch, Opened, Store, StoreError, Version};
 use osier_tree::{Header, Seq, header};
@@ -9,25 +9,25 @@ use serde::Serialize;
 
 use crate::error::Error;
 
-/// Places asked for at once.
+/// Entries requested at once.
 const PAGE: usize = 4096;
 
-/// What came of it.
+/// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Copied {
     pub session: String,
     pub from: String,
     pub to: String,
-    /// How many entries are the same in both now.
+    /// The number of entries that are now in both stores.
     pub entries: usize,
-    /// How many of them this call wrote.
+    /// The number of entries that this call wrote.
     pub copied: usize,
-    /// Lines of the source that are no entries, and were not copied.
+    /// The number of lines of the source that are not valid entries and were not copied.
     pub odd_lines: usize,
 }
 
-/// See the module. `key` is the name by which `from` knows the session.
+/// Copies a session. `key` is its id in `from`.
 pub async fn copy(from: &dyn Store, key: &str, to: &dyn Store) -> Result<Copied, Error> {
     let source = from.open(key).await?;
     let id = source.header.id.as_str();
@@ -42,7 +42,7 @@ pub async fn copy(from: &dyn Store, key: &str, to: &dyn Store) -> Result<Copied,
             let before = there;
             there = match to.append(id, there, new).await {
                 Ok(now) => now,
-                // Somebody else copies, or went on in the copy; what came is compared like all the rest.
+                // Another process also copies or appended to the copy. Its lines are compared like the others.
                 Err(StoreError::Conflict { now }) => {
                     there = now;
                     continue;
@@ -65,17 +65,17 @@ pub async fn copy(from: &dyn Store, key: &str, to: &dyn Store) -> Result<Copied,
     })
 }
 
-/// The session in the other store, and how many lines were written: if it is not there it is made, with the first batch. So
-/// nobody sees a part of a session that is no longer than that.
+/// Opens the session in the target store, or creates it with the first batch. Returns its version and the number of
+/// lines written. So a session that fits in one batch is never visible partially.
 async fn begun(
     from: &dyn Store,
     key: &str,
     source: &Opened,
     to: &dyn Store,
 ) -> Result<(Version, usize), Error> {
-    // Old files are migrated as they are read.
+    // Files of old versions are migrated when they are read.
     let header = Header { version: header::VERSION, ..source.header.clone() };
-    // A store of files would take anything else for a path.
+    // The file store would interpret any other id as a path.
     if !header::is_valid_id(&header.id) {
         return Err(StoreError::InvalidId { id: header.id }.into());
     }
@@ -87,14 +87,14 @@ async fn begun(
             };
             match to.create(&header, &lines).await {
                 Ok(made) => return Ok((made.version, lines.len())),
-                // Somebody else began, or the answer to a first try was lost.
+                // Another process created it, or the reply to an earlier attempt was lost.
                 Err(StoreError::AlreadyExists { .. }) => to.open(&header.id).await?,
                 Err(error) => return Err(error.into()),
             }
         }
         there => there?,
     };
-    // A copy that an older version of Osier made has only the fields that it knew.
+    // A copy made by an older version of Osier has only the fields known to that version.
     let known = |header: &Header| Header { others: Vec::new(), ..header.clone() };
     match known(&there.header).line() == known(&header).line() {
         true => Ok((there.version, 0)),
@@ -102,7 +102,7 @@ async fn begun(
     }
 }
 
-/// As many lines from a place on as make a batch; one at least.
+/// Reads a batch of lines starting at `from`; at least one.
 async fn some_lines(
     store: &dyn Store,
     key: &str,
@@ -118,7 +118,7 @@ async fn some_lines(
     Ok(batch.iter().map(<[u8]>::to_vec).collect())
 }
 
-/// Reads lines back, and compares them.
+/// Reads lines and compares them with `lines`.
 async fn same(
     store: &dyn Store,
     id: &str,
@@ -129,9 +129,9 @@ async fn same(
     let mut done = 0;
     while done < lines.len() {
         let there = some_lines(store, id, version, from + done).await?;
-        let alike = there.iter().zip(&lines[done..]).take_while(|(there, line)| there == line).count();
-        done += alike;
-        if alike == 0 || alike < there.len() && done < lines.len() {
+        let equal = there.iter().zip(&lines[done..]).take_while(|(there, line)| there == line).count();
+        done += equal;
+        if equal == 0 || equal < there.len() && done < lines.len() {
             let at = Some(from + done);
             return Err(Error::Different { store: store.name().to_owned(), id: id.to_owned(), at });
         }

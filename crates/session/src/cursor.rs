@@ -1,4 +1,4 @@
-//! A cursor: where a window of this process stands, and the moves it makes.
+//! A cursor: a position in the tree for one client of this process, and its moves.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::mail::{Followed, Mail};
 use crate::standing::{CursorId, Standing};
 use crate::state::State;
 
-/// See the module. Copies are the same cursor; it is given up with the last of them, but for the main one.
+/// A position in the tree. Clones are the same cursor. Dropping the last clone removes it, except the main cursor.
 #[derive(Debug, Clone)]
 pub struct Cursor {
     session: Session,
@@ -54,36 +54,38 @@ impl Cursor {
         self.session.state().standing(self.id).cloned().unwrap_or_default()
     }
 
-    /// Where it stands. Whoever looks that up in the tree asks [`Cursor::here`]: a tree that was got before may not have it.
+    /// The current position. To look it up in a tree, use [`Cursor::here`]: an older tree may not contain it.
     pub fn place(&self) -> Place {
         self.here().1
     }
 
-    /// The session as it is now, and where the cursor stands in it.
+    /// The current state of the session and the position of the cursor in it.
     pub fn here(&self) -> (Arc<State>, Place) {
         let state = self.session.state();
         let at = state.standing(self.id).and_then(|standing| standing.place);
         (state, at)
     }
 
-    /// Makes a change that counts from here, and goes on with it.
+    /// Commits a change at this position and advances to it.
     pub async fn commit(&self, commit: Commit) -> Result<Outcome, Error> {
         self.session.commit(commit.at(self)).await
     }
 
-    /// Fails if another process runs a turn at a place of `tree`: then nothing can begin there, and nobody moves there.
+    /// Fails if another process runs a turn at a position of `tree`: no other turn can start there, and no cursor can
+    /// move there.
     pub async fn check_free(&self, tree: &SessionTree, place: Place) -> Result<(), Error> {
         let at = place.map(|seq| tree.id(seq).to_string());
         self.session.ask(|reply| Mail::CheckFree { at, reply }).await
     }
 
-    /// Moves to another place. Nothing happens if it stands there.
+    /// Moves to another position. Does nothing if the cursor is already there.
     pub async fn move_to(&self, to: Place) -> Result<Outcome, Error> {
         let to = self.session.name(to)?;
         self.move_to_entry(to).await
     }
 
-    /// The same with the id of an entry, which still names it after a replacement of the log. None is before the first one.
+    /// Like `move_to`, but takes the id of an entry, which stays valid if the log is replaced. `None` is before the
+    /// first entry.
     pub async fn move_to_entry(&self, to: Option<String>) -> Result<Outcome, Error> {
         self.commit(Commit::of(move |view| {
             let to = to.as_deref().map(|to| view.tree.require_shown(to)).transpose()?;
@@ -92,17 +94,18 @@ impl Cursor {
         .await
     }
 
-    /// The same if it still stands at `from`, named by id; else fails with [`Error::LeafChanged`].
+    /// Like `move_to`, but fails with [`Error::LeafChanged`] unless the cursor is still at the entry with the id
+    /// `from`.
     pub async fn move_from(&self, from: Option<&str>, to: Place) -> Result<Outcome, Error> {
         let to = self.session.name(to)?;
         self.session.refresh().await?;
         let (state, at) = self.here();
         let tree = &state.tree;
-        let stands = match from {
+        let is_there = match from {
             None => tree.same_place(None, at),
             Some(id) => tree.find(id).is_some_and(|seq| tree.same_place(Some(seq), at)),
         };
-        if !stands {
+        if !is_there {
             return Err(Error::LeafChanged { now: self.session.name(at)? });
         }
         let plan = Commit::of(move |view| {
@@ -112,8 +115,8 @@ impl Cursor {
         self.commit(plan.expecting(tree, at)).await
     }
 
-    /// Moves, then labels an entry: two entries, of which the first is whole without the second. A move that fails or is
-    /// refused leaves no label.
+    /// Moves, then labels an entry. These are two entries, and the first is valid without the second. If the move
+    /// fails or is refused, no label is written.
     pub async fn move_and_label(&self, to: Place, target: &str, label: &str) -> Result<Outcome, Error> {
         self.session.tree().require(target)?;
         let outcome = self.move_to(to).await?;
@@ -123,18 +126,18 @@ impl Cursor {
         Ok(outcome)
     }
 
-    /// Returns to where it stood before its last jump.
+    /// Returns to the position before the last jump.
     pub async fn undo(&self) -> Result<Outcome, Error> {
         self.commit(Commit::of(|view| view.tree.plan_undo(view.at, view.back()).map(Some))).await
     }
 
-    /// Goes where it stood before the last undo.
+    /// Returns to the position before the last undo.
     pub async fn redo(&self) -> Result<Outcome, Error> {
         self.commit(Commit::of(|view| view.tree.plan_redo(view.at, view.forward()).map(Some))).await
     }
 
-    /// Goes to where somebody else continued from here, and tells where it stands then. Writes a move only if the log
-    /// stands elsewhere by now.
+    /// Moves to where another writer continued from here, and returns the new position. Writes a move only if the
+    /// leaf of the log is elsewhere.
     pub async fn follow(&self) -> Result<Place, Error> {
         match self.session.ask(|reply| Mail::Follow { cursor: self.id, reply }).await? {
             Followed::Stands(place) => Ok(place),
@@ -145,21 +148,21 @@ impl Cursor {
         }
     }
 
-    /// Marks that a turn runs here, for other processes too. Until it ends the cursor follows nobody, and nobody moves it,
-    /// begins a turn at its place or deletes its branch.
+    /// Starts a turn here, visible to other processes. Until it ends, the cursor does not follow or move, and no
+    /// process can start a turn at its position or delete its branch.
     pub async fn begin_turn(&self) -> Result<TurnGuard, Error> {
         self.session.ask(|reply| Mail::BeginTurn { cursor: self.id, reply }).await?;
         Ok(TurnGuard { cursor: self.clone(), running: true })
     }
 
-    /// Begins a live draft of an entry that will be committed here.
+    /// Starts a live draft of an entry that will be committed here.
     pub async fn begin_draft(&self) -> Result<DraftHandle, Error> {
         let id = self.session.ask(|reply| Mail::BeginDraft { cursor: self.id, reply }).await?;
         Ok(DraftHandle::new(self.session.clone(), id))
     }
 }
 
-/// A running turn. It ends with this value.
+/// A running turn. Dropping it ends the turn.
 #[derive(Debug)]
 pub struct TurnGuard {
     cursor: Cursor,
@@ -167,7 +170,7 @@ pub struct TurnGuard {
 }
 
 impl TurnGuard {
-    /// Ends the turn, and returns when it is as durable as the setting asks.
+    /// Ends the turn, and returns when its entries are as durable as configured.
     pub async fn end(mut self) -> Result<(), Error> {
         self.running = false;
         let cursor = self.cursor.id;

@@ -1,6 +1,6 @@
-//! Live drafts: entries that are still being written. They are told to clients and never stored.
+//! Live drafts: entries that are still being generated. They are sent to clients and never stored.
 //!
-//! Losing a piece costs nothing: the commit carries the whole entry, and ends the draft.
+//! A lost delta does no harm: the commit contains the complete entry and ends the draft.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::handle::Session;
 use crate::mail::Mail;
 use crate::standing::CursorId;
 
-/// A draft as a client finds it when it attaches.
+/// An open draft, as a client receives it when it attaches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenDraft {
     pub id: Arc<str>,
     pub cursor: CursorId,
-    /// All pieces so far. What they mean is agreed between whoever writes and whoever shows them.
+    /// All deltas so far. Their format is defined by the code that writes and displays them.
     pub deltas: Vec<Arc<str>>,
 }
 
-/// The drafts that are open now: few.
+/// The open drafts. There are only a few.
 #[derive(Debug, Default)]
 pub(crate) struct Drafts(Vec<OpenDraft>);
 
@@ -38,7 +38,7 @@ impl Drafts {
         Some(Event::Draft { id: id.clone(), index: draft.deltas.len() - 1, delta })
     }
 
-    /// Ends a draft. Whether it was open.
+    /// Ends a draft. Returns whether it was open.
     pub(crate) fn end(&mut self, id: &str) -> bool {
         let before = self.0.len();
         self.0.retain(|draft| &*draft.id != id);
@@ -50,7 +50,7 @@ impl Drafts {
     }
 }
 
-/// Writes a live draft. Dropped before its entry is committed, it tells everybody that nothing came of it.
+/// Writes a live draft. Dropping it before its entry is committed discards the draft for all clients.
 #[derive(Debug)]
 pub struct DraftHandle {
     session: Session,
@@ -62,12 +62,12 @@ impl DraftHandle {
         DraftHandle { session, id }
     }
 
-    /// The id that the entry will have, unless another process takes it first.
+    /// The id that the entry will get, unless another process uses it first.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Shows one more piece.
+    /// Sends a delta to the clients.
     pub fn push(&self, delta: impl Into<Arc<str>>) {
         self.session.tell(Mail::PushDraft { id: self.id.clone(), delta: delta.into() });
     }

@@ -1,4 +1,4 @@
-//! What a session needs from the world besides its store: the time, new ids, a gate, and how careful to be.
+//! The environment of a session: clock, id source, gate and durability.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use osier_tree::time::Millis;
 
 use crate::gate::Gate;
 
-/// Tells the time.
+/// Returns the current time.
 pub trait Clock: Send + Sync + Debug {
     fn now(&self) -> Millis;
 }
 
-/// Makes ids. The writer checks that an id is free, so a source may repeat itself now and then.
+/// Generates ids. The writer checks that an id is unused, so an occasional duplicate is fine.
 pub trait Ids: Send + Sync + Debug {
     fn entry(&self) -> String;
     fn session(&self) -> String;
 }
 
-/// When acknowledged entries are made to survive a power cut.
+/// When acknowledged entries are synced to disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// When the operating system finds time.
+    /// Whenever the operating system does it.
     Os,
     /// At the end of a turn and before a prompt is sent.
     #[default]
@@ -31,17 +31,18 @@ pub enum Durability {
     Always,
 }
 
-/// See the module.
+/// The environment of a session.
 #[derive(Debug, Clone)]
 pub struct Env {
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn Ids>,
-    /// Asked before every change; without one everything passes.
+    /// Called before every change. Without a gate, every change passes.
     pub gate: Option<Arc<dyn Gate>>,
     pub durability: Durability,
-    /// The name of this machine, which others are told when a turn runs here.
+    /// The name of this host, shown to other processes while a turn runs here.
     pub host: Arc<str>,
-    /// Whether to read on when other processes append. Otherwise their entries are seen at the next append or `refresh`.
+    /// Whether to read the entries of other processes as they appear. Otherwise they are read at the next append or
+    /// `refresh`.
     pub watch: bool,
 }
 
@@ -58,7 +59,7 @@ impl Default for Env {
     }
 }
 
-/// The clock of the machine.
+/// The clock of the operating system.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock;
 
@@ -88,14 +89,14 @@ impl Ids for RandomIds {
     }
 }
 
-/// A number that no other process uses. One bit less than there is, because not every database knows unsigned numbers.
+/// A random number that no other process uses. It has 63 bits, because some databases have no unsigned integers.
 pub(crate) fn random_number() -> u64 {
     u64::from_ne_bytes(random()) >> 1
 }
 
 fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("every system Osier runs on gives random bytes");
+    getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
     bytes
 }
 
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn random_ids_have_the_forms_that_pi_and_uuid_readers_expect() {
+    fn random_ids_have_the_formats_of_pi_and_uuid() {
         let entry = RandomIds.entry();
         assert!(entry.len() == 8 && entry.bytes().all(|b| b.is_ascii_hexdigit()), "{entry}");
         let session = RandomIds.session();

@@ -1,36 +1,36 @@
-//! What can go wrong with a session, as far as the caller can do something about it.
+//! The errors of a session, as far as the caller can react to them.
 
 use osier_store::StoreError;
 use osier_tree::{ErrorCode, PlanError};
 
-/// See the module. Whatever it is, memory holds exactly what the store acknowledged.
+/// An error of a session. After any error, the state in memory is exactly what the store acknowledged.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The caller said where it believes to stand, and that is not so any more.
-    #[error("the conversation now stands at {}; look at what came, then try again", now.as_deref().unwrap_or("its beginning"))]
+    /// The leaf is not the one that the caller expected.
+    #[error("the leaf is now {}; check the new entries, then try again", now.as_deref().unwrap_or("before the first entry"))]
     LeafChanged { now: Option<String> },
-    #[error("entry {id} exists already with another content; leave out the id to get a new one")]
+    #[error("entry {id} already exists with different content; omit the id to get a new one")]
     EntryConflict { id: String },
-    #[error("no entry {id} to hang the new one below; nothing was written")]
+    #[error("parent entry {id} not found; nothing was written")]
     ParentNotFound { id: String },
-    #[error("a turn is running at {}; stop it first", at.as_deref().unwrap_or("the beginning"))]
+    #[error("a turn is running at {}; stop it first", at.as_deref().unwrap_or("the start of the session"))]
     Busy { at: Option<String> },
-    #[error("the conversation changed again and again while this was prepared; try again")]
+    #[error("other changes interfered too often; try again")]
     Contended,
-    /// The entry is written, announced and safe from the death of this process.
-    #[error("entry {id} is written, but could not be made safe from a power cut")]
+    /// The entry is written and announced, and survives a crash of this process.
+    #[error("entry {id} was written, but could not be synced to disk")]
     NotDurable { id: String, source: StoreError },
     #[error("the session is closed; open it again")]
     Closed,
-    /// A copy is refused: what lies there is no beginning of what is to be copied.
-    #[error("store {store} has another session {id}: they differ in {}; nothing was changed there", place(*at))]
+    /// A copy is refused because the session in the target store has different content.
+    #[error("store {store} has a different session {id}: the first difference is in {}; the store was not changed", place(*at))]
     Different { store: String, id: String, at: Option<usize> },
-    /// `why` may have several lines, the last of which says it shortest.
-    #[error("this is no regular expression: {why}")]
+    /// `why` can have several lines. The last one is the shortest description.
+    #[error("invalid regular expression: {why}")]
     Pattern { why: String },
 }
 
@@ -39,7 +39,7 @@ fn place(at: Option<usize>) -> String {
 }
 
 impl Error {
-    /// The code that programs know it by.
+    /// The machine-readable code.
     pub fn code(&self) -> ErrorCode {
         match self {
             Error::Plan(plan) => plan.code(),

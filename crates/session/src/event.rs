@@ -1,4 +1,4 @@
-//! What a session tells its clients, and the receiver that never hides a gap.
+//! The events of a session, and their receiver, which reports missed events.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 
 use crate::standing::CursorId;
 
-/// Something that happened. Entries and cursors are told after they are stored and published.
+/// An event of a session. Entries and cursors are announced after they are stored and published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     Committed {
@@ -16,18 +16,18 @@ pub enum Event {
         id: Arc<str>,
         /// The live draft that became this entry. Usually it has the same id.
         draft_id: Option<Arc<str>>,
-        /// Another process wrote it.
+        /// Whether another process wrote it.
         foreign: bool,
-        /// The cursor that went on with it.
+        /// The cursor that advanced to it.
         cursor: Option<CursorId>,
-        /// The stored line, without line feed.
+        /// The stored line, without its newline.
         line: Arc<[u8]>,
     },
     DraftBegun {
         id: Arc<str>,
         cursor: CursorId,
     },
-    /// One more piece of a draft; `index` counts them.
+    /// Delta number `index` of a draft.
     Draft {
         id: Arc<str>,
         index: usize,
@@ -37,27 +37,27 @@ pub enum Event {
     DraftDropped {
         id: Arc<str>,
     },
-    /// A cursor stands elsewhere now, and not by an entry of its own.
+    /// A cursor moved, but not by an entry of its own.
     CursorMoved {
         cursor: CursorId,
         place: Place,
     },
-    /// Somebody else went on from where this cursor stands. It stays; `Cursor::follow` goes there.
+    /// Another writer continued from the position of this cursor. The cursor stays; `Cursor::follow` moves it there.
     ContinuedElsewhere {
         cursor: CursorId,
         place: Place,
     },
-    /// The log was replaced: seqs from before mean nothing now.
+    /// The log was replaced. Earlier sequence numbers are invalid.
     Reset {
         version: Version,
     },
-    /// This receiver was too slow and missed events. It gets no more of them: attach again.
+    /// This receiver was too slow and missed events. It receives no more: attach again.
     Lagged {
         missed: u64,
     },
 }
 
-/// The events of a session since one moment of it.
+/// The events of a session, starting at one state.
 #[derive(Debug)]
 pub struct Events {
     receiver: Option<broadcast::Receiver<Event>>,
@@ -80,7 +80,7 @@ impl Events {
         }
     }
 
-    /// The next event if it is already there.
+    /// The next event, if one is available.
     pub fn try_next(&mut self) -> Option<Event> {
         match self.receiver.as_mut()?.try_recv() {
             Ok(event) => Some(event),

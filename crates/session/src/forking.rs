@@ -1,4 +1,4 @@
-//! Forks: a path of one session as the beginning of another. The source is only read, and never held in memory.
+//! Forks: a path of one session becomes the start of another. The source is only read and never held in memory.
 
 use async_trait::async_trait;
 use osier_store::{Batch, LineSource, Store, StoreError, Version};
@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 use crate::error::Error;
 use crate::handle::Session;
 
-/// The lines of a new session with a path of this one, read as they are asked for.
+/// The lines of a fork, read on demand.
 #[derive(Debug)]
 pub struct ForkLines<'s> {
     session: &'s Session,
     version: Version,
-    /// None once everything was read.
+    /// `None` once everything was read.
     fork: Option<Fork>,
     entries: Vec<Seq>,
     reached: usize,
@@ -23,8 +23,8 @@ pub struct ForkLines<'s> {
 }
 
 impl Session {
-    /// The lines of a new session with the path to a place: the same entries, their labels, the settings, and a name if one
-    /// is given.
+    /// The lines of a new session with the path to a position: the same entries, their labels, the settings, and
+    /// optionally a name.
     pub fn fork_lines(&self, at: Place, name: Option<&str>) -> ForkLines<'_> {
         let state = self.state();
         let fork = Fork::new(SessionTree::clone(&state.tree), at);
@@ -32,8 +32,7 @@ impl Session {
         ForkLines { session: self, version: state.version, fork: Some(fork), entries, reached: 0, name }
     }
 
-    /// The header of a new session in `store` that begins with a path of this one. It names this one as its parent, and
-    /// belongs to the same agent.
+    /// The header of a fork in `store`. It has this session as its parent, and the same agent.
     pub async fn fork_header(&self, store: &dyn Store) -> Result<Header, Error> {
         let (source, env) = (self.header(), self.env());
         let id = Session::fresh_id(store, env).await?;
@@ -69,7 +68,7 @@ impl LineSource for ForkLines<'_> {
 }
 
 impl ForkLines<'_> {
-    /// What comes behind the path; nothing the second time.
+    /// The lines after the path. Empty at the second call.
     async fn tail(&mut self) -> Result<Vec<Vec<u8>>, StoreError> {
         let Some(fork) = self.fork.take() else { return Ok(Vec::new()) };
         let mut updates: FxHashMap<Seq, Vec<u8>> = FxHashMap::default();

@@ -1,33 +1,33 @@
-//! The second beat: before a planned entry is written, a gate may alter or refuse it.
+//! Gates: a gate can alter or refuse a planned entry before it is written.
 //!
-//! A gate runs in the caller's task and may take as long as it needs. It is asked again if the plan had to change.
+//! A gate runs in the caller's task and can take as long as it needs. It is called again if the plan changes.
 
 use std::fmt::Debug;
 
 use async_trait::async_trait;
 use osier_tree::{Draft, Place, SessionTree};
 
-/// Asked before a change.
+/// Reviews changes before they are written.
 #[async_trait]
 pub trait Gate: Send + Sync + Debug {
     async fn ask(&self, change: Change<'_>) -> Verdict;
 }
 
-/// A change that waits for its verdict.
+/// A planned change.
 #[derive(Debug, Clone, Copy)]
 pub struct Change<'a> {
     pub tree: &'a SessionTree,
-    /// Where whoever asks for the change stands.
+    /// The position that the change is planned from.
     pub at: Place,
     pub draft: &'a Draft,
 }
 
-/// What a gate says.
+/// The decision of a gate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
     Pass,
-    /// This draft instead.
+    /// Write this draft instead.
     Alter(Draft),
-    /// Silently nothing: no error, and everything as before.
+    /// Write nothing. The commit returns `Cancelled`, which is not an error.
     Refuse,
 }

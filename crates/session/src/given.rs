@@ -1,4 +1,5 @@
-//! An entry that a caller brings as JSON: which of its id, parent and time are given, and its line once the rest is known.
+//! The fields of an entry that a caller provides as JSON: id, parent and timestamp. Builds the stored line once the
+//! missing ones are known.
 
 use std::sync::Arc;
 
@@ -7,35 +8,38 @@ use osier_tree::scan::Raw;
 use osier_tree::time::Millis;
 use osier_tree::{Draft, Place, PlanError, SessionTree};
 
-/// What a caller decided about a line besides its draft.
+/// The fields of a line that the caller provides in addition to the draft.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Given {
-    /// The id to use. Of a live draft it is a wish, of an entry from elsewhere a demand.
+    /// The id to use. That of a live draft is a preference, that of an external entry is required.
     pub(crate) id: Option<Arc<str>>,
     pub(crate) insists: bool,
     pub(crate) parent: Option<Option<String>>,
-    /// The JSON of the time.
+    /// The timestamp as JSON.
     timestamp: Option<Vec<u8>>,
-    /// The whole line, where nothing is missing in it.
+    /// The complete line, if no field is missing.
     verbatim: Option<Vec<u8>>,
 }
 
 impl Given {
-    /// Looks at an entry from elsewhere.
+    /// Reads the provided fields of an external entry.
     pub(crate) fn read(object: &[u8]) -> Result<Given, PlanError> {
         let not_an_entry = |why| PlanError::NotAnEntry { why };
         let object = Raw::parse(object).map_err(|_| not_an_entry("it is not JSON"))?;
         let id = match object.get("id") {
             None => None,
             Some(id) => {
-                Some(id.text().filter(|id| !id.is_empty()).ok_or(not_an_entry("its `id` is no text"))?)
+                Some(id.text().filter(|id| !id.is_empty()).ok_or(not_an_entry("its `id` is not a string"))?)
             }
         };
         let parent = match object.get("parentId") {
             None => None,
             Some(parent) if parent.is_null() => Some(None),
             Some(parent) => Some(Some(
-                parent.text().ok_or(not_an_entry("its `parentId` is neither text nor null"))?.into_owned(),
+                parent
+                    .text()
+                    .ok_or(not_an_entry("its `parentId` is neither a string nor null"))?
+                    .into_owned(),
             )),
         };
         let timestamp = object.get("timestamp").map(|time| time.bytes().to_vec());
@@ -49,25 +53,25 @@ impl Given {
         })
     }
 
-    /// Prefers an id.
+    /// Sets a preferred id.
     pub(crate) fn wish(&mut self, id: &str) {
         self.id = Some(id.into());
         self.insists = false;
         self.verbatim = None;
     }
 
-    /// Demands an id.
+    /// Sets a required id.
     pub(crate) fn insist(&mut self, id: &str) {
         self.wish(id);
         self.insists = true;
     }
 
-    /// The place that the entry names as its parent. `Ok(None)` if it names none.
+    /// The position of the provided parent. `Ok(None)` if there is none.
     pub(crate) fn place(&self, tree: &SessionTree) -> Result<Option<Place>, PlanError> {
         match &self.parent {
             None => Ok(None),
             Some(None) => Ok(Some(None)),
-            // An entry that is there already was allowed then.
+            // An existing entry was already accepted.
             Some(Some(parent)) if self.id.as_ref().is_some_and(|id| tree.find(id).is_some()) => {
                 tree.require(parent).map(|seq| Some(Some(seq)))
             }
@@ -75,7 +79,7 @@ impl Given {
         }
     }
 
-    /// The line, without line feed.
+    /// The line, without its newline.
     pub(crate) fn line(
         &self,
         draft: &Draft,
@@ -93,7 +97,7 @@ impl Given {
                     .map_or_else(|_| line.clone(), |line| with_field(line, "timestamp", timestamp))
             }
         };
-        // JSON has line feeds between its parts only, never inside a string.
+        // JSON contains newlines only between tokens, never inside a string.
         for byte in line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
             *byte = b' ';
         }
@@ -101,7 +105,7 @@ impl Given {
     }
 }
 
-/// Such a message is stored as `toolResult`, hence not as it is.
+/// Whether the message has the role `tool`. It is stored as `toolResult`, so the line changes.
 fn says_tool(object: Raw<'_>) -> bool {
     let role = object.get("message").and_then(|message| message.get("role"));
     role.and_then(Raw::text).as_deref() == Some("tool")

@@ -1,4 +1,4 @@
-//! The handle of a live session: what every other crate holds.
+//! The handle of a live session, used by all other crates.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::mail::{Mail, Reply};
 use crate::state::State;
 use crate::writer::Writer;
 
-/// A session that is open. Copies are the same session; its writer ends with the last of them.
+/// An open session. Clones share the session; its writer stops when the last one is dropped.
 #[derive(Debug, Clone)]
 pub struct Session {
     shared: Arc<Shared>,
@@ -27,7 +27,7 @@ pub struct Session {
 #[derive(Debug)]
 struct Shared {
     store: Arc<dyn Store>,
-    /// The name by which the store knows the session: its id, or the path of a file.
+    /// The key of the session in the store: its id, or the path of a file.
     key: String,
     header: Header,
     file: Option<std::path::PathBuf>,
@@ -37,21 +37,21 @@ struct Shared {
 }
 
 impl Session {
-    /// Opens the session that the store knows by `key`: its whole id. Writes nothing.
+    /// Opens the session with this key, usually its full id. Writes nothing.
     pub async fn open(store: Arc<dyn Store>, key: &str, env: Env) -> Result<Session, Error> {
-        // A store that cannot watch is no reason not to open: what others append is read before each append anyway.
+        // Continue if the store cannot watch: appends of other processes are read before each append anyway.
         let watch = if env.watch { store.watch(key).await.ok() } else { None };
         let loaded = load(&*store, key).await?;
         let (header, file) = (loaded.opened.header.clone(), loaded.opened.file.clone());
         let writer = Writer::new(store.clone(), key.to_owned(), env.clone(), loaded);
         let state = writer.state();
-        let (mailbox, mails) = mpsc::unbounded_channel();
-        tokio::spawn(writer.run(mails, watch));
+        let (mailbox, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(writer.run(receiver, watch));
         let key = key.to_owned();
         Ok(Session { shared: Arc::new(Shared { store, key, header, file, env, mailbox, state }) })
     }
 
-    /// Makes a session with these first lines, whole or not at all, and opens it.
+    /// Creates a session with these first lines, atomically, and opens it.
     pub async fn create(
         store: Arc<dyn Store>,
         header: &Header,
@@ -62,7 +62,7 @@ impl Session {
         Session::open(store, &header.id, env).await
     }
 
-    /// The same with lines that are read as they are written.
+    /// Like `create`, but reads the lines while it writes them.
     pub async fn create_from(
         store: Arc<dyn Store>,
         header: &Header,
@@ -73,7 +73,7 @@ impl Session {
         Session::open(store, &header.id, env).await
     }
 
-    /// An id for a new session whose first eight digits no other session of the store begins with: people name sessions by
+    /// A new session id whose first eight characters are unique in the store, because users refer to sessions by
     /// them.
     pub async fn fresh_id(store: &dyn Store, env: &Env) -> Result<String, Error> {
         loop {
@@ -88,7 +88,7 @@ impl Session {
         &self.shared.header.id
     }
 
-    /// The name by which the store knows the session.
+    /// The key of the session in the store.
     pub fn key(&self) -> &str {
         &self.shared.key
     }
@@ -97,7 +97,7 @@ impl Session {
         &self.shared.header
     }
 
-    /// Where the log lies, if it is a file.
+    /// The path of the log, if it is a file.
     pub fn file(&self) -> Option<&Path> {
         self.shared.file.as_deref()
     }
@@ -110,7 +110,7 @@ impl Session {
         &self.shared.env
     }
 
-    /// The session as it is now. What was announced is in it.
+    /// The current state. It includes everything that was announced.
     pub fn state(&self) -> Arc<State> {
         self.shared.state.borrow().clone()
     }
@@ -123,46 +123,46 @@ impl Session {
         self.shared.state.borrow().version
     }
 
-    /// The cursor that the clients of this process share.
+    /// The cursor shared by the clients of this process.
     pub fn main(&self) -> Cursor {
         Cursor::main(self.clone())
     }
 
-    /// Another cursor, for a window or an agent that goes its own way.
+    /// Creates another cursor, for a window or an agent with its own position.
     pub async fn cursor(&self, at: Place) -> Result<Cursor, Error> {
         let id = self.ask(|reply| Mail::NewCursor { at, reply }).await?;
         Ok(Cursor::owned(self.clone(), id))
     }
 
-    /// Joins the session: the entries since `after`, the open drafts and all that happens from then on, without gap or
-    /// duplicate.
+    /// Attaches to the session: returns the entries since `after`, the open drafts and all later events, without gaps
+    /// or duplicates.
     pub async fn attach(&self, after: Option<Version>) -> Result<Attached, Error> {
         self.ask(|reply| Mail::Attach { after, reply }).await
     }
 
-    /// Reads what other processes appended, and tells the state reached.
+    /// Reads what other processes appended. Returns the new version.
     pub async fn refresh(&self) -> Result<Version, Error> {
         self.ask(|reply| Mail::ReadOn { reply }).await
     }
 
-    /// Names an entry; without a label takes the name away. Moves nobody.
+    /// Labels an entry, or removes its label. Moves no cursor.
     pub async fn label(&self, target: &str, label: Option<&str>) -> Result<Outcome, Error> {
         let (target, label) = (target.to_owned(), label.map(str::to_owned));
         self.commit(Commit::new(move |tree, _| tree.plan_label(&target, label.as_deref()))).await
     }
 
-    /// Names the session; an empty name takes the name away. Moves nobody.
+    /// Sets the name of the session; an empty name removes it. Moves no cursor.
     pub async fn rename(&self, name: &str) -> Result<Outcome, Error> {
         let name = name.to_owned();
         self.commit(Commit::new(move |tree, _| Ok(tree.plan_name(&name)))).await
     }
 
-    /// Changes settings of the session. Moves nobody.
+    /// Changes settings of the session. Moves no cursor.
     pub async fn config(&self, set: Map<String, Value>, unset: Vec<String>) -> Result<Outcome, Error> {
         self.commit(Commit::new(move |tree, _| tree.plan_config(&set, &unset))).await
     }
 
-    /// Hides an entry and everything below it. Whoever stands inside finds himself above.
+    /// Hides an entry and everything below it. Cursors inside move to its parent.
     pub async fn delete_branch(&self, first: &str) -> Result<Outcome, Error> {
         let first = first.to_owned();
         self.commit(Commit::new(move |tree, _| tree.plan_delete_branch(&first))).await
@@ -173,17 +173,18 @@ impl Session {
         self.commit(Commit::new(move |tree, _| tree.plan_restore_branch(&first))).await
     }
 
-    /// Makes what was acknowledged as durable as the setting asks. Called before a prompt is sent, and before a process ends.
+    /// Makes acknowledged entries as durable as configured. Call it before sending a prompt and before the process
+    /// exits.
     pub async fn before_prompt(&self) -> Result<(), Error> {
         self.ask(|reply| Mail::Sync { whatever_the_setting: false, reply }).await
     }
 
-    /// Makes what was acknowledged survive a power cut, whatever the setting.
+    /// Syncs all acknowledged entries to disk, regardless of the configured durability.
     pub async fn sync(&self) -> Result<(), Error> {
         self.ask(|reply| Mail::Sync { whatever_the_setting: true, reply }).await
     }
 
-    /// Fetches lines, a batch at a time, and hands each to `each`. `version` tells which log the seqs belong to.
+    /// Reads lines in batches and passes each to `each`. `version` identifies the log of the sequence numbers.
     pub async fn each_line<E: From<osier_store::StoreError>>(
         &self,
         version: Version,
@@ -193,7 +194,7 @@ impl Session {
         osier_store::each_line(&*self.shared.store, self.key(), version.generation, wanted, each).await
     }
 
-    /// The id of the entry at a place. Whoever keeps a place for later keeps its id, which survives a replaced log.
+    /// The id of the entry at a position. Unlike a sequence number, it stays valid if the log is replaced.
     pub(crate) fn name(&self, place: Place) -> Result<Option<String>, PlanError> {
         let tree = self.tree();
         let id_of = |seq: Seq| match seq.index() < tree.len() {
@@ -204,7 +205,7 @@ impl Session {
     }
 
     pub(crate) fn tell(&self, mail: Mail) {
-        // A writer that is gone has nobody left to tell.
+        // The writer has stopped; the message is not needed.
         let _ = self.shared.mailbox.send(mail);
     }
 
@@ -215,7 +216,7 @@ impl Session {
     }
 }
 
-/// The first lines of a new session: each draft below the one before.
+/// The first lines of a new session: the drafts as a chain.
 pub fn chained(drafts: &[Draft], env: &Env) -> Vec<Vec<u8>> {
     let mut taken = std::collections::HashSet::new();
     let mut last: Option<String> = None;

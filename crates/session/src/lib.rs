@@ -1,7 +1,7 @@
-//! A live session: one task writes its log, and any number of readers and clients share what it wrote.
+//! A live session: one task writes the log, and any number of readers and clients share the result.
 //!
-//! A change takes five beats: plan, gate, append, apply, announce. The first two run in the caller's task; the others are
-//! one mail in the writer's mailbox. Nothing is announced before it is stored, and only the writer appends.
+//! A change takes five steps: plan, gate, append, apply, announce. The first two run in the caller's task. The writer
+//! task runs the others as one message. Only the writer appends, and it announces nothing before it is stored.
 
 mod attach;
 mod commit;

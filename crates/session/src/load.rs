@@ -1,18 +1,18 @@
-//! Opening: heads, shared with the store or by pages, the few lines that the fold wants to see, and a tree of both. Writes
-//! nothing.
+//! Loads a session: builds a tree from its heads, shared with the store or read in pages, and from the few lines that
+//! the fold needs. Writes nothing.
 
 use osier_store::{Opened, Store, StoreError, Version, each_line};
 use osier_tree::entry::{Entry, read_entry};
 use osier_tree::{Head, Heads, Seq, SessionTree};
 use rustc_hash::FxHashMap;
 
-/// Heads asked for at once.
+/// Heads requested at once.
 const PAGE: usize = 4032;
 
-/// How often to hope that nobody appends meanwhile.
+/// How often to retry when another process appends during the load.
 const TRIES: usize = 3;
 
-/// A session as it was found.
+/// A loaded session.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) opened: Opened,
@@ -22,8 +22,8 @@ pub(crate) struct Loaded {
 
 /// Reads a session.
 ///
-/// In a damaged log a new line may change what older heads say, so heads count only if the log did not grow while they were
-/// read. If it never stands still the tree is folded from the lines, which never change.
+/// In a damaged log a new line can change older heads, so heads are valid only if the log did not grow while they
+/// were read. If the log keeps growing, the tree is built from the lines, which never change.
 pub(crate) async fn load(store: &dyn Store, id: &str) -> Result<Loaded, StoreError> {
     let mut opened = store.open(id).await?;
     for _ in 0..TRIES {
@@ -44,7 +44,7 @@ pub(crate) async fn load(store: &dyn Store, id: &str) -> Result<Loaded, StoreErr
 async fn from_heads(store: &dyn Store, id: &str, version: Version) -> Result<SessionTree, StoreError> {
     match store.shared_heads(id, version.generation).await? {
         Some(heads) if heads.len() == version.entries => from_shared(store, id, version, heads).await,
-        // It grew meanwhile.
+        // The log grew since it was opened.
         Some(_) => Err(StoreError::Replaced),
         None => from_pages(store, id, version).await,
     }
@@ -101,8 +101,8 @@ async fn from_lines(store: &dyn Store, id: &str, version: Version) -> Result<Ses
     Ok(tree)
 }
 
-/// A line that the fold wanted to see, as far as it will look. In a log with long ids that is every line, so bodies are
-/// kept of marks only.
+/// The part of a line that the fold needs. In a log with long ids it needs every line, so only marks keep their
+/// bodies.
 enum Seen {
     Whole(Vec<u8>),
     Facts(Entry<'static>),

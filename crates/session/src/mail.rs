@@ -1,4 +1,4 @@
-//! What can lie in a writer's mailbox.
+//! The messages to the writer task.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::standing::CursorId;
 
 pub(crate) type Reply<T> = oneshot::Sender<Result<T, Error>>;
 
-/// See the module.
+/// A message to the writer task.
 pub(crate) enum Mail {
     Append {
         job: Box<Job>,
@@ -25,9 +25,9 @@ pub(crate) enum Mail {
         after: Option<Version>,
         reply: Reply<Attached>,
     },
-    /// The store hints that the log grew.
+    /// The store reports that the log may have grown.
     Changed,
-    /// Somebody wants to see what others appended.
+    /// Read what other processes appended.
     ReadOn {
         reply: Reply<Version>,
     },
@@ -54,7 +54,7 @@ pub(crate) enum Mail {
         cursor: CursorId,
         reply: Option<Reply<()>>,
     },
-    /// Whether another process runs a turn at this entry.
+    /// Fail if another process runs a turn at this entry.
     CheckFree {
         at: Option<String>,
         reply: Reply<()>,
@@ -72,21 +72,21 @@ pub(crate) enum Mail {
     },
 }
 
-/// A planned and gated change that waits for its append.
+/// A planned and gated change, ready to append.
 pub(crate) struct Job {
     pub(crate) plan: Plan,
     pub(crate) planned: Draft,
-    /// What the gate made of it, if anything.
+    /// The draft of the gate, if it altered the planned one.
     pub(crate) gated: Option<Draft>,
-    /// A gate passed this very plan; another one it has to see first.
+    /// A gate passed this plan, so a different plan must be gated again.
     pub(crate) must_ask_again: bool,
-    /// The state for which it was planned.
+    /// The version and position that the plan is based on.
     pub(crate) relied_on: (Version, Place),
     pub(crate) cursor: Option<CursorId>,
-    /// Where the cursor or the log must stand, by id.
+    /// The required position of the cursor or the log, by id.
     pub(crate) expect: Option<Option<String>>,
     pub(crate) given: Given,
-    /// Chosen by the writer, and kept when it has to try again.
+    /// Chosen by the writer and kept across retries.
     pub(crate) id: Option<Arc<str>>,
     pub(crate) time: Option<Millis>,
 }
@@ -97,17 +97,17 @@ impl Job {
     }
 }
 
-/// The writer's answer to a job.
+/// The result of an append.
 pub(crate) enum Answer {
     Stored(Stored),
     Nothing,
     PlanAgain,
 }
 
-/// The writer's answer to a wish to follow.
+/// The result of a follow request.
 pub(crate) enum Followed {
-    /// The cursor stands there now.
+    /// The cursor is there now.
     Stands(Place),
-    /// The log stands elsewhere by now, so going there takes a move.
+    /// The leaf of the log is elsewhere, so a move must be written.
     Move(Place),
 }

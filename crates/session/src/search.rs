@@ -1,5 +1,5 @@
-//! Finding sessions by words: fuzzy in names, literal in paths, ids and what was said. What a list knows of a session is
-//! looked at first; only what is missing then is looked for in the conversation.
+//! Searches sessions by words: fuzzy in names, literal in paths, ids and messages. Matches the card first, and reads
+//! the conversation only for words that the card does not match.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use osier_tree::{Kind, Seq};
 
 use crate::{Env, Error, Session, Stores};
 
-/// What a hit in the name is worth more than one elsewhere.
+/// The bonus for a match in the name.
 const NAMED: u32 = 10_000;
 
-/// What somebody looks for. All parts must be found.
+/// A search query. All its parts must match.
 #[derive(Debug)]
 pub struct Query(Vec<Part>);
 
@@ -29,7 +29,7 @@ enum Part {
 }
 
 impl Query {
-    /// `re:…` is a regular expression; in other queries quotes make a phrase of several words.
+    /// `re:…` is a regular expression. In other queries, quotes enclose a phrase.
     pub fn parse(text: &str) -> Result<Query, Error> {
         let text = text.trim();
         if let Some(pattern) = text.strip_prefix("re:") {
@@ -47,12 +47,12 @@ impl Query {
         Ok(Query(parts))
     }
 
-    /// Whether everything fits.
+    /// Whether the query is empty and matches every session.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// For each session how well it fits by what a list knows of it, without reading it; none if that does not tell.
+    /// The score of each session by its card alone; `None` if the card does not match all parts.
     pub fn fits<'c>(&self, cards: impl IntoIterator<Item = &'c Card>) -> Vec<Option<u32>> {
         let mut matcher = Matcher::new(Config::DEFAULT);
         cards.into_iter().map(|card| self.fit(card, &mut matcher)).collect()
@@ -72,14 +72,14 @@ impl Query {
         })
     }
 
-    /// Whether what a list does not know of a session was said in it. In one that is gone nothing can be found. No log stays
-    /// open.
+    /// Whether the messages of a session match the parts that its card does not match. A deleted session does not
+    /// match. Leaves no log open.
     pub async fn is_said_in(&self, card: &Card, stores: &Stores) -> Result<bool, Error> {
         let Some(store) = stores.get(&card.store) else { return Ok(false) };
         let store = store.another().unwrap_or_else(|| store.clone());
         let mut hunt = Hunt::of_card(self, card, &mut Matcher::new(Config::DEFAULT));
-        let read = each_said(&store, card, |said| {
-            hunt.look_at(said);
+        let read = each_said(&store, card, |text| {
+            hunt.look_at(text);
             hunt.is_over()
         });
         match read.await {
@@ -89,7 +89,7 @@ impl Query {
         }
     }
 
-    /// The sessions that match: those whose name does first, otherwise in the order given.
+    /// The sessions that match: matches of the card first, otherwise in the given order.
     pub async fn choose(&self, cards: Vec<Card>, stores: &Stores) -> (Vec<Card>, Unread) {
         let mut unread = Unread::default();
         let fits = self.fits(&cards);
@@ -106,18 +106,18 @@ impl Query {
     }
 }
 
-/// The sessions that a search could not look into.
+/// The sessions that could not be searched.
 #[derive(Debug, Default)]
 pub struct Unread {
     count: usize,
-    /// The first of them, and why.
+    /// The first of them and its error.
     first: String,
 }
 
 impl Unread {
-    /// Whether it was said in this session, as far as anybody can know.
-    pub fn note(&mut self, card: &Card, said: Result<bool, Error>) -> bool {
-        said.unwrap_or_else(|error| {
+    /// Returns whether the session matches. Counts an error as no match.
+    pub fn note(&mut self, card: &Card, matches: Result<bool, Error>) -> bool {
+        matches.unwrap_or_else(|error| {
             if self.count == 0 {
                 self.first = format!("{}: {}", card.short_id, whole(&error));
             }
@@ -126,12 +126,12 @@ impl Unread {
         })
     }
 
-    /// A line for the user, if there are any.
+    /// A message for the user, if there were errors.
     pub fn told(&self) -> Option<String> {
         match self.count {
             0 => None,
-            1 => Some(format!("one session could not be searched: {}", self.first)),
-            count => Some(format!("{count} sessions could not be searched; the first is {}", self.first)),
+            1 => Some(format!("cannot search 1 session: {}", self.first)),
+            count => Some(format!("cannot search {count} sessions; the first error is {}", self.first)),
         }
     }
 }
@@ -139,7 +139,7 @@ impl Unread {
 /// An error with its causes.
 fn whole(error: &Error) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"))
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 fn word(word: &str) -> Part {
@@ -147,12 +147,12 @@ fn word(word: &str) -> Part {
     Part::Word { word: folded(word), fuzzy }
 }
 
-/// Lower case, white space folded.
+/// Lower case, with whitespace collapsed.
 fn folded(text: &str) -> String {
     text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What of a query one session still lacks.
+/// The parts of a query that a session does not match yet.
 struct Hunt<'q> {
     missing: Vec<&'q Part>,
 }
@@ -162,13 +162,13 @@ impl<'q> Hunt<'q> {
         Hunt { missing: query.0.iter().collect() }
     }
 
-    /// Begins with what is known of the session without reading it.
+    /// Matches the card of the session.
     fn of_card(query: &'q Query, card: &Card, matcher: &mut Matcher) -> Hunt<'q> {
         let mut hunt = Hunt::new(query);
         for text in [card.title(), &card.first_message, &card.cwd, &card.id] {
             hunt.look_at(text);
         }
-        // Of a directory only the last part: in a whole path nearly everything could be found.
+        // Only the last component of the directory: a fuzzy match in a full path would match almost anything.
         let folder = card.cwd.rsplit('/').next().unwrap_or_default();
         for name in [card.title(), folder] {
             hunt.look_loosely_at(name, matcher);
@@ -187,7 +187,7 @@ impl<'q> Hunt<'q> {
         });
     }
 
-    /// Letters may be left out. Tells how well it fits.
+    /// Matches a name fuzzily. Returns the score.
     fn look_loosely_at(&mut self, name: &str, matcher: &mut Matcher) -> u32 {
         let mut buffer = Vec::new();
         let mut all = 0;
@@ -207,7 +207,7 @@ impl<'q> Hunt<'q> {
     }
 }
 
-/// Why the reading of a session ends before its end.
+/// Why reading a session stopped early.
 enum Stop {
     Enough,
     Failed(Error),
@@ -219,8 +219,8 @@ impl From<StoreError> for Stop {
     }
 }
 
-/// Hands out what users and assistants said in a session, on all branches that are not deleted, until it is told that this
-/// is enough.
+/// Calls `each` with the text of every user and assistant message on branches that are not deleted, until it returns
+/// `true`.
 async fn each_said(
     store: &Arc<dyn Store>,
     card: &Card,
@@ -271,15 +271,15 @@ mod tests {
         }
     }
 
-    fn finds(query: &str, said: &[&str]) -> bool {
+    fn finds(query: &str, texts: &[&str]) -> bool {
         let query = Query::parse(query).unwrap();
         let mut hunt = Hunt::of_card(&query, &card(), &mut Matcher::new(Config::DEFAULT));
-        said.iter().for_each(|said| hunt.look_at(said));
+        texts.iter().for_each(|text| hunt.look_at(text));
         hunt.is_over()
     }
 
     #[test]
-    fn names_and_directories_are_matched_loosely_and_texts_to_the_letter() {
+    fn names_and_directories_match_fuzzily_and_messages_literally() {
         assert!(finds("jsnflg", &[]));
         assert!(finds("prsr", &[]));
         assert!(finds("home/dev", &[]));
@@ -292,14 +292,14 @@ mod tests {
     }
 
     #[test]
-    fn a_phrase_is_found_across_white_space() {
+    fn a_phrase_matches_across_whitespace() {
         assert!(finds("\"page the  cursor\"", &["Page\n\tthe cursor"]));
         assert!(!finds("\"the page\"", &["page the cursor"]));
         assert!(finds("\"unclosed cur", &["an unclosed  cur"]));
     }
 
     #[test]
-    fn signs_are_letters_like_all_others() {
+    fn punctuation_is_matched_literally() {
         assert!(!finds("!nothing", &["other words"]));
         assert!(finds("^x$", &["y=^x$"]));
     }
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hit_in_the_name_counts_most() {
+    fn a_match_in_the_name_scores_highest() {
         let other = Card { name: Some("parser".to_owned()), cwd: "/x".to_owned(), ..card() };
         let fits = Query::parse("parser").unwrap().fits([&card(), &other]);
         assert!(fits[0].is_some() && fits[0] < fits[1], "{fits:?}");

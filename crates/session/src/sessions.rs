@@ -1,7 +1,7 @@
-//! The operations on sessions as programs ask for them: by id, one call each, the same over every store.
+//! The operations on sessions for programs: by session id, one call each, the same for every store.
 //!
-//! Each call opens the session, does one thing by the verbs of [`Session`], and lets go of it; whoever does many things in
-//! one session holds a [`Session`] instead. Errors are told apart by [`Error::word`].
+//! Each call opens the session, runs one operation of [`Session`], and closes it. Use [`Session`] directly for many
+//! operations on one session. [`Error::code`] distinguishes errors.
 
 mod appending;
 #[cfg(feature = "contract")]
@@ -24,25 +24,25 @@ use crate::handle::{Session, chained};
 use crate::snapshot::SnapshotAsk;
 use crate::stores::Stores;
 
-/// See the module.
+/// The façade over the sessions of one store.
 #[derive(Debug, Clone)]
 pub struct Sessions {
     store: Arc<dyn Store>,
     env: Env,
 }
 
-/// A session that is to be made.
+/// A session to create.
 #[derive(Debug, Clone, Default)]
 pub struct NewSession {
-    /// A new one without it.
+    /// A new id if absent.
     pub id: Option<String>,
     pub cwd: String,
-    /// `main` without it.
+    /// `main` if absent.
     pub agent_id: Option<String>,
     pub title: Option<String>,
 }
 
-/// What of a session can be changed after it was made. What is left out stays.
+/// The properties of a session that can change. `None` leaves a property unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct SessionUpdate {
     pub title: Option<String>,
@@ -53,7 +53,7 @@ pub struct SessionUpdate {
 }
 
 impl Sessions {
-    /// Over one store. Nothing is watched: a session is open for one call only.
+    /// A façade over one store. Sessions are not watched, because each is open for one call only.
     pub fn new(store: Arc<dyn Store>, env: Env) -> Sessions {
         Sessions { store, env: Env { watch: false, ..env } }
     }
@@ -64,7 +64,7 @@ impl Sessions {
 
     /// Opens a session, for more than one call.
     pub async fn open(&self, id: &str) -> Result<Session, Error> {
-        // A store of files would take anything else for a path.
+        // The file store would interpret any other id as a path.
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
         }
@@ -75,7 +75,7 @@ impl Sessions {
         StoreError::NotFound { store: self.store.name().to_owned(), id: id.to_owned() }.into()
     }
 
-    /// `createSession`. Tells what [`Sessions::get`] would.
+    /// `createSession`. Returns the same as [`Sessions::get`].
     pub async fn create(&self, new: NewSession) -> Result<Value, Error> {
         let id = match new.id {
             Some(id) => id,
@@ -97,7 +97,7 @@ impl Sessions {
         }
     }
 
-    /// `updateSession`: its name by one entry, all else by another.
+    /// `updateSession`: writes one entry for the name and one for everything else.
     pub async fn update(&self, id: &str, update: SessionUpdate) -> Result<Value, Error> {
         let session = self.open(id).await?;
         let mut set = Map::new();
@@ -114,8 +114,9 @@ impl Sessions {
         session.describe().await
     }
 
-    /// `deleteSession`, and then the sessions of its sub-agents in this store. What is not there is no error. If it is in use,
-    /// all stay; a sub-agent's session that is in use stays, and those below it.
+    /// `deleteSession`, including the sessions of its sub-agents in this store. Deleting a missing session is not an
+    /// error. If the session is in use, nothing is deleted. A sub-agent's session that is in use is kept, with the
+    /// sessions below it.
     pub async fn delete(&self, id: &str) -> Result<Deleted, Error> {
         let nothing =
             Deleted { deleted: false, store: self.store.name().to_owned(), counts: Counts::default() };
@@ -129,10 +130,10 @@ impl Sessions {
         };
         let (below, _) = Stores::new(vec![self.store.clone()]).below(&[card]).await?;
         let mut deleted = self.store.delete(id).await?;
-        let mut spared: Vec<&str> = Vec::new();
+        let mut kept: Vec<&str> = Vec::new();
         for card in &below {
-            if card.parent_session_id.as_deref().is_some_and(|parent| spared.contains(&parent)) {
-                spared.push(&card.id);
+            if card.parent_session_id.as_deref().is_some_and(|parent| kept.contains(&parent)) {
+                kept.push(&card.id);
                 continue;
             }
             match self.store.delete(&card.id).await {
@@ -140,14 +141,14 @@ impl Sessions {
                     deleted.counts.sessions += one.counts.sessions;
                     deleted.counts.entries += one.counts.entries;
                 }
-                Err(StoreError::Busy { .. }) => spared.push(&card.id),
+                Err(StoreError::Busy { .. }) => kept.push(&card.id),
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(deleted)
     }
 
-    /// `listEntries`: all entries in the order of the log, from place `after` on, as programs see them.
+    /// `listEntries`: entries in log order, starting at index `after`, as JSON output shows them.
     pub async fn list_entries(
         &self,
         id: &str,
@@ -173,8 +174,8 @@ impl Sessions {
         Ok(entries)
     }
 
-    /// `createBranchedSession`: a new session with the path to `leaf`, or to where the session stands. The entries keep
-    /// their ids.
+    /// `createBranchedSession`: a new session with the path to `leaf`, or to the current leaf. The entries keep their
+    /// ids.
     pub async fn create_branched(&self, id: &str, leaf: Option<&str>) -> Result<Value, Error> {
         let source = self.open(id).await?;
         let tree = source.tree();

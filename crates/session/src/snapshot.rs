@@ -1,5 +1,5 @@
-//! The snapshot: everything a client needs to show a session, from one state of it, written piece by piece because a
-//! session may be larger than memory.
+//! The snapshot: everything a client needs to show a session, from one state. Written incrementally, because a
+//! session can be larger than memory.
 
 use std::sync::Arc;
 
@@ -16,25 +16,25 @@ use crate::error::Error;
 use crate::handle::Session;
 use crate::state::State;
 
-/// What of a session is asked for.
+/// What a snapshot contains.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SnapshotAsk {
     pub without_context: bool,
-    /// Only the entries since then. If that cannot be told, the answer is whole and says `reset`.
+    /// Only the entries since this revision. If that is not possible, the snapshot is complete and has `reset` set.
     pub since: Option<Since>,
 }
 
-/// A state that a client knows.
+/// A revision that a client has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Since {
-    /// How many entries it has.
+    /// The number of entries.
     pub revision: usize,
-    /// Of which log. Without it a revision counts only in a log that was never rewritten.
+    /// The generation of the log. Without it, the revision is valid only for a log that was never rewritten.
     pub generation: Option<u64>,
 }
 
 impl Since {
-    /// The place from which on entries are new, if the state is one of this log.
+    /// The index of the first new entry, if the revision belongs to this log.
     fn place(self, now: Version, was_rewritten: bool) -> Option<usize> {
         let same_log = self.generation.map_or(!was_rewritten, |generation| generation == now.generation);
         Some(self.revision).filter(|revision| same_log && *revision <= now.entries)
@@ -42,7 +42,7 @@ impl Since {
 }
 
 impl Session {
-    /// Writes a snapshot of the session as it is now, as one JSON object.
+    /// Writes a snapshot of the current state as one JSON object.
     pub async fn snapshot<E: From<Error> + From<StoreError>>(
         &self,
         ask: SnapshotAsk,
@@ -87,18 +87,18 @@ impl Session {
         write(b"]")
     }
 
-    /// Whether garbage collection ever put another log in the place of this one.
+    /// Whether garbage collection has ever rewritten this log.
     async fn was_rewritten(&self) -> Result<bool, Error> {
         Ok(self.store().open(self.key()).await?.header.rewritten > 0)
     }
 
-    /// The session as its card, its settings and its leaf tell it: the `session` of a snapshot.
+    /// The `session` object of a snapshot, from the card, the settings and the leaf.
     pub async fn describe(&self) -> Result<Value, Error> {
         let state = self.state();
         Ok(state.tree.snapshot_session(&self.card_of(&state).await?))
     }
 
-    /// The card of exactly this state: the store's, unless somebody appended meanwhile.
+    /// The card of exactly this state. Rebuilds it if the store's card is of another version.
     pub async fn card_of(&self, state: &Arc<State>) -> Result<Card, Error> {
         let card = self.card_with_any_short_id(state).await?;
         Ok(Card { short_id: self.store().short_id(&card.id).await?, ..card })
@@ -124,7 +124,7 @@ impl Session {
     }
 }
 
-/// What comes before the entries. Whoever asked for news is told since when they are.
+/// The part before the entries. If the client requested changes, it states since which entry they are.
 fn start(state: &State, card: &Card, asked: bool, since: Option<usize>) -> String {
     let delta = match (asked, since) {
         (false, _) => String::new(),
@@ -137,7 +137,7 @@ fn start(state: &State, card: &Card, asked: bool, since: Option<usize>) -> Strin
     )
 }
 
-/// What hangs where, and what it is called.
+/// Writes the structure of the tree, the labels and the deleted branches.
 fn shape<E>(tree: &SessionTree, write: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     write(b",\"activePath\":")?;
     write(json!(tree.snapshot_path()).to_string().as_bytes())?;

@@ -1,7 +1,7 @@
-//! Where cursors stand, and how entries move them. Pure: the writer calls these rules entry by entry.
+//! The positions of cursors, and how entries move them. These are pure rules that the writer applies to every entry.
 //!
-//! A cursor goes on with its own entries. A mark or other entry that no model sees takes along whoever stands there. What
-//! others say in the conversation is followed only when it is complete and nobody works here.
+//! A cursor advances to its own entries. An entry that no model sees, such as a mark, moves all cursors at its
+//! position along. A continuation by another writer is followed only when it is complete and no turn is running here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,35 +12,35 @@ use rustc_hash::FxHashSet;
 
 use crate::event::Event;
 
-/// Names a cursor of this process.
+/// The id of a cursor of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CursorId(u32);
 
 impl CursorId {
-    /// The cursor that the clients of a process share.
+    /// The cursor shared by the clients of a process.
     pub const MAIN: CursorId = CursorId(0);
 }
 
-/// Where a cursor stands and where it was.
+/// The position of a cursor and its history.
 #[derive(Debug, Clone, Default)]
 pub struct Standing {
     pub place: Place,
-    /// Its own jumps; right after opening, those of the log.
+    /// The jumps of this cursor; right after opening, those of the log.
     pub history: History,
-    /// Where somebody else went on from here.
+    /// A continuation from here by another writer.
     pub elsewhere: Option<Elsewhere>,
-    /// A turn is running.
+    /// Whether a turn is running.
     pub busy: bool,
-    /// A branch was deleted since this cursor was last looked at.
+    /// Whether to check for deleted branches at the next `settle`.
     look_around: bool,
 }
 
-/// A continuation by somebody else.
+/// A continuation by another writer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Elsewhere {
     first: Seq,
     pub tip: Seq,
-    /// This cursor has not gone on itself meanwhile, so it may follow.
+    /// This cursor has not advanced itself, so it can follow.
     ahead: bool,
     told: bool,
 }
@@ -48,7 +48,7 @@ pub struct Elsewhere {
 impl Elsewhere {
     /// Whether an entry with this parent belongs to the continuation.
     fn goes_on_at(&self, tree: &SessionTree, parent: Place) -> bool {
-        // Nearly always it is the next one, and a long walk is spared.
+        // The first check is nearly always true and avoids a long walk.
         parent == Some(self.tip) || tree.heads().is_ancestor(self.first, parent)
     }
 }
@@ -63,7 +63,7 @@ impl Standing {
         standing
     }
 
-    /// Takes in an entry of its own.
+    /// Advances to an entry of this cursor.
     fn go_on(&mut self, tree: &SessionTree, seq: Seq) {
         let head = tree.head(seq);
         if head.kind.is_mark() {
@@ -85,7 +85,7 @@ impl Standing {
         self.place = tree.heads().leaf_after(seq);
     }
 
-    /// Leaves its place by a jump. What an undo or redo passed over, because it stood there already, is passed for good.
+    /// Records a jump. Removes history positions equal to the current one, which an undo or redo skips.
     fn jump(&mut self, tree: &SessionTree, why: Why) {
         let passed = match why {
             Why::Undo => &mut self.history.back,
@@ -96,13 +96,13 @@ impl Standing {
         self.history.jump(why, self.place);
     }
 
-    /// Whether an entry with this parent hangs where the cursor stands, with at most unseen entries in between.
+    /// Whether this parent is at the cursor's position, with only entries in between that no model sees.
     fn hangs_here(&self, tree: &SessionTree, parent: Place) -> bool {
         tree.same_place(self.place, parent)
             && self.place.is_none_or(|place| tree.heads().is_ancestor(place, parent))
     }
 
-    /// What an entry of another cursor (`by`) or of another process changes here.
+    /// The effect of an entry of another cursor (`by`) or another process on this cursor.
     fn noticed(&self, tree: &SessionTree, seq: Seq, by: Option<CursorId>) -> Option<Noticed> {
         let head = tree.head(seq);
         if let Some(elsewhere) = self.elsewhere
@@ -121,21 +121,21 @@ impl Standing {
         here.then_some(Noticed::Elsewhere(Elsewhere { first: seq, tip: seq, ahead: true, told: false }))
     }
 
-    /// Nobody undoes his way into a deleted branch.
+    /// Removes deleted branches from the history, so that undo never leads into them.
     fn forget(&mut self, hidden: &FxHashSet<Seq>) {
         let stays = |place: &Place| place.is_none_or(|seq| !hidden.contains(&seq));
         self.history.back.retain(stays);
         self.history.forward.retain(stays);
     }
 
-    /// Leaves a deleted branch. Whether it did.
+    /// Leaves a deleted branch. Returns whether it was in one.
     fn retreat(&mut self, tree: &SessionTree) -> bool {
         let deleted = |seq: &Seq| tree.marks().is_deleted(tree.id(*seq).as_str());
         let Some(first) = tree.heads().up(self.place).filter(deleted).last() else { return false };
         let above = tree.head(first).parent;
         let first = tree.id(first);
         let deletion = tree.marks().deleted().find(|(id, _)| *id == first.as_str()).map(|(_, seq)| seq);
-        // The deletion hangs there itself if the log's leaf was inside too.
+        // If the leaf of the log was inside too, the deletion entry is below the same parent.
         self.place = deletion.filter(|seq| tree.head(*seq).parent == above).or(above);
         self.elsewhere = None;
         true
@@ -151,7 +151,7 @@ impl Standing {
         Some(tip)
     }
 
-    /// The same in a log that replaced the one it stood in.
+    /// The same cursor in a log that replaced the old one.
     fn rebased(&self, old: &SessionTree, new: &SessionTree) -> Standing {
         let found = |seq: Seq| new.find(old.id(seq).as_str());
         let kept = |place: Place| old.heads().up(place).find_map(found);
@@ -169,7 +169,7 @@ impl Standing {
         }
     }
 
-    /// What can be decided once a batch of entries is in.
+    /// Updates the cursor after a batch of entries: leaves deleted branches, follows or announces continuations.
     fn settle(&mut self, tree: &SessionTree, cursor: CursorId, events: &mut Vec<Event>) {
         if self.look_around && !self.busy {
             self.look_around = false;
@@ -236,7 +236,7 @@ impl Cursors {
         &self.standing
     }
 
-    /// Takes in the entry that the tree just took in as `seq`; `by` is the cursor that goes on with it.
+    /// Applies the entry `seq`, which was just added to the tree; `by` is the cursor that advances to it.
     pub(crate) fn take_in(&mut self, tree: &SessionTree, seq: Seq, by: Option<CursorId>) {
         let deletes = tree.head(seq).kind == Kind::DeleteBranch;
         for (id, standing) in &mut self.standing {
@@ -255,7 +255,7 @@ impl Cursors {
         }
     }
 
-    /// An entry that was taken in as somebody else's turns out to be this cursor's.
+    /// Assigns an entry to this cursor that was applied as foreign.
     pub(crate) fn claim(&mut self, tree: &SessionTree, seq: Seq, id: CursorId) {
         let Some(standing) = self.change(id) else { return };
         if standing.elsewhere.is_some_and(|elsewhere| elsewhere.first == seq) {
@@ -267,7 +267,7 @@ impl Cursors {
         }
     }
 
-    /// Lets idle cursors follow, and tells of continuations elsewhere, each once.
+    /// Lets idle cursors follow continuations, and announces the others once.
     pub(crate) fn settle(&mut self, tree: &SessionTree) -> Vec<Event> {
         let mut events = Vec::new();
         for (id, standing) in &mut self.standing {
@@ -278,13 +278,13 @@ impl Cursors {
         events
     }
 
-    /// Goes where somebody else went on. `None` if nobody did.
+    /// Moves to the continuation of another writer. `None` if there is none.
     pub(crate) fn follow(&mut self, tree: &SessionTree, id: CursorId) -> Option<Seq> {
         self.change(id)?.follow(tree)
     }
 
-    /// The log was replaced: each cursor stands at the entry with the same id, or at the nearest one above it that was
-    /// kept. What others said that was not read before counts as if it came now.
+    /// The log was replaced: moves each cursor to the entry with the same id, or to the nearest ancestor that was
+    /// kept. Entries of other writers that were not read before are applied as new.
     pub(crate) fn reset(&mut self, old: &SessionTree, new: &SessionTree) {
         for standing in self.standing.values_mut() {
             *standing = Arc::new(standing.rebased(old, new));

@@ -1,4 +1,4 @@
-//! One state of a session, as readers see it: whole, and never changed again.
+//! An immutable state of a session, as readers see it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use osier_tree::{Place, SessionTree};
 
 use crate::standing::{CursorId, Cursors, Standing};
 
-/// See the module.
+/// An immutable state of a session.
 #[derive(Debug, Clone)]
 pub struct State {
     pub tree: Arc<SessionTree>,
@@ -21,12 +21,12 @@ impl State {
         State { tree: Arc::new(tree.clone()), version, cursors: cursors.all().clone() }
     }
 
-    /// Where a cursor stands; `None` if it was given up.
+    /// The state of a cursor; `None` if it was dropped.
     pub fn standing(&self, cursor: CursorId) -> Option<&Standing> {
         self.cursors.get(&cursor).map(|standing| &**standing)
     }
 
-    /// Where the main cursor stands.
+    /// The position of the main cursor.
     pub fn main(&self) -> Place {
         self.standing(CursorId::MAIN).and_then(|standing| standing.place)
     }

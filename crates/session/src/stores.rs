@@ -1,5 +1,5 @@
-//! Several stores at once: which of them has a session, and one list of all. A store that does not answer is named, and
-//! holds up nobody for long.
+//! Several stores: finds the store of a session and lists the sessions of all stores. Stores that do not answer are
+//! reported after a time-out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,38 +10,38 @@ use osier_tree::Header;
 use osier_tree::projection::card::Card;
 use osier_tree::short_ids::{SESSION_ID_LENGTH, ShortIds};
 
-/// The longest that all others wait for one store.
+/// How long to wait for one store.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// See the module. Their names differ.
+/// The configured stores. Their names are unique.
 #[derive(Debug, Clone)]
 pub struct Stores {
     all: Vec<Arc<dyn Store>>,
     patience: Duration,
 }
 
-/// A session, and the store that has it.
+/// A session and its store.
 #[derive(Debug, Clone)]
 pub struct Owned {
     pub store: Arc<dyn Store>,
     pub id: String,
 }
 
-/// A store that could not be asked.
+/// A store that could not be queried.
 #[derive(Debug)]
 pub struct Down {
     pub store: String,
     pub why: StoreError,
 }
 
-/// The sessions that some first digits can mean.
+/// The sessions that match an id prefix.
 #[derive(Debug, Default)]
 pub struct Found {
     pub owned: Vec<Owned>,
     pub down: Vec<Down>,
 }
 
-/// A list over all stores. Its cards name their store.
+/// A list of the sessions of all stores. Each card names its store.
 #[derive(Debug, Default)]
 pub struct Listed {
     pub page: Page,
@@ -49,7 +49,7 @@ pub struct Listed {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("no answer for {0:?}")]
+#[error("no answer within {0:?}")]
 struct Silent(Duration);
 
 impl Stores {
@@ -57,7 +57,7 @@ impl Stores {
         Stores { all, patience: PATIENCE }
     }
 
-    /// Waits no longer than this for any of them.
+    /// Sets how long to wait for one store.
     pub fn with_patience(self, patience: Duration) -> Stores {
         Stores { patience, ..self }
     }
@@ -78,7 +78,7 @@ impl Stores {
         self.all.iter().find(|store| store.name() == name)
     }
 
-    /// Who has sessions whose ids start with `prefix`, in the order of the stores. Fails if no store can be asked.
+    /// Finds sessions whose ids start with `prefix`, in the order of the stores. Fails if no store answers.
     pub async fn find(&self, prefix: &str) -> Result<Found, StoreError> {
         let asked = self.ask(|store| async move { (store.clone(), store.find(prefix).await) }).await;
         let (found, down) = self.answers(asked)?;
@@ -88,8 +88,7 @@ impl Stores {
         Ok(Found { owned: owned.collect(), down })
     }
 
-    /// The sessions of all stores, the one used last first, with short ids that no other session begins with. Fails if no
-    /// store can be asked.
+    /// Lists the sessions of all stores, most recently used first, with unique short ids. Fails if no store answers.
     pub async fn list(&self, filter: &Filter) -> Result<Listed, StoreError> {
         let wanted = filter.limit.map(|limit| limit.saturating_add(filter.skip));
         let each = match self.all.len() {
@@ -109,8 +108,8 @@ impl Stores {
         Ok(Listed { page, down })
     }
 
-    /// The sessions that work of these was done in: those of sub-agents in the same store, and of theirs, each behind the
-    /// one it works for. Forks are not among them.
+    /// The sessions of the sub-agents of these sessions in the same store, recursively, each after its parent. Does
+    /// not include forks.
     pub async fn below(&self, cards: &[Card]) -> Result<(Vec<Card>, Vec<Down>), StoreError> {
         let Listed { page, down } = self.list(&Filter::default()).await?;
         let mut below: Vec<Card> = Vec::new();
@@ -130,7 +129,8 @@ impl Stores {
         Ok((below, down))
     }
 
-    /// A session may be given to another agent later, and a fork keeps the one in the header; so the headers are compared.
+    /// Compares the headers, because the agent of a session can change later, and a fork keeps the agent of its
+    /// header.
     async fn is_of_another_agent(&self, card: &Card, parent: &Card) -> Result<bool, StoreError> {
         let (Some(card), Some(parent)) = (self.header(card).await?, self.header(parent).await?) else {
             return Ok(false);
@@ -139,7 +139,7 @@ impl Stores {
         Ok(agent(&card) != agent(&parent))
     }
 
-    /// `None` if it is gone by now.
+    /// `None` if the session no longer exists.
     async fn header(&self, card: &Card) -> Result<Option<Header>, StoreError> {
         let Some(store) = self.get(&card.store) else { return Ok(None) };
         match store.open(card.file.as_deref().unwrap_or(&card.id)).await {
@@ -164,13 +164,13 @@ impl Stores {
         StoreError::Unavailable {
             store: store.to_owned(),
             why: Silent(self.patience).to_string(),
-            advice: "is the server busy? try again later",
+            advice: "check whether the server is busy, then try again",
             source: Box::new(Silent(self.patience)),
         }
     }
 
-    /// What was answered, and who did not answer. An error if that is everybody.
-    #[expect(clippy::type_complexity, reason = "each answer with its store, and the stores without one")]
+    /// Separates the answers from the stores that failed. Fails if no store answered.
+    #[expect(clippy::type_complexity, reason = "the answers with their stores, and the stores that failed")]
     fn answers<T>(
         &self,
         asked: Vec<(Arc<dyn Store>, Result<T, StoreError>)>,
@@ -196,7 +196,7 @@ async fn page_and_ids(store: &dyn Store, filter: &Filter) -> Result<(Page, Vec<S
     Ok((page, ids))
 }
 
-/// One page of the pages of several stores.
+/// Merges the pages of several stores into one.
 fn merged(pages: Vec<Page>, filter: &Filter) -> Page {
     let more = pages.iter().any(|page| page.more);
     let (mut cards, mut unreadable) = (Vec::new(), Vec::new());
@@ -208,8 +208,8 @@ fn merged(pages: Vec<Page>, filter: &Filter) -> Page {
     Page { more: page.more || more, ..page }
 }
 
-/// Gives cards short ids that differ from the beginning of all ids there are. A file may bear another name than the id in
-/// its header, so the cards' own ids count too.
+/// Sets short ids that are unique among all ids. The name of a file can differ from the id in its header, so the ids
+/// of the cards are included.
 fn shorten(cards: &mut [Card], ids: &[String]) {
     let all = ShortIds::new(ids.iter().chain(cards.iter().map(|card| &card.id)));
     for card in cards {

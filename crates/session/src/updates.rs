@@ -1,4 +1,4 @@
-//! Updates applied: a batch of sub-agents is stored as running, and an `entry_update` behind it tells how it ended.
+//! Updates of sub-agent batches: a batch is stored as running, and a later `entry_update` records how it ended.
 
 use osier_store::{StoreError, Texts};
 use osier_tree::entry::read_entry;
@@ -13,7 +13,8 @@ use crate::handle::Session;
 use crate::state::State;
 
 impl Session {
-    /// The one-line texts of all entries, from the store's cache where it has them. Finished batches read as finished.
+    /// The one-line previews of all entries, from the store's cache if possible. Finished batches are shown as
+    /// finished.
     pub async fn previews(&self, state: &State) -> Result<Texts, Error> {
         let mut texts = self.store().previews(self.key(), state.version).await?;
         for (batch, update) in updated_batches(&state.tree) {
@@ -38,7 +39,7 @@ impl Session {
         self.each_line(state.version, wanted, current).await
     }
 
-    /// The status of each batch that was updated.
+    /// The status of each updated batch.
     async fn batch_statuses(&self, state: &State) -> Result<FxHashMap<Seq, String>, StoreError> {
         let updated: FxHashMap<Seq, Seq> =
             updated_batches(&state.tree).into_iter().map(|(batch, update)| (update, batch)).collect();
@@ -57,7 +58,7 @@ impl Session {
     }
 }
 
-/// Batches with their latest updates.
+/// The updated batches, each with its latest update.
 fn updated_batches(tree: &SessionTree) -> Vec<(Seq, Seq)> {
     let updates = tree.marks().updates();
     let batches = updates.into_iter().filter_map(|(id, update)| Some((tree.find(id)?, update)));

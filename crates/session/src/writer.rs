@@ -1,4 +1,4 @@
-//! The one task that writes a session's log: it takes one mail after the other, so each is one moment of the session.
+//! The task that writes a session's log. It handles one message at a time, so each message is atomic.
 
 mod append;
 mod leases;
@@ -20,17 +20,17 @@ use crate::mail::{Followed, Mail};
 use crate::standing::{CursorId, Cursors};
 use crate::state::State;
 
-/// How many events a slow client may be behind before it has to attach again.
+/// How many events a slow client can lag behind before it must attach again.
 const EVENTS: usize = 1024;
 
-/// Ids to try before taking a longer one.
+/// How many short ids to try before using a longer one.
 const MINTS: usize = 100;
 
-/// See the module.
+/// The writer of a session.
 pub(crate) struct Writer {
     store: Arc<dyn Store>,
     key: String,
-    /// Of the session, whatever the store calls it.
+    /// The session id. `key` can differ from it.
     id: String,
     env: Env,
     tree: SessionTree,
@@ -38,11 +38,11 @@ pub(crate) struct Writer {
     cursors: Cursors,
     drafts: Drafts,
     leases: leases::OwnLeases,
-    /// Cursors of leases that were given back.
+    /// The cursors of released leases.
     ended_leases: Vec<u64>,
     published: watch::Sender<Arc<State>>,
     events: broadcast::Sender<Event>,
-    /// Acknowledged entries that a power cut could take.
+    /// Whether there are acknowledged entries that are not synced.
     unsynced: bool,
 }
 
@@ -71,7 +71,7 @@ impl Writer {
         self.published.subscribe()
     }
 
-    /// Runs until the last handle is gone.
+    /// Runs until the last handle is dropped.
     pub(crate) async fn run(mut self, mut mailbox: mpsc::UnboundedReceiver<Mail>, mut watch: Option<Watch>) {
         loop {
             let mail = tokio::select! {
@@ -84,16 +84,16 @@ impl Writer {
             }
         }
         self.release_all_leases().await;
-        // Nobody is left to hear of a failure; what was acknowledged is with the operating system.
+        // There is no client left to report an error to. The operating system has the acknowledged entries.
         let _ = self.sync(false).await;
     }
 
-    /// A reply that nobody waits for any more is no error, so `send` is not looked at.
+    /// Handles a message. The result of `send` is ignored, because the caller may have stopped waiting.
     async fn open(&mut self, mail: Mail) {
         match mail {
             Mail::Append { job, reply } => drop(reply.send(self.append(*job).await)),
             Mail::Attach { after, reply } => drop(reply.send(Ok(self.attach(after)))),
-            // Whoever needs the store next hears what is wrong with it.
+            // The next operation reports errors of the store.
             Mail::Changed => drop(self.read_on().await),
             Mail::ReadOn { reply } => drop(reply.send(self.read_on().await.map(|()| self.version))),
             Mail::Sync { whatever_the_setting, reply } => {
@@ -114,19 +114,19 @@ impl Writer {
         }
     }
 
-    /// Lets readers see the current state. Always before anything about it is announced.
+    /// Publishes the current state to readers. Always called before the events about it are sent.
     fn publish(&self) {
         self.published.send_replace(Arc::new(State::of(&self.tree, self.version, &self.cursors)));
     }
 
     fn announce(&self, events: impl IntoIterator<Item = Event>) {
         for event in events {
-            // An error means that nobody listens.
+            // An error means that there are no receivers.
             let _ = self.events.send(event);
         }
     }
 
-    /// Decides what cursors do after entries came in.
+    /// Updates the cursors after new entries.
     fn settle_cursors(&mut self) {
         let events = self.cursors.settle(&self.tree);
         if !events.is_empty() {
@@ -203,7 +203,7 @@ impl Writer {
         }
     }
 
-    /// An id that neither an entry nor an open draft has.
+    /// An id that no entry and no open draft has.
     fn mint(&self) -> Arc<str> {
         let is_free = |id: &String| self.tree.find(id).is_none() && !self.drafts.has(id);
         let short = std::iter::repeat_with(|| self.env.ids.entry()).take(MINTS).find(is_free);

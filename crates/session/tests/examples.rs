@@ -1,4 +1,4 @@
-//! The examples do what they say. They are run here as they stand in `examples/`.
+//! Runs the programs in `examples/` and checks their output.
 
 #[path = "../examples/append_and_label.rs"]
 #[allow(dead_code)]
@@ -22,16 +22,16 @@ use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
 /// Two branches, of which the second is the active one.
-const TALK: &str = r#"{"type":"session","version":3,"id":"talk","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/here"}
+const SESSION: &str = r#"{"type":"session","version":3,"id":"example","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/here"}
 {"type":"message","id":"00000001","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"Where does this lead?","timestamp":1767225601000}}
 {"type":"message","id":"00000002","parentId":"00000001","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"assistant","content":[{"type":"text","text":"Nowhere."}],"stopReason":"stop","timestamp":1767225602000}}
 {"type":"message","id":"00000003","parentId":"00000001","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"assistant","content":[{"type":"text","text":"To the river, I think."}],"stopReason":"stop","timestamp":1767225603000}}
 "#;
 
-fn talk() -> (TempDir, PathBuf) {
+fn session_file() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("talk.jsonl");
-    std::fs::write(&file, TALK).expect("a file");
+    let file = folder.path().join("session.jsonl");
+    std::fs::write(&file, SESSION).expect("a file");
     (folder, file)
 }
 
@@ -40,14 +40,14 @@ fn check(out: Vec<u8>, expected: Expect) {
 }
 
 #[tokio::test]
-async fn an_entry_is_appended_and_labelled() {
+async fn an_entry_is_appended_and_labeled() {
     let (folder, mut out) = (tempfile::tempdir().unwrap(), Vec::new());
     append_and_label::run(folder.path(), &mut out).await.unwrap();
     check(
         out,
         expect![[r#"
         3 entries
-        the answer hangs below the question: true
+        the answer is below the question: true
         its label: good advice
         4 lines in the file, the header first
     "#]],
@@ -55,14 +55,14 @@ async fn an_entry_is_appended_and_labelled() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_repeated_writes_once() {
-    let told = one_call_each::run().await.unwrap();
-    assert_eq!(told, "1 entry, leaf \"first\"; another one of that id: entry_conflict");
+async fn a_repeated_call_writes_once() {
+    let output = one_call_each::run().await.unwrap();
+    assert_eq!(output, "1 entry, leaf \"first\"; different content with that id: entry_conflict");
 }
 
 #[tokio::test]
-async fn a_file_is_walked_and_left_as_it_is() {
-    let ((_folder, file), mut out) = (talk(), Vec::new());
+async fn a_file_is_read_and_not_changed() {
+    let ((_folder, file), mut out) = (session_file(), Vec::new());
     open_and_walk::run(&file, &mut out).await.unwrap();
     check(
         out,
@@ -73,7 +73,7 @@ async fn a_file_is_walked_and_left_as_it_is() {
         context: 2 messages, 201 bytes
     "#]],
     );
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), TALK);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), SESSION);
 }
 
 #[tokio::test]
@@ -91,8 +91,8 @@ async fn two_writers_make_two_branches() {
 }
 
 #[tokio::test]
-async fn a_projection_of_ones_own_reads_the_path_only() {
-    let ((_folder, file), mut out) = (talk(), Vec::new());
+async fn a_custom_projection_reads_only_the_path() {
+    let ((_folder, file), mut out) = (session_file(), Vec::new());
     own_projection::run(&file, &mut out).await.unwrap();
     check(
         out,

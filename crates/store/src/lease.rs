@@ -41,7 +41,7 @@ impl Lease {
 
 impl fmt::Display for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.entry.as_deref().unwrap_or("the beginning");
+        let place = self.entry.as_deref().unwrap_or("the start of the session");
         write!(f, "{} is running a turn at {place}", self.holder())
     }
 }

@@ -199,8 +199,8 @@ pub trait Store: Send + Sync + Debug {
 
     /// The shortest prefix of a session's id, at least eight characters, that is unique in this store.
     async fn short_id(&self, id: &str) -> Result<String, StoreError> {
-        let alike = ShortIds::new(self.find(first_eight(id)).await?);
-        Ok(alike.shorten(id, SESSION_ID_LENGTH).to_owned())
+        let similar = ShortIds::new(self.find(first_eight(id)).await?);
+        Ok(similar.shorten(id, SESSION_ID_LENGTH).to_owned())
     }
 
     /// Acquires a lease, or updates the lease of the same session and cursor. Returns `Leased` if the lease of

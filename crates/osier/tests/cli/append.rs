@@ -167,7 +167,7 @@ fn the_same_entry_again_is_success_and_another_with_its_id_is_refused() {
     assert_eq!(world.read("s.jsonl").len(), size);
     let other = entry.replace("\"data\":1", "\"data\":2");
     let told = world.fails(1, &format!("append s.jsonl --entry '{other}'"));
-    assert!(told.contains("entry c0ffee00 exists already with another content"), "{told}");
+    assert!(told.contains("entry c0ffee00 already exists with different content"), "{told}");
     assert_eq!(world.read("s.jsonl").len(), size);
 }
 
@@ -220,7 +220,7 @@ fn what_is_no_entry_is_refused_with_a_reason() {
             ! osier: not a valid entry: it must be a JSON object with a `type`
             exit 2
             $ append s.jsonl --entry '{"type":"custom","id":7}'
-            ! osier: not a valid entry: its `id` is no text
+            ! osier: not a valid entry: its `id` is not a string
             exit 2
             $ append s.jsonl --role user --entry {}
             ! error: the argument '--role <ROLE>' cannot be used with '--entry <JSON>'

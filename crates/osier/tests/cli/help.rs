@@ -243,7 +243,7 @@ fn wrong_usage_exits_with_two_and_teaches() {
             ! osier: "soon" is no age; write 12h, 30d or 6w
             exit 2
             $ list --search 're:('
-            ! osier: this is no regular expression: regex parse error:
+            ! osier: invalid regular expression: regex parse error:
             !       (
             !       ^
             !   error: unclosed group

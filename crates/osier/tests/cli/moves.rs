@@ -275,13 +275,13 @@ fn a_move_can_be_made_only_from_where_the_leaf_is_expected() {
         ],
         expect![[r#"
             $ move s.jsonl root --expect 00000002
-            ! osier: the conversation now stands at 00000003; look at what came, then try again
+            ! osier: the leaf is now 00000003; check the new entries, then try again
             exit 1
             $ move s.jsonl 00000003 --exact --expect root
-            ! osier: the conversation now stands at 00000003; look at what came, then try again
+            ! osier: the leaf is now 00000003; check the new entries, then try again
             exit 1
             $ move s.jsonl root --expect nobody
-            ! osier: the conversation now stands at 00000003; look at what came, then try again
+            ! osier: the leaf is now 00000003; check the new entries, then try again
             exit 1
         "#]],
     );

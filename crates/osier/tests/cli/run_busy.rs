@@ -73,7 +73,11 @@ fn the_first_turn_of_a_session_is_its_own_too() {
     let running = Running::start(osier(&world, &["-p", "hello"]));
     let asked = server.next();
     let ran = Running::start(osier(&world, &["-c", "-p", "me too"])).end();
-    assert!(ran.code == 1 && ran.err.contains(" is running a turn at the beginning"), "{}", ran.err);
+    assert!(
+        ran.code == 1 && ran.err.contains(" is running a turn at the start of the session"),
+        "{}",
+        ran.err
+    );
     asked.answer("Hi.");
     assert_eq!(running.end().code, 0);
     let again = Running::start(osier(&world, &["-c", "-p", "me too"]));

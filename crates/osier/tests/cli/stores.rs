@@ -176,7 +176,7 @@ fn a_copy_has_the_same_id_and_the_same_lines() {
             $ append <1> --store file 'more here'
             <3>
             $ copy <1> --to archive --store file
-            ! osier: store archive has another session <1>: they differ in entry number 3; nothing was changed there
+            ! osier: store archive has a different session <1>: the first difference is in entry number 3; the store was not changed
             exit 1
             $ copy <1> --to archive --store archive
             ! osier: the session is in the store archive already; name another one with --to
@@ -229,7 +229,7 @@ fn another_session_of_the_same_id_is_left_alone() {
     let told = world.fails(1, &format!("copy {id} --to archive --store file"));
     assert_eq!(
         world.named(&told),
-        "osier: store archive has another session <1>: they differ in entry number 1; nothing was changed there\n"
+        "osier: store archive has a different session <1>: the first difference is in entry number 1; the store was not changed\n"
     );
     assert_eq!(fs::read_to_string(&copy).unwrap(), forged);
 }

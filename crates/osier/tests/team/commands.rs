@@ -72,7 +72,7 @@ async fn a_session_in_a_database_is_found_and_changed_whatever_store_is_named() 
             hello you
             2 messages
             $ move <1> root --expect root
-            ! osier: the conversation now stands at <2>; look at what came, then try again
+            ! osier: the leaf is now <2>; check the new entries, then try again
             exit 1
             $ fork <1>
             <3>

@@ -1,4 +1,4 @@
-//! The appends of the façade, one per kind of entry; updates of entries; and where the leaf is.
+//! The façade's operations that append: one per entry type, updates of entries, and moves of the leaf.
 
 use osier_tree::scan::Raw;
 use osier_tree::{Draft, Place, PlanError, SessionTree};
@@ -9,13 +9,13 @@ use crate::commit::{Commit, Outcome};
 use crate::error::Error;
 use crate::handle::Session;
 
-/// Below which entry a new one goes.
+/// The parent of a new entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Below {
-    /// Where the session stands when it is written.
+    /// The leaf at the time of writing.
     #[default]
     Leaf,
-    /// Below nothing: it begins another tree of the same session.
+    /// No parent: the entry becomes a new root.
     Nothing,
     Entry(String),
 }
@@ -30,14 +30,14 @@ impl Below {
     }
 }
 
-/// Where an entry goes, and what it is called. Whoever names it can make the same call again: it is written once.
+/// The parent and the id of a new entry. With an id, the same call can be repeated: the entry is written once.
 #[derive(Debug, Clone, Default)]
 pub struct Put {
     pub below: Below,
     pub id: Option<String>,
 }
 
-/// A compaction that somebody made.
+/// The content of a compaction.
 #[derive(Debug, Clone, Default)]
 pub struct Compacted {
     pub summary: String,
@@ -48,15 +48,15 @@ pub struct Compacted {
 }
 
 impl Sessions {
-    /// `appendEntry`: a whole entry as a JSON object. Missing `id`, `parentId` and `timestamp` are filled in; an explicit
-    /// `null` as parent begins a new root. The same entry again is success without a write.
+    /// `appendEntry`: an entry as a JSON object. Missing `id`, `parentId` and `timestamp` are filled in; an explicit
+    /// `null` parent makes a new root. Appending the same entry again succeeds without a write.
     pub async fn append_entry(&self, id: &str, object: &[u8]) -> Result<Outcome, Error> {
         let session = self.open(id).await?;
         let outcome = session.append_entry(object).await?;
         written(&session, outcome).await
     }
 
-    /// `appendMessage`: a message as a JSON object, stored whole.
+    /// `appendMessage`: a message as a JSON object, stored unchanged.
     pub async fn append_message(&self, id: &str, put: &Put, message: &[u8]) -> Result<Outcome, Error> {
         let message = message.to_vec();
         self.put(id, put, move |tree, at| {
@@ -85,7 +85,7 @@ impl Sessions {
         self.put(id, put, move |tree, at| tree.plan_model_change(at, &provider, &model)).await
     }
 
-    /// `appendCompaction`. What is kept must be on the path.
+    /// `appendCompaction`. The first kept entry must be on the path.
     pub async fn append_compaction(
         &self,
         id: &str,
@@ -117,21 +117,21 @@ impl Sessions {
         .await
     }
 
-    /// `appendLabelChange`. An empty label takes the name away.
+    /// `appendLabelChange`. An empty label removes the label.
     pub async fn append_label(&self, id: &str, target: &str, label: Option<&str>) -> Result<Outcome, Error> {
         let session = self.open(id).await?;
         let outcome = session.label(target, label).await?;
         written(&session, outcome).await
     }
 
-    /// `appendSessionInfo`: the name of the session. An empty one takes it away.
+    /// `appendSessionInfo`: sets the name of the session. An empty name removes it.
     pub async fn append_session_info(&self, id: &str, name: &str) -> Result<Outcome, Error> {
         let session = self.open(id).await?;
         let outcome = session.rename(name).await?;
         written(&session, outcome).await
     }
 
-    /// `updateEntry`: ends a running batch of sub-agents, by an entry that names it. Everything else never changes.
+    /// `updateEntry`: ends a running sub-agent batch, by appending an update entry. No other entry can be updated.
     pub async fn update_entry(
         &self,
         id: &str,
@@ -146,7 +146,7 @@ impl Sessions {
         written(&session, outcome).await
     }
 
-    /// `switchLeaf`. With `expected` it fails with [`Error::LeafChanged`] unless the session still stands there; `Some(None)`
+    /// `switchLeaf`. With `expected`, fails with [`Error::LeafChanged`] unless that is the current leaf; `Some(None)`
     /// is before the first entry.
     pub async fn switch_leaf(
         &self,
@@ -157,7 +157,7 @@ impl Sessions {
         self.move_leaf(id, Some(to), expected).await
     }
 
-    /// `resetLeaf`: to before the first entry.
+    /// `resetLeaf`: moves before the first entry.
     pub async fn reset_leaf(&self, id: &str, expected: Option<Option<&str>>) -> Result<Outcome, Error> {
         self.move_leaf(id, None, expected).await
     }
@@ -203,7 +203,7 @@ fn not_empty(summary: &str) -> Result<(), PlanError> {
     if summary.trim().is_empty() { Err(PlanError::Empty { what: "the summary" }) } else { Ok(()) }
 }
 
-/// As durable as the setting asks, since nobody holds the session any longer.
+/// Applies the configured durability, because the session is closed after the call.
 async fn written(session: &Session, outcome: Outcome) -> Result<Outcome, Error> {
     session.before_prompt().await?;
     Ok(outcome)

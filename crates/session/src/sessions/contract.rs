@@ -1,7 +1,7 @@
-//! What the façade promises over every store, one function per rule. Each begins with an empty store.
+//! The contract tests of the façade over every store, one function per rule. Each starts with an empty store.
 //!
-//! `sessions_tests!(fixture)` makes a test of each; other crates take it with the feature `contract`.
-#![allow(clippy::unwrap_used, reason = "rules are tests, and fail by panicking")]
+//! `sessions_tests!(fixture)` generates one test per rule. Other crates enable it with the feature `contract`.
+#![allow(clippy::unwrap_used, reason = "the rules are tests and fail by panicking")]
 
 use osier_store::contract::Fixture;
 use osier_tree::{Header, header};
@@ -13,27 +13,27 @@ use crate::env::Env;
 use crate::error::Error;
 use crate::snapshot::{Since, SnapshotAsk};
 
-/// Makes one test of each rule.
+/// Generates one test for each rule.
 #[macro_export]
 macro_rules! sessions_tests {
     ($fixture:expr) => {
         $crate::sessions_tests! { $fixture;
-            a_new_session_stands_before_its_first_entry
-            a_session_is_made_once_and_unknown_ones_are_not_found
+            a_new_session_is_empty
+            a_session_is_created_once_and_unknown_ids_are_not_found
             each_entry_moves_the_leaf
-            a_parent_is_the_leaf_nothing_or_an_entry_that_is_there
-            the_same_entry_again_is_written_once
-            what_is_appended_by_kind_is_stored_whole_and_checked
+            a_parent_is_the_leaf_none_or_an_existing_entry
+            a_repeated_entry_is_written_once
+            appends_by_type_are_checked_and_stored_unchanged
             only_a_running_batch_can_be_updated
-            the_leaf_is_switched_only_from_where_it_is_expected
-            a_reset_leaf_begins_anew
+            the_leaf_is_switched_only_from_the_expected_leaf
+            after_a_reset_the_next_entry_is_a_new_root
             a_branched_session_has_the_same_entries
-            a_path_tells_where_it_is_broken
-            entries_come_in_the_order_of_the_log
-            callers_at_once_lose_nothing
-            an_update_changes_what_may_change
-            a_snapshot_is_whole_or_what_came_since
-            deleting_takes_sub_agents_along_and_can_be_repeated
+            a_broken_path_is_reported
+            entries_are_listed_in_log_order
+            concurrent_callers_lose_nothing
+            an_update_changes_only_the_given_properties
+            a_snapshot_is_complete_or_incremental
+            a_deletion_includes_sub_agents_and_can_be_repeated
         }
     };
     ($fixture:expr; $($rule:ident)*) => {
@@ -50,7 +50,7 @@ async fn sessions(fixture: &dyn Fixture) -> Sessions {
     Sessions::new(fixture.store().await, Env::default())
 }
 
-/// A façade, and a session called `one` with three messages of a user, `a`, `b` and `c`.
+/// A façade with a session `one` that has three user messages, `a`, `b` and `c`.
 async fn talk(fixture: &dyn Fixture) -> Sessions {
     let sessions = sessions(fixture).await;
     sessions.create(named("one")).await.unwrap();
@@ -80,7 +80,7 @@ fn stored(outcome: Result<Outcome, Error>) -> Stored {
     outcome.unwrap().stored().unwrap()
 }
 
-fn word<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
+fn code<T: std::fmt::Debug>(result: Result<T, Error>) -> &'static str {
     result.unwrap_err().code().name()
 }
 
@@ -105,7 +105,7 @@ fn value(json: &[u8]) -> Value {
     serde_json::from_slice(json).unwrap()
 }
 
-pub async fn a_new_session_stands_before_its_first_entry(fixture: &dyn Fixture) {
+pub async fn a_new_session_is_empty(fixture: &dyn Fixture) {
     let sessions = sessions(fixture).await;
     let new = sessions.create(NewSession { cwd: "/here".to_owned(), ..NewSession::default() }).await.unwrap();
     assert_eq!((&new["rootEntryId"], &new["leafEntryId"]), (&Value::Null, &Value::Null));
@@ -119,30 +119,30 @@ pub async fn a_new_session_stands_before_its_first_entry(fixture: &dyn Fixture) 
     assert_eq!(sessions.active_path(id).await.unwrap().entries, Vec::<Vec<u8>>::new());
 }
 
-pub async fn a_session_is_made_once_and_unknown_ones_are_not_found(fixture: &dyn Fixture) {
+pub async fn a_session_is_created_once_and_unknown_ids_are_not_found(fixture: &dyn Fixture) {
     let sessions = sessions(fixture).await;
     sessions.create(named("one")).await.unwrap();
-    assert_eq!(word(sessions.create(named("one")).await), "already_exists");
-    assert_eq!(word(sessions.create(named("../one")).await), "invalid_id");
+    assert_eq!(code(sessions.create(named("one")).await), "already_exists");
+    assert_eq!(code(sessions.create(named("../one")).await), "invalid_id");
     for id in ["none", "../one", "/etc/passwd", ""] {
         assert_eq!(sessions.get(id).await.unwrap(), None, "{id}");
         let put = Put::default();
-        let words = [
-            word(sessions.update(id, SessionUpdate::default()).await),
-            word(sessions.list_entries(id, 0, None).await),
-            word(sessions.append_entry(id, br#"{"type":"custom","customType":"x"}"#).await),
-            word(sessions.append_message(id, &put, &message("x")).await),
-            word(sessions.append_thinking_level(id, &put, "high").await),
-            word(sessions.append_label(id, "a", None).await),
-            word(sessions.append_session_info(id, "x").await),
-            word(sessions.update_entry(id, "a", "completed", &Value::Null).await),
-            word(sessions.switch_leaf(id, "a", None).await),
-            word(sessions.reset_leaf(id, None).await),
-            word(sessions.create_branched(id, None).await),
-            word(sessions.active_path(id).await),
-            word(sessions.snapshot(id, SnapshotAsk::default()).await),
+        let codes = [
+            code(sessions.update(id, SessionUpdate::default()).await),
+            code(sessions.list_entries(id, 0, None).await),
+            code(sessions.append_entry(id, br#"{"type":"custom","customType":"x"}"#).await),
+            code(sessions.append_message(id, &put, &message("x")).await),
+            code(sessions.append_thinking_level(id, &put, "high").await),
+            code(sessions.append_label(id, "a", None).await),
+            code(sessions.append_session_info(id, "x").await),
+            code(sessions.update_entry(id, "a", "completed", &Value::Null).await),
+            code(sessions.switch_leaf(id, "a", None).await),
+            code(sessions.reset_leaf(id, None).await),
+            code(sessions.create_branched(id, None).await),
+            code(sessions.active_path(id).await),
+            code(sessions.snapshot(id, SnapshotAsk::default()).await),
         ];
-        assert!(words.iter().all(|word| *word == "session_not_found"), "{id}: {words:?}");
+        assert!(codes.iter().all(|code| *code == "session_not_found"), "{id}: {codes:?}");
         assert!(!sessions.delete(id).await.unwrap().deleted);
     }
 }
@@ -158,36 +158,36 @@ pub async fn each_entry_moves_the_leaf(fixture: &dyn Fixture) {
     assert_eq!(path(&sessions).await, ["a", "b"]);
 }
 
-pub async fn a_parent_is_the_leaf_nothing_or_an_entry_that_is_there(fixture: &dyn Fixture) {
+pub async fn a_parent_is_the_leaf_none_or_an_existing_entry(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
     say(&sessions, Below::Entry("a".to_owned()), "d").await.unwrap();
     assert_eq!(path(&sessions).await, ["a", "d"]);
     say(&sessions, Below::Nothing, "e").await.unwrap();
     assert_eq!(path(&sessions).await, ["e"]);
-    assert_eq!(word(say(&sessions, Below::Entry("z".to_owned()), "f").await), "parent_not_found");
+    assert_eq!(code(say(&sessions, Below::Entry("z".to_owned()), "f").await), "parent_not_found");
     let orphan = br#"{"type":"custom","customType":"x","parentId":"z"}"#;
-    assert_eq!(word(sessions.append_entry("one", orphan).await), "parent_not_found");
+    assert_eq!(code(sessions.append_entry("one", orphan).await), "parent_not_found");
     let root = br#"{"type":"custom","customType":"x","parentId":null,"id":"g"}"#;
     sessions.append_entry("one", root).await.unwrap();
     assert_eq!(path(&sessions).await, ["g"]);
-    assert_eq!(count(&sessions).await, 6, "what was refused is not written");
+    assert_eq!(count(&sessions).await, 6, "refused entries are not written");
 }
 
-pub async fn the_same_entry_again_is_written_once(fixture: &dyn Fixture) {
+pub async fn a_repeated_entry_is_written_once(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
     let again = stored(say(&sessions, Below::Leaf, "b").await);
     assert!(again.existed);
     let other = sessions.append_message("one", &called("b"), &message("other")).await;
-    assert_eq!(word(other), "entry_conflict");
+    assert_eq!(code(other), "entry_conflict");
     let entry = br#"{"type":"custom","customType":"x","id":"d","data":1}"#;
     assert!(!stored(sessions.append_entry("one", entry).await).existed);
     assert!(stored(sessions.append_entry("one", entry).await).existed);
     let other = br#"{"type":"custom","customType":"x","id":"d","data":2}"#;
-    assert_eq!(word(sessions.append_entry("one", other).await), "entry_conflict");
+    assert_eq!(code(sessions.append_entry("one", other).await), "entry_conflict");
     assert_eq!(count(&sessions).await, 4);
 }
 
-pub async fn what_is_appended_by_kind_is_stored_whole_and_checked(fixture: &dyn Fixture) {
+pub async fn appends_by_type_are_checked_and_stored_unchanged(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
     let first = value(&sessions.list_entries("one", 0, Some(1)).await.unwrap()[0]);
     assert_eq!(first["message"], json!({ "role": "user", "content": "a", "extra": [1.0, null] }));
@@ -206,17 +206,17 @@ pub async fn what_is_appended_by_kind_is_stored_whole_and_checked(fixture: &dyn 
     let summary = Put { below: Below::Entry("a".to_owned()), id: None };
     sessions.append_branch_summary("one", &summary, "c", "what was tried").await.unwrap();
     let before = count(&sessions).await;
-    let words = [
-        word(sessions.append_message("one", &put, b"7").await),
-        word(sessions.append_message("one", &put, b"{").await),
-        word(sessions.append_thinking_level("one", &put, "").await),
-        word(sessions.append_model_change("one", &put, "", "m").await),
-        word(sessions.append_compaction("one", &put, &kept("b")).await),
-        word(sessions.append_compaction("one", &put, &kept("z")).await),
-        word(sessions.append_compaction("one", &put, &Compacted { summary: " ".into(), ..kept("a") }).await),
-        word(sessions.append_branch_summary("one", &put, "z", "s").await),
-        word(sessions.append_branch_summary("one", &put, "a", "").await),
-        word(sessions.append_label("one", "z", Some("x")).await),
+    let codes = [
+        code(sessions.append_message("one", &put, b"7").await),
+        code(sessions.append_message("one", &put, b"{").await),
+        code(sessions.append_thinking_level("one", &put, "").await),
+        code(sessions.append_model_change("one", &put, "", "m").await),
+        code(sessions.append_compaction("one", &put, &kept("b")).await),
+        code(sessions.append_compaction("one", &put, &kept("z")).await),
+        code(sessions.append_compaction("one", &put, &Compacted { summary: " ".into(), ..kept("a") }).await),
+        code(sessions.append_branch_summary("one", &put, "z", "s").await),
+        code(sessions.append_branch_summary("one", &put, "a", "").await),
+        code(sessions.append_label("one", "z", Some("x")).await),
     ];
     let expected = [
         "not_an_entry",
@@ -230,7 +230,7 @@ pub async fn what_is_appended_by_kind_is_stored_whole_and_checked(fixture: &dyn 
         "empty",
         "entry_not_found",
     ];
-    assert_eq!(words, expected);
+    assert_eq!(codes, expected);
     assert_eq!(count(&sessions).await, before);
     let session = sessions.get("one").await.unwrap().unwrap();
     assert_eq!(session["title"], "named");
@@ -238,7 +238,7 @@ pub async fn what_is_appended_by_kind_is_stored_whole_and_checked(fixture: &dyn 
     assert_eq!(snapshot["labelsByEntryId"], json!({ "a": "here" }));
     sessions.append_label("one", "a", Some("")).await.unwrap();
     let snapshot = value(&sessions.snapshot("one", SnapshotAsk::default()).await.unwrap());
-    assert_eq!(snapshot["labelsByEntryId"], json!({}), "an empty label takes the name away");
+    assert_eq!(snapshot["labelsByEntryId"], json!({}), "an empty label removes the label");
 }
 
 pub async fn only_a_running_batch_can_be_updated(fixture: &dyn Fixture) {
@@ -247,41 +247,41 @@ pub async fn only_a_running_batch_can_be_updated(fixture: &dyn Fixture) {
     sessions.append_entry("one", batch.to_string().as_bytes()).await.unwrap();
     let before = sessions.list_entries("one", 0, None).await.unwrap();
     let update = |status| sessions.update_entry("one", "batch", status, &Value::Null);
-    assert_eq!(word(update("running").await), "entry_immutable");
-    assert_eq!(word(sessions.update_entry("one", "a", "completed", &Value::Null).await), "entry_immutable");
-    assert_eq!(word(sessions.update_entry("one", "z", "completed", &Value::Null).await), "entry_not_found");
+    assert_eq!(code(update("running").await), "entry_immutable");
+    assert_eq!(code(sessions.update_entry("one", "a", "completed", &Value::Null).await), "entry_immutable");
+    assert_eq!(code(sessions.update_entry("one", "z", "completed", &Value::Null).await), "entry_not_found");
     sessions.update_entry("one", "batch", "completed", &json!({ "results": [1] })).await.unwrap();
-    assert_eq!(word(update("failed").await), "entry_immutable", "it is finished");
+    assert_eq!(code(update("failed").await), "entry_immutable", "the batch is finished");
     let given = json!({ "targetId": "batch", "status": "failed", "payload": null });
     let given = json!({ "type": "custom", "customType": "osier.entry_update", "id": "u", "data": given });
     let given = sessions.append_entry("one", given.to_string().as_bytes()).await;
-    assert_eq!(word(given), "entry_immutable", "also as a whole entry");
+    assert_eq!(code(given), "entry_immutable", "also with append_entry");
     let after = sessions.list_entries("one", 0, None).await.unwrap();
     assert_eq!(after[..before.len()], before, "nothing is rewritten");
     let patch = value(&after[before.len()]);
     assert_eq!((&patch["type"], &patch["targetId"]), (&json!("entry_update"), &json!("batch")));
 }
 
-pub async fn the_leaf_is_switched_only_from_where_it_is_expected(fixture: &dyn Fixture) {
+pub async fn the_leaf_is_switched_only_from_the_expected_leaf(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
-    assert_eq!(word(sessions.switch_leaf("one", "a", Some(Some("b"))).await), "leaf_changed");
-    assert_eq!(word(sessions.switch_leaf("one", "c", Some(None)).await), "leaf_changed");
-    assert_eq!(word(sessions.switch_leaf("one", "a", Some(Some("z"))).await), "leaf_changed");
-    assert_eq!(word(sessions.switch_leaf("one", "z", None).await), "entry_not_found");
+    assert_eq!(code(sessions.switch_leaf("one", "a", Some(Some("b"))).await), "leaf_changed");
+    assert_eq!(code(sessions.switch_leaf("one", "c", Some(None)).await), "leaf_changed");
+    assert_eq!(code(sessions.switch_leaf("one", "a", Some(Some("z"))).await), "leaf_changed");
+    assert_eq!(code(sessions.switch_leaf("one", "z", None).await), "entry_not_found");
     assert_eq!(leaf(&sessions).await, "c");
     sessions.switch_leaf("one", "a", Some(Some("c"))).await.unwrap();
     assert_eq!((leaf(&sessions).await, path(&sessions).await), (json!("a"), vec!["a".to_owned()]));
     let again = Sessions::new(fixture.reopened().await, Env::default());
-    assert_eq!(leaf(&again).await, "a", "whoever comes next stands there");
+    assert_eq!(leaf(&again).await, "a", "a reopened session has the same leaf");
     assert_eq!(again.switch_leaf("one", "a", Some(Some("a"))).await.unwrap(), Outcome::Nothing);
-    let said = again.list_entries("one", 0, None).await.unwrap();
-    let said = said.iter().filter(|entry| value(entry)["type"] == "message").count();
-    assert_eq!(said, 3, "a switch says nothing");
+    let messages = again.list_entries("one", 0, None).await.unwrap();
+    let messages = messages.iter().filter(|entry| value(entry)["type"] == "message").count();
+    assert_eq!(messages, 3, "a switch adds no message");
 }
 
-pub async fn a_reset_leaf_begins_anew(fixture: &dyn Fixture) {
+pub async fn after_a_reset_the_next_entry_is_a_new_root(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
-    assert_eq!(word(sessions.reset_leaf("one", Some(Some("a"))).await), "leaf_changed");
+    assert_eq!(code(sessions.reset_leaf("one", Some(Some("a"))).await), "leaf_changed");
     sessions.reset_leaf("one", None).await.unwrap();
     assert_eq!((leaf(&sessions).await, path(&sessions).await.len()), (Value::Null, 0));
     let ask = SnapshotAsk::default();
@@ -303,11 +303,11 @@ pub async fn a_branched_session_has_the_same_entries(fixture: &dyn Fixture) {
     assert_eq!(ids(&sessions.active_path(id).await.unwrap().entries)[..2], ["a", "b"]);
     let snapshot = value(&sessions.snapshot(id, SnapshotAsk::default()).await.unwrap());
     assert_eq!(snapshot["labelsByEntryId"], json!({ "a": "here" }));
-    assert_eq!(sessions.list_entries("one", 0, None).await.unwrap(), source, "the source stays as it is");
-    assert_eq!(word(sessions.create_branched("one", Some("z")).await), "entry_not_found");
+    assert_eq!(sessions.list_entries("one", 0, None).await.unwrap(), source, "the source is unchanged");
+    assert_eq!(code(sessions.create_branched("one", Some("z")).await), "entry_not_found");
 }
 
-pub async fn a_path_tells_where_it_is_broken(fixture: &dyn Fixture) {
+pub async fn a_broken_path_is_reported(fixture: &dyn Fixture) {
     let sessions = sessions(fixture).await;
     let line = |id: &str, parent: &str| {
         json!({ "type": "custom", "customType": "x", "id": id, "parentId": parent, "timestamp": "2026-01-01T00:00:00.000Z" })
@@ -320,14 +320,14 @@ pub async fn a_path_tells_where_it_is_broken(fixture: &dyn Fixture) {
         sessions.active_path(id).await.unwrap()
     };
     let missing = make("missing", &[line("a", "gone"), line("b", "a")]).await;
-    assert_eq!(ids(&missing.entries), ["a", "b"], "what there is can be used");
+    assert_eq!(ids(&missing.entries), ["a", "b"], "the entries can be used");
     assert_eq!(missing.broken, Some(Broken::MissingParent { id: "a".into(), parent: "gone".into() }));
-    let circle = make("circle", &[line("a", "b"), line("b", "a")]).await;
-    assert_eq!(ids(&circle.entries), ["a", "b"]);
-    assert_eq!(circle.broken, Some(Broken::Circle { id: "a".into(), parent: "b".into() }));
+    let cycle = make("cycle", &[line("a", "b"), line("b", "a")]).await;
+    assert_eq!(ids(&cycle.entries), ["a", "b"]);
+    assert_eq!(cycle.broken, Some(Broken::Circle { id: "a".into(), parent: "b".into() }));
 }
 
-pub async fn entries_come_in_the_order_of_the_log(fixture: &dyn Fixture) {
+pub async fn entries_are_listed_in_log_order(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
     sessions.switch_leaf("one", "a", None).await.unwrap();
     let page = async |after, limit| ids(&sessions.list_entries("one", after, limit).await.unwrap());
@@ -337,7 +337,7 @@ pub async fn entries_come_in_the_order_of_the_log(fixture: &dyn Fixture) {
     assert_eq!(page(0, Some(0)).await, Vec::<String>::new());
 }
 
-pub async fn callers_at_once_lose_nothing(fixture: &dyn Fixture) {
+pub async fn concurrent_callers_lose_nothing(fixture: &dyn Fixture) {
     talk(fixture).await;
     let mut callers = tokio::task::JoinSet::new();
     for caller in 0..4 {
@@ -355,11 +355,11 @@ pub async fn callers_at_once_lose_nothing(fixture: &dyn Fixture) {
     assert_eq!(
         (count(&sessions).await, path(&sessions).await.len()),
         (43, 43),
-        "each below the leaf of its moment"
+        "each entry is below the leaf at its time"
     );
 }
 
-pub async fn an_update_changes_what_may_change(fixture: &dyn Fixture) {
+pub async fn an_update_changes_only_the_given_properties(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
     let update = SessionUpdate {
         title: Some("a title".into()),
@@ -369,9 +369,9 @@ pub async fn an_update_changes_what_may_change(fixture: &dyn Fixture) {
         metadata: json!({ "ticket": 7 }).as_object().cloned(),
     };
     let updated = sessions.update("one", update).await.unwrap();
-    let told = |key: &str| updated[key].clone();
+    let value_of = |key: &str| updated[key].clone();
     assert_eq!(
-        ["title", "status", "cwd", "agentId", "metadata"].map(told),
+        ["title", "status", "cwd", "agentId", "metadata"].map(value_of),
         [json!("a title"), json!("archived"), json!("/there"), json!("reviewer"), json!({ "ticket": 7 })]
     );
     let status = SessionUpdate { status: Some("active".into()), ..SessionUpdate::default() };
@@ -385,7 +385,7 @@ pub async fn an_update_changes_what_may_change(fixture: &dyn Fixture) {
     assert_eq!(sessions.store().card("one").await.unwrap().agent_id, "reviewer");
 }
 
-pub async fn a_snapshot_is_whole_or_what_came_since(fixture: &dyn Fixture) {
+pub async fn a_snapshot_is_complete_or_incremental(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
     let ask = async |since: Option<Since>| {
         let ask = SnapshotAsk { without_context: true, since };
@@ -402,13 +402,16 @@ pub async fn a_snapshot_is_whole_or_what_came_since(fixture: &dyn Fixture) {
     let generation = u64::from_str_radix(whole["generation"].as_str().unwrap(), 16).ok();
     say(&sessions, Below::Entry("a".into()), "d").await.unwrap();
     for generation in [None, generation] {
-        let news = ask(Some(Since { revision: 3, generation })).await;
+        let delta = ask(Some(Since { revision: 3, generation })).await;
         assert_eq!(
-            (&news["since"], &news["reset"], &news["revision"]),
+            (&delta["since"], &delta["reset"], &delta["revision"]),
             (&json!(3), &json!(false), &json!(4))
         );
-        assert_eq!((news["entries"].as_array().unwrap().len(), &news["entries"][0]["id"]), (1, &json!("d")));
-        assert_eq!(news["activePath"], json!(["a", "d"]));
+        assert_eq!(
+            (delta["entries"].as_array().unwrap().len(), &delta["entries"][0]["id"]),
+            (1, &json!("d"))
+        );
+        assert_eq!(delta["activePath"], json!(["a", "d"]));
     }
     let other = generation.map(|generation| generation ^ 1);
     for since in [Since { revision: 9, generation }, Since { revision: 3, generation: other }] {
@@ -418,7 +421,7 @@ pub async fn a_snapshot_is_whole_or_what_came_since(fixture: &dyn Fixture) {
     }
 }
 
-pub async fn deleting_takes_sub_agents_along_and_can_be_repeated(fixture: &dyn Fixture) {
+pub async fn a_deletion_includes_sub_agents_and_can_be_repeated(fixture: &dyn Fixture) {
     let sessions = talk(fixture).await;
     let fork = sessions.create_branched("one", None).await.unwrap();
     let given = SessionUpdate { agent_id: Some("bot".to_owned()), ..SessionUpdate::default() };

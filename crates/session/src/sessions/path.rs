@@ -1,4 +1,4 @@
-//! `getActivePath`: the entries from the root to the leaf, and where a damaged log ends that way too early.
+//! `getActivePath`: the entries from the root to the leaf, and where the path is broken in a damaged log.
 
 use osier_store::PagedHeads;
 use osier_tree::entry::read_entry;
@@ -7,25 +7,25 @@ use osier_tree::header;
 use super::Sessions;
 use crate::error::Error;
 
-/// The entries from the root to the leaf, the oldest first, as programs see them.
+/// The entries from the root to the leaf, oldest first, as JSON output shows them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivePath {
     pub entries: Vec<Vec<u8>>,
-    /// Why there is no more of it. What there is can be used.
+    /// Why the path is incomplete. The entries can still be used.
     pub broken: Option<Broken>,
 }
 
-/// What is wrong with the first entry of a path.
+/// What is wrong with the parent of the first entry of a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
-    #[error("entry {id} hangs below {parent}, which is not in the log")]
+    #[error("entry {id} has parent {parent}, which is not in the log")]
     MissingParent { id: String, parent: String },
-    #[error("entry {id} hangs below {parent}, which hangs below it")]
+    #[error("entry {id} and its parent {parent} form a cycle")]
     Circle { id: String, parent: String },
 }
 
 impl Sessions {
-    /// See the module. Costs what the path holds, however long the log is.
+    /// `getActivePath`. The cost depends on the length of the path, not of the log.
     pub async fn active_path(&self, id: &str) -> Result<ActivePath, Error> {
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
@@ -50,7 +50,7 @@ impl Sessions {
     }
 }
 
-/// The ids of a root and of the parent that it names all the same.
+/// The ids of the first entry and of its missing parent.
 fn named_parent(root: &[u8]) -> Option<(String, String)> {
     let entry = read_entry(root).ok()?;
     Some((entry.id.to_string(), entry.parent?.into_owned()))

@@ -1,4 +1,4 @@
-//! The last three beats: append, apply, announce.
+//! The last three steps of a change: append, apply, announce.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::event::Event;
 use crate::mail::{Answer, Job};
 use crate::standing::CursorId;
 
-/// Conflicts in a row that bring nothing new. A store that gives more is broken.
+/// The maximum number of consecutive conflicts without new entries. A store that reports more is broken.
 const EMPTY_CONFLICTS: usize = 3;
 
 impl Writer {
-    /// Appends the entry of a job. Each time another process is faster its entries are read first, so every round but the
-    /// last means that somebody got on.
+    /// Appends the entry of a job. If another process appended first, reads its entries and tries again. So each
+    /// retry means that another process made progress.
     pub(super) async fn append(&mut self, mut job: Job) -> Result<Answer, Error> {
-        let mut empty = 0;
+        let mut empty_conflicts = 0;
         loop {
             if let Some(seq) = self.already_stored(&job).await? {
                 return Ok(Answer::Stored(self.claim(&job, seq).await?));
@@ -31,8 +31,8 @@ impl Writer {
                 return Ok(answer);
             }
             let line = self.render(&mut job)?;
-            let entry =
-                read_entry(&line).map_err(|_| PlanError::NotAnEntry { why: "it has no `type` and `id`" })?;
+            let entry = read_entry(&line)
+                .map_err(|_| PlanError::NotAnEntry { why: "it has no `type` or no `id`" })?;
             self.check_turns(&job, &entry)?;
             self.before_append(&job, &entry).await?;
             let before = self.version;
@@ -43,26 +43,26 @@ impl Writer {
             }
             match appended {
                 Ok(version) => {
-                    // A file of an old version is replaced before its first append, and keeps its entries.
+                    // A file of an old version is replaced before the first append, but keeps its entries.
                     self.version.generation = version.generation;
                     if version.entries == self.tree.len() + 1 {
                         return self.apply(&job, &line, &entry).await.map(Answer::Stored);
                     }
-                    // A program that takes no lock slipped in, and its lines may lie before this one.
+                    // A program without locks wrote at the same time, and its lines may be before this one.
                     return self.find_again(&job).await;
                 }
                 Err(StoreError::Conflict { .. }) => self.read_on().await?,
                 Err(StoreError::Replaced) => self.read_anew().await?,
                 Err(error) => return self.after_failure(&job, error).await,
             }
-            empty = if self.version == before { empty + 1 } else { 0 };
-            if empty == EMPTY_CONFLICTS {
+            empty_conflicts = if self.version == before { empty_conflicts + 1 } else { 0 };
+            if empty_conflicts == EMPTY_CONFLICTS {
                 return Err(Error::Contended);
             }
         }
     }
 
-    /// The entry was written among others: it is read back with them.
+    /// The entry was written among others. Reads all of them.
     async fn find_again(&mut self, job: &Job) -> Result<Answer, Error> {
         self.read_on().await?;
         let seq = self.already_stored(job).await?.ok_or(Error::Store(StoreError::Replaced))?;
@@ -70,7 +70,7 @@ impl Writer {
         self.written(stored).await.map(Answer::Stored)
     }
 
-    /// The entry with the id that the job asks for or was given, if it is this very one.
+    /// The stored entry of the job, if its id exists with the same content.
     async fn already_stored(&self, job: &Job) -> Result<Option<Seq>, Error> {
         let Some(id) = job.id.as_ref().or(job.given.id.as_ref()) else { return Ok(None) };
         let Some(seq) = self.tree.find(id) else { return Ok(None) };
@@ -92,7 +92,7 @@ impl Writer {
         }
     }
 
-    /// Checks what the plan relied on. `Some` ends the job.
+    /// Checks that the plan is still valid, and plans again if necessary. `Some` ends the job.
     fn look_again(&self, job: &mut Job) -> Result<Option<Answer>, Error> {
         let none = History::default();
         let (at, history) = match job.cursor {
@@ -128,7 +128,7 @@ impl Writer {
         }
     }
 
-    /// Nobody pulls away the ground below a running turn.
+    /// Refuses to move a busy cursor or to delete the branch of a running turn.
     fn check_turns(&self, job: &Job, entry: &Entry<'_>) -> Result<(), Error> {
         let deleted = match entry.kind {
             Kind::DeleteBranch => entry.target.as_deref().and_then(|target| self.tree.find(target)),
@@ -145,7 +145,7 @@ impl Writer {
 
     fn render(&self, job: &mut Job) -> Result<Vec<u8>, Error> {
         let wanted = job.id.take().or_else(|| job.given.id.clone());
-        // Still taken here means taken by another entry: this one gets an id of its own.
+        // If the id is used by another entry, this one gets a new id.
         let id = wanted.filter(|id| self.tree.find(id).is_none()).unwrap_or_else(|| self.mint());
         let time = *job.time.get_or_insert_with(|| self.env.clock.now());
         let parent = match job.draft().under {
@@ -161,7 +161,7 @@ impl Writer {
         Ok(line)
     }
 
-    /// The store has the line: fold it, publish, announce.
+    /// Applies a stored line: folds, publishes and announces it.
     async fn apply(&mut self, job: &Job, line: &[u8], entry: &Entry<'_>) -> Result<Stored, Error> {
         let cursor = self.moving_cursor(job, entry.kind);
         let seq = self.fold(entry, cursor);
@@ -181,39 +181,39 @@ impl Writer {
         self.written(stored).await
     }
 
-    /// There is a new entry that a power cut could take.
+    /// Marks the new entry as unsynced, and syncs it if configured.
     async fn written(&mut self, stored: Stored) -> Result<Stored, Error> {
         self.unsynced = true;
         if self.env.durability == Durability::Always {
-            let failed = |source| Error::NotDurable { id: stored.id.to_string(), source };
-            self.sync(true).await.map_err(failed)?;
+            let not_durable = |source| Error::NotDurable { id: stored.id.to_string(), source };
+            self.sync(true).await.map_err(not_durable)?;
         }
         Ok(stored)
     }
 
-    /// A change that names no cursor is the process's own: the main one goes on with it unless it is at work. Marks move
-    /// nobody.
+    /// The cursor that advances to the entry. Without an explicit cursor it is the main one, unless that is busy.
+    /// Marks move no cursor.
     fn moving_cursor(&self, job: &Job, kind: Kind) -> Option<CursorId> {
         let idle = |id: &CursorId| self.cursors.get(*id).is_some_and(|standing| !standing.busy);
         let main = Some(CursorId::MAIN).filter(|id| !kind.is_mark() && idle(id));
         job.cursor.or(main)
     }
 
-    /// Takes one stored entry into memory.
+    /// Adds a stored entry to the tree and updates the cursors.
     pub(super) fn fold(&mut self, entry: &Entry<'_>, by: Option<CursorId>) -> Seq {
-        // Only the store knows where its lines lie, and it is asked for them by seq.
+        // The offset is not needed: lines are read from the store by sequence number.
         let seq = self.tree.append(entry, 0, u32::try_from(entry.line.len()).unwrap_or(u32::MAX));
         self.version.entries = self.tree.len();
         self.cursors.take_in(&self.tree, seq, by);
         seq
     }
 
-    /// A write may fail after it reached the disk. Then it is read back here, and was a success after all.
+    /// A write can fail after it reached the disk. If the entry is in the log, the append succeeded.
     async fn after_failure(&mut self, job: &Job, error: StoreError) -> Result<Answer, Error> {
         self.find_again(job).await.map_err(|_| error.into())
     }
 
-    /// The entry was stored before, and taken in as somebody else's.
+    /// Assigns an entry to the job that was stored before and read as foreign.
     async fn claim(&mut self, job: &Job, seq: Seq) -> Result<Stored, Error> {
         let line = self.line_of(seq).await?;
         if let Some(cursor) = job.cursor {

@@ -1,4 +1,4 @@
-//! Leases: a turn belongs to one process. Other processes are refused to work at its place, to move there, and to delete
+//! Leases: a turn belongs to one process. Other processes cannot start a turn at its position, move there, or delete
 //! its branch.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::mail::Job;
 use crate::standing::CursorId;
 
-/// The leases of the turns that run here, by cursor.
+/// The leases of the turns in this process, by cursor.
 pub(super) type OwnLeases = BTreeMap<CursorId, Lease>;
 
 impl Writer {
@@ -23,19 +23,19 @@ impl Writer {
             return Err(Error::Busy { at: self.name(place) });
         }
         self.publish();
-        let taken = self.take_turn(cursor).await;
-        if taken.is_err() {
+        let acquired = self.take_turn(cursor).await;
+        if acquired.is_err() {
             self.cursors.change(cursor).ok_or(Error::Closed)?.busy = false;
             self.publish();
             self.settle_cursors();
         }
-        taken
+        acquired
     }
 
-    /// Takes the lease of a turn. What others did is read before and after, so that of a turn and a deletion that come at
-    /// the same time one sees the other.
+    /// Acquires the lease of a turn. Reads the changes of other processes before and after, so that of a concurrent
+    /// turn and deletion one detects the other.
     async fn take_turn(&mut self, cursor: CursorId) -> Result<(), Error> {
-        // A store that fails is reported by the first append.
+        // The first append reports errors of the store.
         let _ = self.read_on().await;
         let place = self.shown_place(cursor)?;
         let lease = self.new_lease(self.name(place), None);
@@ -58,7 +58,7 @@ impl Writer {
 
     pub(super) async fn release_lease(&mut self, cursor: CursorId) {
         if let Some(lease) = self.leases.remove(&cursor) {
-            // A database that is away may keep it for a while, and it must not keep this process out.
+            // A database that does not answer may keep the lease for a while. It must not block this process.
             self.ended_leases.push(lease.cursor);
             self.store.release(&lease).await;
         }
@@ -70,7 +70,7 @@ impl Writer {
         }
     }
 
-    /// Fails if another process runs a turn at a place.
+    /// Fails if another process runs a turn at a position.
     pub(super) async fn check_free(&self, place: Place) -> Result<(), Error> {
         let in_the_way = self.in_the_way(place);
         let leases = self.store.leases(&self.key).await?;
@@ -80,7 +80,8 @@ impl Writer {
         }
     }
 
-    /// Fails if a place is in the branch that another process's turn makes. Beside it, a message begins another branch.
+    /// Fails if a position is inside the branch of another process's turn. A message next to that branch starts a new
+    /// branch.
     async fn check_outside(&self, place: Place) -> Result<(), Error> {
         let leases = self.store.leases(&self.key).await?;
         let own: Vec<u64> = self.own_leases();
@@ -96,7 +97,7 @@ impl Writer {
         self.check_free(place).await
     }
 
-    /// What has to be known or said of leases before an entry is appended.
+    /// Checks and updates leases before an entry is appended.
     pub(super) async fn before_append(&mut self, job: &Job, entry: &Entry<'_>) -> Result<(), Error> {
         let parent = entry.parent.as_deref().and_then(|id| self.tree.find(id));
         if let Some(cursor) = job.cursor.filter(|cursor| self.leases.contains_key(cursor)) {
@@ -111,7 +112,7 @@ impl Writer {
         }
     }
 
-    /// Says which branch a turn works in, with its first entry and whenever it goes to another branch.
+    /// Records the branch of a turn in its lease, at its first entry and when it moves to another branch.
     async fn claim_branch(
         &mut self,
         cursor: CursorId,
@@ -129,7 +130,8 @@ impl Writer {
         Ok(self.store.lease(lease, &|_| false).await?)
     }
 
-    /// Takes a lease of a branch that is to be deleted, which keeps turns from beginning there. Fails if one runs there.
+    /// Acquires a lease of a branch before its deletion, so that no turn can start there. Fails if one is running
+    /// there.
     pub(super) async fn lease_deletion(&mut self, entry: &Entry<'_>) -> Result<Option<Lease>, Error> {
         let target = entry.target.as_deref().filter(|_| entry.kind == Kind::DeleteBranch);
         let Some((id, first)) = target.and_then(|id| Some((id, self.tree.find(id)?))) else {
@@ -141,9 +143,9 @@ impl Writer {
             let seq = id.as_deref().and_then(|id| tree.find(id));
             seq.is_some() && tree.heads().is_ancestor(first, seq)
         };
-        let works_there = self.in_the_way(Some(first));
+        let conflicts = self.in_the_way(Some(first));
         let in_the_way =
-            |other: &Lease| is_inside(&other.entry) || is_inside(&other.branch) || works_there(other);
+            |other: &Lease| is_inside(&other.entry) || is_inside(&other.branch) || conflicts(other);
         self.store.lease(&lease, &in_the_way).await?;
         Ok(Some(lease))
     }
@@ -160,20 +162,20 @@ impl Writer {
         }
     }
 
-    /// Whether a lease of another process covers a place.
+    /// Returns a predicate: whether a lease of another process covers a position.
     fn in_the_way(&self, place: Place) -> impl Fn(&Lease) -> bool + Send + Sync + 'static {
         let own = self.own_leases();
         let tree = self.tree.clone();
         move |lease| !own.contains(&lease.cursor) && covers(&tree, lease, place)
     }
 
-    /// The leases of this process, also those that it gave back.
+    /// The leases of this process, including released ones.
     fn own_leases(&self) -> Vec<u64> {
         let held = self.leases.values().map(|lease| lease.cursor);
         held.chain(self.ended_leases.iter().copied()).collect()
     }
 
-    /// Where a cursor stands, unless that was deleted.
+    /// The position of a cursor. Fails if it was deleted.
     fn shown_place(&self, cursor: CursorId) -> Result<Place, Error> {
         let place = self.cursors.get(cursor).ok_or(Error::Closed)?.place;
         match place.filter(|seq| self.tree.is_hidden(*seq)) {
@@ -183,14 +185,14 @@ impl Writer {
     }
 }
 
-/// Whether a turn began at this place, or works in a branch that the place is in.
+/// Whether a turn started at this position, or works in a branch that contains it.
 fn covers(tree: &SessionTree, lease: &Lease, place: Place) -> bool {
     let entry = lease.entry.as_deref().and_then(|id| tree.find(id));
     is_inside(tree, lease, place)
         || (entry.is_some() == lease.entry.is_some() && tree.same_place(entry, place))
 }
 
-/// Whether a place is in the branch that a turn works in.
+/// Whether a position is in the branch of a turn.
 fn is_inside(tree: &SessionTree, lease: &Lease, place: Place) -> bool {
     let first = lease.branch.as_deref().and_then(|id| tree.find(id));
     first.is_some_and(|first| tree.heads().is_ancestor(first, place))

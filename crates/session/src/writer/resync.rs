@@ -1,4 +1,4 @@
-//! Reading on: what other processes appended, and starting over when the log was replaced.
+//! Reads what other processes appended, and reloads the log when it was replaced.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::load::load;
 
-/// Lines asked for at once.
+/// Lines requested at once.
 const PAGE: usize = 1024;
 
 impl Writer {
-    /// Takes in whatever the log has and memory has not.
+    /// Reads all entries that are not in memory yet.
     pub(super) async fn read_on(&mut self) -> Result<(), Error> {
         let read = match self.read_pages().await {
             Err(StoreError::Replaced) => self.start_over().await,
@@ -25,7 +25,7 @@ impl Writer {
         Ok(read?)
     }
 
-    /// Takes in the log from its beginning: it is another one.
+    /// Reloads the log from its start, because it was replaced.
     pub(super) async fn read_anew(&mut self) -> Result<(), Error> {
         let read = self.start_over().await;
         self.settle_cursors();
@@ -45,7 +45,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Takes in the lines of a page, a batch at a time: readers see a batch at once.
+    /// Reads the lines of a page in batches. Each batch is published at once.
     async fn read_lines(&mut self, wanted: &[Seq]) -> Result<(), StoreError> {
         let mut batch = Batch::default();
         let mut rest = wanted;
@@ -55,20 +55,20 @@ impl Writer {
                 return Err(StoreError::NoSuchEntry { seq: rest[0].index() });
             }
             let mut events = Vec::with_capacity(batch.len());
-            let taken = batch.iter().try_for_each(|line| {
+            let applied = batch.iter().try_for_each(|line| {
                 events.push(self.take_in(line)?);
                 Ok(())
             });
             self.publish();
             self.announce(events);
-            taken?;
+            applied?;
             rest = &rest[batch.len()..];
         }
         Ok(())
     }
 
     fn take_in(&mut self, line: &[u8]) -> Result<Event, StoreError> {
-        // A line that was an entry and is none now means that this is not the log that was opened.
+        // If a line is no longer a valid entry, this is not the log that was opened.
         let entry = read_entry(line).map_err(|_| StoreError::Replaced)?;
         let seq = self.fold(&entry, None);
         let id = Arc::from(&*entry.id);

@@ -1,12 +1,12 @@
-//! Joining a session.
+//! Attaching to a session.
 
 use osier_session::{Event, Session};
 use osier_store::Version;
 use osier_tree::Seq;
 
-use crate::support::{empty, env, exchange, memory, open, say, says, stored};
+use crate::support::{empty, env, exchange, memory, message, open, say, stored};
 
-/// The seqs a client gets until it has `until` of them, attaching again when it lagged.
+/// The first `until` sequence numbers that a client receives. It attaches again when it lagged.
 async fn follow(session: Session, mut after: Option<Version>, until: usize) -> Vec<Seq> {
     let mut seen = Vec::new();
     loop {
@@ -61,7 +61,7 @@ async fn attach_has_no_gap_and_no_duplicate() {
 }
 
 #[tokio::test]
-async fn a_client_gets_what_is_new_to_it() {
+async fn a_client_receives_only_new_entries() {
     let session = empty(&memory(), env("a")).await;
     exchange(&session.main(), "one").await;
     let seen = session.version();
@@ -74,7 +74,7 @@ async fn a_client_gets_what_is_new_to_it() {
 }
 
 #[tokio::test]
-async fn a_client_of_another_log_starts_from_nothing() {
+async fn a_client_of_another_log_is_reset() {
     let session = empty(&memory(), env("a")).await;
     exchange(&session.main(), "one").await;
     let now = session.version();
@@ -86,11 +86,11 @@ async fn a_client_of_another_log_starts_from_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_lags_is_told_and_gets_nothing_more() {
+async fn a_lagging_client_is_notified_and_receives_nothing_more() {
     let session = empty(&memory(), env("a")).await;
     let mut slow = session.attach(None).await.unwrap().events;
     for _ in 0..3000 {
-        stored(session.main().commit(says("user", "x")).await);
+        stored(session.main().commit(message("user", "x")).await);
     }
     assert!(matches!(slow.next().await, Some(Event::Lagged { missed }) if missed > 0));
     assert_eq!(slow.next().await, None);
@@ -98,7 +98,7 @@ async fn a_client_that_lags_is_told_and_gets_nothing_more() {
 }
 
 #[tokio::test]
-async fn new_entries_come_with_one_line_each() {
+async fn every_new_entry_has_a_preview() {
     let session = empty(&memory(), env("a")).await;
     say(&session.main(), "user", "look").await;
     let call = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"t1","name":"bash","arguments":{"command":"ls"}}]}}"#;

@@ -1,4 +1,4 @@
-//! A store that fails: what is in memory is exactly what the store acknowledged.
+//! A failing store: the state in memory is exactly what the store acknowledged.
 
 use std::io;
 use std::sync::Arc;
@@ -11,42 +11,42 @@ use osier_store::{Batch, Deleted, Filter, MemoryStore, Opened, Page, Store, Stor
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Seq};
 
-use crate::support::{drain, draw, empty, env, exchange, open, say, says, stands, stored};
+use crate::support::{drain, draw, empty, env, exchange, message, open, say, stored, text_at};
 
-/// What goes wrong with the next append.
+/// The fault of the next operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Trouble {
-    /// Nothing is written.
+enum Fault {
+    /// Fails, and writes nothing.
     Full,
-    /// The line is written, and then the error comes.
+    /// Fails after the line is written.
     Late,
-    /// It says that somebody was faster, and nobody was.
-    Lies,
+    /// Reports a conflict that does not exist.
+    FalseConflict,
     NoSync,
 }
 
 #[derive(Debug, Default)]
-struct Broken {
+struct FailingStore {
     inner: MemoryStore,
-    trouble: Mutex<Option<Trouble>>,
+    fault: Mutex<Option<Fault>>,
     syncs: AtomicUsize,
 }
 
-impl Broken {
-    fn next(&self, trouble: Trouble) {
-        *self.trouble.lock().unwrap() = Some(trouble);
+impl FailingStore {
+    fn next(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = Some(fault);
     }
 
     fn syncs(&self) -> usize {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    fn has(&self, trouble: Trouble) -> bool {
-        let mut next = self.trouble.lock().unwrap();
-        if trouble == Trouble::Lies {
-            *next == Some(trouble)
+    fn has(&self, fault: Fault) -> bool {
+        let mut next = self.fault.lock().unwrap();
+        if fault == Fault::FalseConflict {
+            *next == Some(fault)
         } else {
-            next.take_if(|next| *next == trouble).is_some()
+            next.take_if(|next| *next == fault).is_some()
         }
     }
 }
@@ -60,9 +60,9 @@ fn io_error() -> StoreError {
 }
 
 #[async_trait]
-impl Store for Broken {
+impl Store for FailingStore {
     fn name(&self) -> &str {
-        "broken"
+        "failing"
     }
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
         self.inner.create(header, lines).await
@@ -89,17 +89,17 @@ impl Store for Broken {
         self.inner.lines(id, generation, wanted, batch).await
     }
     async fn append(&self, id: &str, expected: Version, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
-        if self.has(Trouble::Full) {
+        if self.has(Fault::Full) {
             return Err(io_error());
         }
-        if self.has(Trouble::Lies) {
+        if self.has(Fault::FalseConflict) {
             return Err(StoreError::Conflict { now: expected });
         }
         let version = self.inner.append(id, expected, lines).await?;
-        if self.has(Trouble::Late) { Err(io_error()) } else { Ok(version) }
+        if self.has(Fault::Late) { Err(io_error()) } else { Ok(version) }
     }
     async fn sync(&self, id: &str) -> Result<(), StoreError> {
-        if self.has(Trouble::NoSync) {
+        if self.has(Fault::NoSync) {
             return Err(io_error());
         }
         self.syncs.fetch_add(1, Ordering::Relaxed);
@@ -134,11 +134,11 @@ impl Store for Broken {
     }
 }
 
-async fn session(durability: Durability) -> (Arc<Broken>, Session) {
-    let broken = Arc::new(Broken::default());
-    let store: Arc<dyn Store> = broken.clone();
+async fn session(durability: Durability) -> (Arc<FailingStore>, Session) {
+    let failing = Arc::new(FailingStore::default());
+    let store: Arc<dyn Store> = failing.clone();
     let env = Env { durability, watch: false, ..env("a") };
-    (broken, empty(&store, env).await)
+    (failing, empty(&store, env).await)
 }
 
 #[tokio::test]
@@ -147,8 +147,8 @@ async fn a_failed_append_leaves_memory_unchanged() {
     exchange(&session.main(), "hello").await;
     let (before, drawing) = (session.version(), draw(&session).await);
     let mut events = session.attach(None).await.unwrap().events;
-    store.next(Trouble::Full);
-    let failed = session.main().commit(says("user", "lost")).await;
+    store.next(Fault::Full);
+    let failed = session.main().commit(message("user", "lost")).await;
     assert!(matches!(failed, Err(Error::Store(StoreError::Io { .. }))));
     assert_eq!((session.version(), draw(&session).await), (before, drawing));
     assert_eq!(drain(&mut events), []);
@@ -156,52 +156,52 @@ async fn a_failed_append_leaves_memory_unchanged() {
 }
 
 #[tokio::test]
-async fn a_write_that_fails_after_it_reached_the_log_is_a_success() {
+async fn a_write_that_fails_after_it_reached_the_log_succeeds() {
     let (store, session) = session(Durability::Always).await;
     let mut events = session.attach(None).await.unwrap().events;
     let draft = session.main().begin_draft().await.unwrap();
-    store.next(Trouble::Late);
-    let said = stored(session.main().commit(says("user", "x").finishing(&draft)).await);
-    assert_eq!((&*said.id, said.existed, session.version().entries), (draft.id(), true, 1));
-    assert_eq!(session.main().place(), Some(said.seq));
+    store.next(Fault::Late);
+    let entry = stored(session.main().commit(message("user", "x").finishing(&draft)).await);
+    assert_eq!((&*entry.id, entry.existed, session.version().entries), (draft.id(), true, 1));
+    assert_eq!(session.main().place(), Some(entry.seq));
     assert!(drain(&mut events).iter().any(|event| matches!(event, Event::DraftDropped { .. })));
     let (_, reply) = exchange(&session.main(), "on").await;
-    assert_eq!(session.tree().path(Some(reply.seq)).len(), 3, "one path, nothing twice");
-    assert_eq!(store.syncs(), 3, "and as durable as the setting asks");
+    assert_eq!(session.tree().path(Some(reply.seq)).len(), 3, "one path without duplicates");
+    assert_eq!(store.syncs(), 3, "as durable as configured");
 }
 
 #[tokio::test]
 async fn a_draft_committed_again_is_not_written_twice() {
     let (_, session) = session(Durability::Os).await;
     let draft = session.main().begin_draft().await.unwrap();
-    let first = stored(session.main().commit(says("assistant", "x").finishing(&draft)).await);
-    let again = stored(session.main().commit(says("assistant", "x").finishing(&draft)).await);
+    let first = stored(session.main().commit(message("assistant", "x").finishing(&draft)).await);
+    let again = stored(session.main().commit(message("assistant", "x").finishing(&draft)).await);
     assert_eq!((again.seq, again.existed), (first.seq, true));
-    let other = stored(session.main().commit(says("assistant", "y").finishing(&draft)).await);
+    let other = stored(session.main().commit(message("assistant", "y").finishing(&draft)).await);
     assert_ne!(other.id, first.id);
-    assert_eq!(stands(&session.main()).await, "assistant: y");
+    assert_eq!(text_at(&session.main()).await, "assistant: y");
 }
 
 #[tokio::test]
-async fn a_store_that_reports_conflicts_for_nothing_does_not_hang_the_writer() {
+async fn false_conflicts_do_not_hang_the_writer() {
     let (store, session) = session(Durability::Os).await;
-    store.next(Trouble::Lies);
+    store.next(Fault::FalseConflict);
     assert!(matches!(session.rename("x").await, Err(Error::Contended)));
 }
 
 #[tokio::test]
-async fn always_syncs_after_every_entry() {
+async fn durability_always_syncs_after_every_entry() {
     let (store, session) = session(Durability::Always).await;
     exchange(&session.main(), "hello").await;
     assert_eq!(store.syncs(), 2);
-    store.next(Trouble::NoSync);
-    let failed = session.main().commit(says("user", "x")).await;
+    store.next(Fault::NoSync);
+    let failed = session.main().commit(message("user", "x")).await;
     assert!(matches!(failed, Err(Error::NotDurable { id, .. }) if id == "a0000003"));
-    assert_eq!(stands(&session.main()).await, "user: x", "it is written all the same");
+    assert_eq!(text_at(&session.main()).await, "user: x", "the entry is written");
 }
 
 #[tokio::test]
-async fn turn_syncs_at_the_end_of_a_turn_and_before_a_prompt() {
+async fn durability_turn_syncs_at_the_end_of_a_turn_and_before_a_prompt() {
     let (store, session) = session(Durability::Turn).await;
     let turn = session.main().begin_turn().await.unwrap();
     say(&session.main(), "user", "hello").await;
@@ -214,14 +214,14 @@ async fn turn_syncs_at_the_end_of_a_turn_and_before_a_prompt() {
     assert_eq!(store.syncs(), 2);
     let turn = session.main().begin_turn().await.unwrap();
     say(&session.main(), "user", "more").await;
-    store.next(Trouble::NoSync);
+    store.next(Fault::NoSync);
     assert!(matches!(turn.end().await, Err(Error::Store(StoreError::Io { .. }))));
     session.before_prompt().await.unwrap();
-    assert_eq!(store.syncs(), 3, "what failed is tried again");
+    assert_eq!(store.syncs(), 3, "a failed sync is retried");
 }
 
 #[tokio::test]
-async fn os_leaves_it_to_the_system_unless_asked() {
+async fn durability_os_syncs_only_on_request() {
     let (store, session) = session(Durability::Os).await;
     exchange(&session.main(), "hello").await;
     session.before_prompt().await.unwrap();
@@ -232,7 +232,7 @@ async fn os_leaves_it_to_the_system_unless_asked() {
 }
 
 #[tokio::test]
-async fn what_is_left_unsynced_is_synced_when_the_last_handle_goes() {
+async fn unsynced_entries_are_synced_when_the_last_handle_is_dropped() {
     let (store, session) = session(Durability::Turn).await;
     exchange(&session.main(), "hello").await;
     let mut events = session.attach(Some(session.version())).await.unwrap().events;
@@ -242,13 +242,13 @@ async fn what_is_left_unsynced_is_synced_when_the_last_handle_goes() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_deleted_under_an_open_one_says_so() {
+async fn committing_to_a_deleted_session_is_an_error() {
     let (store, session) = session(Durability::Os).await;
     exchange(&session.main(), "hello").await;
     store.delete("s").await.unwrap();
-    let failed = session.main().commit(says("user", "x")).await;
+    let failed = session.main().commit(message("user", "x")).await;
     assert!(matches!(failed, Err(Error::Store(StoreError::NotFound { .. }))));
-    assert_eq!(session.version().entries, 2, "what was read can still be seen");
+    assert_eq!(session.version().entries, 2, "the entries can still be read");
     let gone: Arc<dyn Store> = store;
     assert!(Session::open(gone.clone(), "s", env("b")).await.is_err());
     empty(&gone, env("c")).await;

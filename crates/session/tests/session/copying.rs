@@ -1,4 +1,4 @@
-//! Copies: seen whole, begun by two at once, and from or to a store that gives less than it should.
+//! Copies: atomic first batch, concurrent copies, and defective stores.
 
 use std::sync::Mutex;
 
@@ -8,35 +8,35 @@ use osier_store::{Batch, Deleted, Filter, MemoryStore, Opened, Page, Store, Stor
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Seq};
 
-/// What is odd about a store.
+/// The defect of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Oddity {
+enum Defect {
     None,
-    /// Somebody else makes the session just before.
-    IsBegun,
-    /// It has no line to give, and says nothing of it.
-    GivesNothing,
+    /// Another process creates the session just before.
+    CreatedConcurrently,
+    /// It returns no lines and no error.
+    ReturnsNothing,
 }
 
-/// Writes down how many entries the session has after each write.
+/// Records the number of entries after each write.
 #[derive(Debug)]
-struct Odd {
+struct DefectiveStore {
     inner: MemoryStore,
-    oddity: Oddity,
+    defect: Defect,
     seen: Mutex<Vec<usize>>,
 }
 
-fn odd(oddity: Oddity) -> Odd {
-    Odd { inner: MemoryStore::default(), oddity, seen: Mutex::default() }
+fn defective(defect: Defect) -> DefectiveStore {
+    DefectiveStore { inner: MemoryStore::default(), defect, seen: Mutex::default() }
 }
 
 #[async_trait]
-impl Store for Odd {
+impl Store for DefectiveStore {
     fn name(&self) -> &str {
-        "odd"
+        "defective"
     }
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
-        if self.oddity == Oddity::IsBegun {
+        if self.defect == Defect::CreatedConcurrently {
             self.inner.create(header, &lines[..1]).await?;
         }
         let made = self.inner.create(header, lines).await?;
@@ -62,8 +62,8 @@ impl Store for Odd {
         wanted: &[Seq],
         batch: &mut Batch,
     ) -> Result<(), StoreError> {
-        match self.oddity {
-            Oddity::GivesNothing => Ok(()),
+        match self.defect {
+            Defect::ReturnsNothing => Ok(()),
             _ => self.inner.lines(id, generation, wanted, batch).await,
         }
     }
@@ -118,9 +118,9 @@ async fn with(id: &str, sizes: &[usize]) -> MemoryStore {
 }
 
 #[tokio::test]
-async fn what_fits_one_batch_appears_whole() {
+async fn a_session_of_one_batch_is_copied_atomically() {
     for (sizes, seen) in [(&[1, 2, 3][..], &[3][..]), (&[], &[0]), (&[1, Batch::FULL, 1, 1], &[2, 4])] {
-        let to = odd(Oddity::None);
+        let to = defective(Defect::None);
         let copied = copy(&with("one", sizes).await, "one", &to).await.unwrap();
         assert_eq!((copied.entries, copied.copied), (sizes.len(), sizes.len()));
         assert_eq!(*to.seen.lock().unwrap(), seen);
@@ -128,16 +128,16 @@ async fn what_fits_one_batch_appears_whole() {
 }
 
 #[tokio::test]
-async fn a_copy_that_somebody_else_began_is_gone_on_with() {
-    let to = odd(Oddity::IsBegun);
+async fn a_copy_started_by_another_process_is_continued() {
+    let to = defective(Defect::CreatedConcurrently);
     let copied = copy(&with("one", &[1, 2, 3]).await, "one", &to).await.unwrap();
     assert_eq!((copied.entries, copied.copied), (3, 2));
     assert_eq!(to.open("one").await.unwrap().version.entries, 3);
 }
 
 #[tokio::test]
-async fn a_store_that_gives_no_lines_is_not_asked_for_ever() {
-    let from = odd(Oddity::GivesNothing);
+async fn a_store_without_lines_does_not_cause_an_endless_loop() {
+    let from = defective(Defect::ReturnsNothing);
     from.create(&Header::new("one", 0, "/here"), &lines(&[1, 2])).await.unwrap();
     let failed = copy(&from, "one", &MemoryStore::default()).await.unwrap_err();
     assert_eq!(failed.code().name(), "entry_not_found", "{failed}");

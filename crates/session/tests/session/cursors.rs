@@ -1,12 +1,14 @@
-//! Who follows whom.
+//! Cursors: following, turns, and cursors of one process.
 
 use expect_test::expect;
 use osier_session::{Commit, Error, Event};
 
-use crate::support::{drain, draw, empty, env, exchange, id, memory, open, say, says, stale, stands, stored};
+use crate::support::{
+    drain, draw, empty, env, exchange, id, memory, message, open, say, stale, stored, text_at,
+};
 
 #[tokio::test]
-async fn an_idle_cursor_follows_once_the_other_is_done() {
+async fn an_idle_cursor_follows_a_complete_continuation() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     exchange(&one.main(), "hello").await;
@@ -15,38 +17,38 @@ async fn an_idle_cursor_follows_once_the_other_is_done() {
     for (role, text) in [("user", "more"), ("calls", "grep"), ("toolResult", "found")] {
         say(&one.main(), role, text).await;
         two.refresh().await.unwrap();
-        assert_eq!(stands(&two.main()).await, "assistant: HELLO", "{text}");
+        assert_eq!(text_at(&two.main()).await, "assistant: HELLO", "{text}");
     }
-    let told = drain(&mut events)
+    let received = drain(&mut events)
         .into_iter()
         .filter(|event| matches!(event, Event::ContinuedElsewhere { .. }))
         .count();
-    assert_eq!(told, 1);
+    assert_eq!(received, 1);
     say(&one.main(), "assistant", "here it is").await;
     two.refresh().await.unwrap();
-    assert_eq!(stands(&two.main()).await, "assistant: here it is");
+    assert_eq!(text_at(&two.main()).await, "assistant: here it is");
     assert!(matches!(&drain(&mut events)[..], [Event::Committed { .. }, Event::CursorMoved { .. }]));
     assert_eq!(two.main().standing().elsewhere, None);
 }
 
 #[tokio::test]
-async fn what_is_complete_when_it_arrives_is_followed_without_a_word() {
+async fn a_continuation_that_is_already_complete_is_followed_directly() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let two = open(&store, stale("b")).await;
     exchange(&one.main(), "hello").await;
     let mut events = two.attach(None).await.unwrap().events;
     two.refresh().await.unwrap();
-    let told = drain(&mut events);
+    let received = drain(&mut events);
     assert!(
-        matches!(told[..], [Event::Committed { .. }, Event::Committed { .. }, Event::CursorMoved { .. }]),
-        "{told:?}"
+        matches!(received[..], [Event::Committed { .. }, Event::Committed { .. }, Event::CursorMoved { .. }]),
+        "{received:?}"
     );
-    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
+    assert_eq!(text_at(&two.main()).await, "assistant: HELLO");
 }
 
 #[tokio::test]
-async fn a_cursor_with_a_running_turn_stays_and_follows_after_it() {
+async fn a_busy_cursor_follows_after_its_turn() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let two = open(&store, stale("b")).await;
@@ -56,11 +58,11 @@ async fn a_cursor_with_a_running_turn_stays_and_follows_after_it() {
     assert_eq!(two.main().place(), None);
     assert!(two.main().standing().elsewhere.is_some());
     turn.end().await.unwrap();
-    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
+    assert_eq!(text_at(&two.main()).await, "assistant: HELLO");
 }
 
 #[tokio::test]
-async fn a_cursor_that_went_on_itself_stays_on_its_branch_and_may_follow() {
+async fn a_cursor_with_its_own_branch_stays_there_and_can_follow() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     exchange(&one.main(), "hello").await;
@@ -71,17 +73,21 @@ async fn a_cursor_that_went_on_itself_stays_on_its_branch_and_may_follow() {
     one.refresh().await.unwrap();
     say(&one.main(), "assistant", "to one").await;
     two.refresh().await.unwrap();
-    assert_eq!(stands(&two.main()).await, "assistant: FROM TWO");
+    assert_eq!(text_at(&two.main()).await, "assistant: FROM TWO");
     let entries = two.version().entries;
     let place = two.main().follow().await.unwrap();
-    assert_eq!((place, two.version().entries), (two.tree().leaf(), entries), "the log stands there already");
-    assert_eq!(stands(&two.main()).await, "assistant: to one");
+    assert_eq!(
+        (place, two.version().entries),
+        (two.tree().leaf(), entries),
+        "the leaf of the log is already there"
+    );
+    assert_eq!(text_at(&two.main()).await, "assistant: to one");
     two.main().undo().await.unwrap();
-    assert_eq!(stands(&two.main()).await, "assistant: FROM TWO");
+    assert_eq!(text_at(&two.main()).await, "assistant: FROM TWO");
 }
 
 #[tokio::test]
-async fn following_to_where_the_log_does_not_stand_is_a_move() {
+async fn following_away_from_the_leaf_writes_a_move() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     exchange(&one.main(), "hello").await;
@@ -89,15 +95,15 @@ async fn following_to_where_the_log_does_not_stand_is_a_move() {
     say(&one.main(), "user", "unanswered").await;
     one.main().move_to(one.tree().find("a0000001")).await.unwrap();
     two.refresh().await.unwrap();
-    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
+    assert_eq!(text_at(&two.main()).await, "assistant: HELLO");
     two.main().follow().await.unwrap();
-    assert_eq!(stands(&two.main()).await, "user: unanswered");
-    assert_eq!(stands(&open(&store, env("c")).await.main()).await, "user: unanswered");
+    assert_eq!(text_at(&two.main()).await, "user: unanswered");
+    assert_eq!(text_at(&open(&store, env("c")).await.main()).await, "user: unanswered");
     assert_eq!(two.main().follow().await.unwrap(), two.main().place(), "nothing more to follow");
 }
 
 #[tokio::test]
-async fn a_foreign_mark_below_a_cursor_takes_it_along_even_in_a_turn() {
+async fn a_foreign_mark_moves_the_cursor_along_even_in_a_turn() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let (_, reply) = exchange(&one.main(), "hello").await;
@@ -110,26 +116,26 @@ async fn a_foreign_mark_below_a_cursor_takes_it_along_even_in_a_turn() {
 }
 
 #[tokio::test]
-async fn a_foreign_move_is_nobody_elses() {
+async fn a_foreign_move_does_not_move_other_cursors() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     exchange(&one.main(), "hello").await;
     let two = open(&store, stale("b")).await;
     one.main().move_to(None).await.unwrap();
     two.refresh().await.unwrap();
-    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
-    exchange(&one.main(), "anew").await;
+    assert_eq!(text_at(&two.main()).await, "assistant: HELLO");
+    exchange(&one.main(), "new root").await;
     two.refresh().await.unwrap();
-    assert_eq!(stands(&two.main()).await, "assistant: HELLO", "that is another branch");
+    assert_eq!(text_at(&two.main()).await, "assistant: HELLO", "the entry is on another branch");
 }
 
 #[tokio::test]
-async fn cursors_of_one_process_go_their_own_ways() {
+async fn cursors_of_one_process_are_independent() {
     let session = empty(&memory(), env("a")).await;
     exchange(&session.main(), "hello").await;
     let side = session.cursor(session.main().place()).await.unwrap();
     exchange(&side, "aside").await;
-    assert_eq!(stands(&session.main()).await, "assistant: HELLO");
+    assert_eq!(text_at(&session.main()).await, "assistant: HELLO");
     exchange(&session.main(), "straight on").await;
     expect![[r#"
         user: hello
@@ -143,7 +149,7 @@ async fn cursors_of_one_process_go_their_own_ways() {
     let number = side.id();
     drop(side);
     session.sync().await.unwrap();
-    assert!(session.state().standing(number).is_none(), "given up with its last copy");
+    assert!(session.state().standing(number).is_none(), "removed with its last clone");
 }
 
 #[tokio::test]
@@ -156,7 +162,7 @@ async fn one_turn_at_a_time_runs_at_a_cursor() {
 }
 
 #[tokio::test]
-async fn nobody_moves_a_cursor_below_a_running_turn() {
+async fn a_busy_cursor_cannot_be_moved() {
     let session = empty(&memory(), env("a")).await;
     exchange(&session.main(), "hello").await;
     let _turn = session.main().begin_turn().await.unwrap();
@@ -167,39 +173,39 @@ async fn nobody_moves_a_cursor_below_a_running_turn() {
 }
 
 #[tokio::test]
-async fn an_entry_without_a_cursor_is_the_processs_own() {
+async fn an_entry_without_a_cursor_moves_the_main_one_unless_it_is_busy() {
     let session = empty(&memory(), env("a")).await;
-    stored(session.commit(says("user", "hello")).await);
-    assert_eq!(stands(&session.main()).await, "user: hello");
+    stored(session.commit(message("user", "hello")).await);
+    assert_eq!(text_at(&session.main()).await, "user: hello");
     let turn = session.main().begin_turn().await.unwrap();
-    stored(session.commit(says("user", "meanwhile")).await);
-    assert_eq!(stands(&session.main()).await, "user: hello", "not below a running turn");
+    stored(session.commit(message("user", "other")).await);
+    assert_eq!(text_at(&session.main()).await, "user: hello", "a busy cursor stays");
     say(&session.main(), "assistant", "reply").await;
     drop(turn);
     expect![[r#"
         user: hello
-          user: meanwhile
+          user: other
           assistant: reply  ← main
     "#]]
     .assert_eq(&draw(&session).await);
 }
 
 #[tokio::test]
-async fn a_mark_made_at_a_cursor_hangs_where_the_log_stands() {
+async fn a_mark_is_appended_at_the_leaf_of_the_log() {
     let session = empty(&memory(), env("a")).await;
-    let (said, reply) = exchange(&session.main(), "hello").await;
-    let side = session.cursor(Some(said.seq)).await.unwrap();
+    let (prompt, reply) = exchange(&session.main(), "hello").await;
+    let side = session.cursor(Some(prompt.seq)).await.unwrap();
     let label = |text: &'static str| Commit::new(move |tree, _| tree.plan_label("a0000001", Some(text)));
     let mark = stored(side.commit(label("from the side")).await);
     assert_eq!(session.tree().head(mark.seq).parent, Some(reply.seq));
-    assert_eq!((side.place(), session.main().place()), (Some(said.seq), Some(mark.seq)));
+    assert_eq!((side.place(), session.main().place()), (Some(prompt.seq), Some(mark.seq)));
     let mark = stored(session.main().commit(label("from the main one")).await);
     assert_eq!(session.main().place(), Some(mark.seq));
 }
 
-/// Asked for one after the other, the place could be of a later state than the tree.
+/// Two separate calls could return a tree and a position of a later state.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_place_and_its_tree_fit_together_whoever_writes_meanwhile() {
+async fn a_position_and_its_tree_are_consistent_during_writes() {
     let session = empty(&memory(), stale("a")).await;
     let cursor = session.main();
     let writer = tokio::spawn({
@@ -210,11 +216,11 @@ async fn a_place_and_its_tree_fit_together_whoever_writes_meanwhile() {
             }
         }
     });
-    let mut looks = 0;
-    while !writer.is_finished() || looks == 0 {
+    let mut checks = 0;
+    while !writer.is_finished() || checks == 0 {
         let (state, at) = cursor.here();
         assert_eq!(at, state.tree.leaf());
-        looks += 1;
+        checks += 1;
         tokio::task::yield_now().await;
     }
     writer.await.unwrap();

@@ -1,9 +1,9 @@
-//! Entries from elsewhere, given as JSON.
+//! External entries, provided as JSON.
 
 use osier_session::{Error, Outcome, Session, Stored};
 use osier_tree::PlanError;
 
-use crate::support::{empty, env, exchange, id, memory, open, stale, stands, stored};
+use crate::support::{empty, env, exchange, id, memory, open, stale, stored, text_at};
 
 async fn append(session: &Session, object: &str) -> Stored {
     stored(session.append_entry(object.as_bytes()).await)
@@ -14,7 +14,7 @@ fn line(stored: &Stored) -> String {
 }
 
 #[tokio::test]
-async fn what_is_missing_is_filled_in() {
+async fn missing_fields_are_filled_in() {
     let session = empty(&memory(), env("a")).await;
     exchange(&session.main(), "hello").await;
     let added = append(&session, r#"{"x":1.0,"type":"new kind"}"#).await;
@@ -26,7 +26,7 @@ async fn what_is_missing_is_filled_in() {
 }
 
 #[tokio::test]
-async fn what_is_given_is_kept_byte_for_byte() {
+async fn provided_fields_are_kept_byte_for_byte() {
     let session = empty(&memory(), env("a")).await;
     let given = r#"{ "x" : [1.0, "\u00e9"],"type":"custom","customType":"c","id":"mine","parentId":null,"timestamp":"2026-01-02T03:04:05+01:00"}"#;
     assert_eq!(line(&append(&session, given).await), given);
@@ -40,7 +40,7 @@ async fn what_is_given_is_kept_byte_for_byte() {
 }
 
 #[tokio::test]
-async fn an_entry_given_on_many_lines_is_stored_on_one() {
+async fn an_entry_of_many_lines_is_stored_on_one() {
     let session = empty(&memory(), env("a")).await;
     let added = append(&session, "{\n \"type\": \"custom\",\r\n \"id\": \"x\",\n\"parentId\": null, \"timestamp\": \"2026-01-02T03:04:05Z\", \"data\": {\n}}\n").await;
     assert!(!line(&added).contains(['\n', '\r']), "{}", line(&added));
@@ -51,7 +51,7 @@ async fn an_entry_given_on_many_lines_is_stored_on_one() {
 }
 
 #[tokio::test]
-async fn the_same_entry_again_is_success_without_a_write() {
+async fn appending_the_same_entry_again_writes_nothing() {
     let store = memory();
     let session = empty(&store, env("a")).await;
     let given = r#"{"type":"custom","id":"mine","customType":"c"}"#;
@@ -66,7 +66,7 @@ async fn the_same_entry_again_is_success_without_a_write() {
 }
 
 #[tokio::test]
-async fn another_entry_under_the_same_id_is_refused() {
+async fn another_entry_with_the_same_id_is_refused() {
     let store = memory();
     let session = empty(&store, stale("a")).await;
     let late = open(&store, stale("b")).await;
@@ -83,16 +83,13 @@ async fn another_entry_under_the_same_id_is_refused() {
     }
     append(&session, r#"{"type":"custom","id":"below","parentId":"mine"}"#).await;
     let elsewhere = session.append_entry(br#"{"type":"custom","id":"below","parentId":null}"#).await;
-    assert!(
-        matches!(elsewhere, Err(Error::EntryConflict { .. })),
-        "the same entry, but not below the same one"
-    );
+    assert!(matches!(elsewhere, Err(Error::EntryConflict { .. })), "the same entry with another parent");
 }
 
 #[tokio::test]
-async fn an_unknown_parent_is_refused_and_nothing_written() {
+async fn an_unknown_parent_is_refused_and_nothing_is_written() {
     let session = empty(&memory(), env("a")).await;
-    for parent in ["nobody", "self"] {
+    for parent in ["missing", "self"] {
         let object = format!(r#"{{"type":"custom","id":"self","parentId":"{parent}"}}"#);
         let refused = session.append_entry(object.as_bytes()).await;
         assert!(matches!(refused, Err(Error::ParentNotFound { id }) if id == parent));
@@ -111,23 +108,23 @@ async fn a_parent_that_another_process_just_wrote_is_found() {
 }
 
 #[tokio::test]
-async fn an_entry_may_hang_anywhere() {
+async fn an_entry_can_have_any_parent() {
     let session = empty(&memory(), env("a")).await;
-    let (said, _) = exchange(&session.main(), "hello").await;
+    let (prompt, _) = exchange(&session.main(), "hello").await;
     append(
         &session,
         r#"{"type":"message","parentId":"a0000001","message":{"role":"assistant","content":"else"}}"#,
     )
     .await;
-    assert_eq!(stands(&session.main()).await, "assistant: else");
-    assert_eq!(session.tree().children().of_entry(said.seq).len(), 2);
-    append(&session, r#"{"type":"message","parentId":null,"message":{"role":"user","content":"anew"}}"#)
+    assert_eq!(text_at(&session.main()).await, "assistant: else");
+    assert_eq!(session.tree().children().of_entry(prompt.seq).len(), 2);
+    append(&session, r#"{"type":"message","parentId":null,"message":{"role":"user","content":"new root"}}"#)
         .await;
     assert_eq!(session.tree().children().roots().len(), 2);
 }
 
 #[tokio::test]
-async fn what_is_no_entry_is_refused() {
+async fn invalid_entries_are_refused() {
     let session = empty(&memory(), env("a")).await;
     for object in [
         "",
@@ -148,7 +145,7 @@ async fn what_is_no_entry_is_refused() {
 }
 
 #[tokio::test]
-async fn a_tools_message_is_taken_in_as_a_result() {
+async fn a_message_with_role_tool_is_stored_as_tool_result() {
     let session = empty(&memory(), env("a")).await;
     let given = r#"{"type":"message","id":"r","parentId":null,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"tool","content":[]}}"#;
     let added = append(&session, given).await;

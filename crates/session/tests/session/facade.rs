@@ -1,4 +1,4 @@
-//! The façade over a store in memory and over files.
+//! The façade over the memory store and the file store.
 
 use std::sync::Arc;
 
@@ -42,22 +42,22 @@ mod in_files {
     osier_session::sessions_tests!(super::InFiles::default());
 }
 
-fn for_the_work_of(parent: &str, id: &str) -> Header {
+fn subagent_header(parent: &str, id: &str) -> Header {
     let mut header = Header::new(id, 0, "/here");
     header.parent_session_id = Some(parent.to_owned());
     header.agent_id = Some(format!("agent-{id}"));
     header
 }
 
-/// What is left of four sessions, and what is told, if the first is deleted while somebody has one of them open.
+/// Deletes the first of four sessions while one of them is open. Returns the result and the remaining sessions.
 async fn deleted_while_open(open: &str) -> (Result<Deleted, Error>, Vec<String>) {
     let files = InFiles::default();
     let sessions = Sessions::new(files.store().await, Env::default());
     for header in [
         Header::new("one", 0, "/here"),
-        for_the_work_of("one", "two"),
-        for_the_work_of("two", "three"),
-        for_the_work_of("one", "four"),
+        subagent_header("one", "two"),
+        subagent_header("two", "three"),
+        subagent_header("one", "four"),
     ] {
         sessions.store().create(&header, &[]).await.unwrap();
     }
@@ -68,7 +68,7 @@ async fn deleted_while_open(open: &str) -> (Result<Deleted, Error>, Vec<String>)
 }
 
 #[tokio::test]
-async fn a_session_in_use_keeps_what_lies_below_it() {
+async fn a_session_in_use_is_kept_with_the_sessions_below_it() {
     let (deleted, left) = deleted_while_open("one").await;
     assert_eq!((deleted.unwrap_err().code().name(), left.len()), ("session_busy", 4));
     let (deleted, left) = deleted_while_open("two").await;

@@ -1,4 +1,4 @@
-//! The same over real files, where other processes are told apart by the operating system.
+//! Sessions in the file store, with several store instances as processes.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use osier_session::{Event, Session};
 use osier_store::{FileStore, Store};
 use osier_tree::Header;
 
-use crate::support::{drain, empty, env, exchange, open, say, stale, stands};
+use crate::support::{drain, empty, env, exchange, open, say, stale, text_at};
 
-/// A store as another process would have it.
+/// A new store instance, as another process would have it.
 fn files(folder: &tempfile::TempDir) -> Arc<dyn Store> {
     Arc::new(FileStore::new(folder.path().join("sessions"), Some(folder.path().join("cache"))))
 }
@@ -28,7 +28,7 @@ async fn a_process_sees_what_another_appends_to_the_file() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(stands(&two.main()).await, "assistant: HELLO");
+    assert_eq!(text_at(&two.main()).await, "assistant: HELLO");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -42,7 +42,7 @@ async fn processes_on_one_file_make_branches_and_lose_nothing() {
     }
     let mut turns = Vec::new();
     for (letter, session) in &sessions {
-        // Each asks in a branch of its own.
+        // Each session asks in its own branch.
         say(&session.main(), "user", letter).await;
         turns.push(session.main().begin_turn().await.unwrap());
     }
@@ -67,7 +67,7 @@ async fn processes_on_one_file_make_branches_and_lose_nothing() {
 }
 
 #[tokio::test]
-async fn a_file_of_an_old_version_goes_on_after_its_migration() {
+async fn a_session_in_an_old_file_continues_after_its_migration() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.jsonl");
     let old = concat!(
@@ -87,17 +87,17 @@ async fn a_file_of_an_old_version_goes_on_after_its_migration() {
     exchange(&session.main(), "more").await;
     exchange(&session.main(), "and more").await;
     session.refresh().await.unwrap();
-    let told = drain(&mut events);
-    assert!(told.iter().all(|event| matches!(event, Event::Committed { .. })), "{told:?}");
-    assert_eq!(told.len(), 4);
+    let received = drain(&mut events);
+    assert!(received.iter().all(|event| matches!(event, Event::Committed { .. })), "{received:?}");
+    assert_eq!(received.len(), 4);
     assert_eq!(session.tree().path(session.main().place()).len(), 6);
     let reopened = Session::open(files(&folder), &key, env("b")).await.unwrap();
-    assert_eq!(stands(&reopened.main()).await, "assistant: AND MORE");
+    assert_eq!(text_at(&reopened.main()).await, "assistant: AND MORE");
     assert_eq!(reopened.tree().path(reopened.main().place()).len(), 6);
 }
 
 #[tokio::test]
-async fn a_session_in_a_vanished_file_says_so_and_makes_no_new_one() {
+async fn committing_to_a_deleted_file_fails_and_does_not_create_it() {
     let folder = tempfile::tempdir().unwrap();
     let store = files(&folder);
     let session = Session::create(store, &Header::new("s", 0, "/here"), &[], stale("a")).await.unwrap();
@@ -110,9 +110,9 @@ async fn a_session_in_a_vanished_file_says_so_and_makes_no_new_one() {
     assert_eq!(session.version().entries, 1);
 }
 
-/// What another session wrote must not go on as this one, nor the other way round.
+/// Entries of two sessions must never be mixed.
 #[tokio::test]
-async fn a_log_replaced_by_that_of_another_session_is_not_added_to() {
+async fn a_file_that_now_contains_another_session_is_not_appended_to() {
     for in_place in [false, true] {
         let folder = tempfile::tempdir().unwrap();
         let session = empty(&files(&folder), env("a")).await;
@@ -129,10 +129,10 @@ async fn a_log_replaced_by_that_of_another_session_is_not_added_to() {
             std::fs::rename(folder.path().join("new"), &path).unwrap();
         }
         for _ in 0..2 {
-            let said = session.rename("mine").await.unwrap_err();
-            assert!(said.to_string().contains(&format!("replaced by that of session {other}")), "{said}");
+            let error = session.rename("mine").await.unwrap_err();
+            assert!(error.to_string().contains(&format!("its file now contains session {other}")), "{error}");
         }
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "nothing is written");
-        assert_eq!(session.tree().len(), 2, "what is shown stays");
+        assert_eq!(session.tree().len(), 2, "the entries in memory stay");
     }
 }

@@ -1,12 +1,12 @@
-//! A turn belongs to one process, whatever the others do meanwhile.
+//! A turn belongs to one process, no matter what others do.
 
 use osier_session::{Commit, Error, Session, TurnGuard};
 use osier_store::{Lease, StoreError};
 use osier_tree::{PlanError, Seq};
 
-use crate::support::{empty, env, exchange, memory, open, say, stale, stands, stored};
+use crate::support::{empty, env, exchange, memory, open, say, stale, stored, text_at};
 
-/// The lease that is in the way.
+/// The conflicting lease.
 fn holder<T: std::fmt::Debug>(refused: Result<T, Error>) -> Lease {
     match refused {
         Err(Error::Store(error @ StoreError::Leased { .. })) => {
@@ -23,7 +23,7 @@ async fn turn(session: &Session) -> TurnGuard {
 }
 
 #[tokio::test]
-async fn a_second_process_cannot_begin_a_turn_where_one_runs_and_can_elsewhere() {
+async fn a_second_process_can_start_a_turn_only_at_another_position() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let (_, reply) = exchange(&one.main(), "hello").await;
@@ -42,7 +42,7 @@ async fn a_second_process_cannot_begin_a_turn_where_one_runs_and_can_elsewhere()
 }
 
 #[tokio::test]
-async fn whatever_a_turn_stored_belongs_to_it_until_it_ends() {
+async fn the_entries_of_a_turn_belong_to_it_until_it_ends() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     exchange(&one.main(), "hello").await;
@@ -50,35 +50,35 @@ async fn whatever_a_turn_stored_belongs_to_it_until_it_ends() {
     let asked = say(&one.main(), "user", "more").await;
     let calls = say(&one.main(), "calls", "bash").await;
     let two = open(&store, stale("b")).await;
-    assert_eq!(stands(&two.main()).await, "calls: bash");
+    assert_eq!(text_at(&two.main()).await, "calls: bash");
     let lease = holder(two.main().begin_turn().await);
     assert_eq!(lease.branch.as_deref(), Some(&*asked.id));
-    two.main().move_to(None).await.expect("anybody may go elsewhere");
+    two.main().move_to(None).await.expect("moving elsewhere is allowed");
     assert_eq!(holder(two.main().move_to(Some(asked.seq)).await), lease);
     assert_eq!(holder(two.main().undo().await), lease);
     let refused = two.main().check_free(&two.tree(), Some(asked.seq)).await;
     assert_eq!(holder(refused), lease);
     assert_eq!(holder(two.delete_branch(&asked.id).await), lease);
-    assert_eq!(holder(two.delete_branch(&calls.id).await), lease, "also only a part of it");
+    assert_eq!(holder(two.delete_branch(&calls.id).await), lease, "also a part of the branch");
     assert_eq!(holder(two.delete_branch("a0000001").await), lease);
-    two.label(&asked.id, Some("later")).await.expect("marks are everybody's");
+    two.label(&asked.id, Some("later")).await.expect("marks are allowed");
     running.end().await.unwrap();
     two.main().move_to(Some(asked.seq)).await.unwrap();
     two.delete_branch(&asked.id).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_branch_beside_a_running_turn_can_be_deleted() {
+async fn a_sibling_branch_of_a_running_turn_can_be_deleted() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let (_, reply) = exchange(&one.main(), "hello").await;
-    let (beside, _) = exchange(&one.main(), "beside").await;
+    let (sibling, _) = exchange(&one.main(), "sibling").await;
     one.main().move_to(Some(reply.seq)).await.unwrap();
     let _running = turn(&one).await;
     say(&one.main(), "user", "more").await;
     let two = open(&store, stale("b")).await;
-    two.delete_branch(&beside.id).await.unwrap();
-    assert!(store.leases("s").await.unwrap().len() == 1, "the deletion left its lease");
+    two.delete_branch(&sibling.id).await.unwrap();
+    assert!(store.leases("s").await.unwrap().len() == 1, "the deletion did not release its lease");
 }
 
 #[tokio::test]
@@ -98,11 +98,11 @@ async fn a_lease_follows_a_turn_to_another_branch() {
     let two = open(&store, stale("b")).await;
     let lease = holder(two.delete_branch(&jumped.id).await);
     assert_eq!((lease.entry.as_deref(), lease.branch.as_deref()), (Some(&*first.id), Some(&*jumped.id)));
-    two.delete_branch(&asked.id).await.expect("the turn has left it");
+    two.delete_branch(&asked.id).await.expect("the turn has left that branch");
 }
 
 #[tokio::test]
-async fn cursors_of_one_process_may_begin_turns_at_one_place() {
+async fn cursors_of_one_process_can_start_turns_at_one_position() {
     let session = empty(&memory(), env("a")).await;
     exchange(&session.main(), "hello").await;
     let side = session.cursor(session.main().place()).await.unwrap();
@@ -114,7 +114,7 @@ async fn cursors_of_one_process_may_begin_turns_at_one_place() {
 }
 
 #[tokio::test]
-async fn no_turn_begins_in_a_branch_that_others_deleted() {
+async fn no_turn_starts_in_a_branch_that_another_process_deleted() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let (first, _) = exchange(&one.main(), "hello").await;
@@ -122,7 +122,7 @@ async fn no_turn_begins_in_a_branch_that_others_deleted() {
     two.delete_branch(&first.id).await.unwrap();
     let refused = one.main().begin_turn().await;
     assert!(matches!(refused, Err(Error::Plan(PlanError::Hidden { .. }))), "{refused:?}");
-    assert_eq!(stands(&one.main()).await, "root");
+    assert_eq!(text_at(&one.main()).await, "root");
     assert!(store.leases("s").await.unwrap().is_empty());
     turn(&one).await;
 }

@@ -1,6 +1,6 @@
-//! The rules of a live session, over a store in memory with fixed time and ids.
+//! Tests of live sessions, mostly over a store in memory with fixed time and ids.
 
-// Helpers of tests fail like tests.
+// Test helpers fail by panicking.
 #![allow(clippy::unwrap_used)]
 
 mod attaching;

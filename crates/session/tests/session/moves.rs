@@ -4,7 +4,7 @@ use expect_test::expect;
 use osier_session::{Error, Event, Outcome};
 use osier_tree::{PlanError, Seq};
 
-use crate::support::{drain, draw, empty, env, exchange, memory, open, say, stale, stands};
+use crate::support::{drain, draw, empty, env, exchange, memory, open, say, stale, text_at};
 
 #[tokio::test]
 async fn a_bare_move_survives_reopening() {
@@ -23,10 +23,10 @@ async fn a_bare_move_survives_reopening() {
 }
 
 #[tokio::test]
-async fn a_move_to_where_it_stands_writes_nothing() {
+async fn a_move_to_the_current_position_writes_nothing() {
     let session = empty(&memory(), env("a")).await;
-    let (said, reply) = exchange(&session.main(), "a").await;
-    session.label(&said.id, Some("x")).await.unwrap();
+    let (prompt, reply) = exchange(&session.main(), "a").await;
+    session.label(&prompt.id, Some("x")).await.unwrap();
     assert_eq!(session.main().move_to(Some(reply.seq)).await.unwrap(), Outcome::Nothing);
     assert_eq!(session.version().entries, 3);
 }
@@ -40,24 +40,24 @@ async fn undo_and_redo_walk_the_moves_of_their_cursor() {
     main.move_to(Some(reply.seq)).await.unwrap();
     main.move_to(Some(first.seq)).await.unwrap();
     main.undo().await.unwrap();
-    assert_eq!(stands(&main).await, "assistant: A");
+    assert_eq!(text_at(&main).await, "assistant: A");
     main.undo().await.unwrap();
-    assert_eq!(stands(&main).await, "assistant: B");
+    assert_eq!(text_at(&main).await, "assistant: B");
     assert!(matches!(main.undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
     main.redo().await.unwrap();
     main.redo().await.unwrap();
-    assert_eq!(stands(&main).await, "user: a");
+    assert_eq!(text_at(&main).await, "user: a");
     assert!(matches!(main.redo().await, Err(Error::Plan(PlanError::NothingToRedo))));
     main.undo().await.unwrap();
     say(&main, "user", "another way").await;
     assert!(
         matches!(main.redo().await, Err(Error::Plan(PlanError::NothingToRedo))),
-        "going on clears what lay ahead"
+        "a new entry clears the redo history"
     );
 }
 
 #[tokio::test]
-async fn after_reopening_the_moves_of_the_log_are_undone() {
+async fn after_reopening_undo_uses_the_moves_of_the_log() {
     let store = memory();
     let session = empty(&store, env("a")).await;
     let (_, reply) = exchange(&session.main(), "a").await;
@@ -65,13 +65,13 @@ async fn after_reopening_the_moves_of_the_log_are_undone() {
     session.main().move_to(Some(reply.seq)).await.unwrap();
     let reopened = open(&store, env("b")).await;
     reopened.main().undo().await.unwrap();
-    assert_eq!(stands(&reopened.main()).await, "assistant: B");
+    assert_eq!(text_at(&reopened.main()).await, "assistant: B");
     reopened.main().redo().await.unwrap();
-    assert_eq!(stands(&reopened.main()).await, "assistant: A");
+    assert_eq!(text_at(&reopened.main()).await, "assistant: A");
 }
 
 #[tokio::test]
-async fn a_window_does_not_undo_the_moves_of_another() {
+async fn a_process_does_not_undo_the_moves_of_another() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     exchange(&one.main(), "a").await;
@@ -81,27 +81,27 @@ async fn a_window_does_not_undo_the_moves_of_another() {
     assert!(matches!(two.main().undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
     two.main().move_to(Some(Seq::new(0))).await.unwrap();
     two.main().undo().await.unwrap();
-    assert_eq!(stands(&two.main()).await, "assistant: A");
+    assert_eq!(text_at(&two.main()).await, "assistant: A");
 }
 
 #[tokio::test]
-async fn a_move_with_a_label_is_two_entries_at_one_place() {
+async fn a_move_with_a_label_is_two_entries_at_one_position() {
     let session = empty(&memory(), env("a")).await;
-    let (said, _) = exchange(&session.main(), "a").await;
+    let (prompt, _) = exchange(&session.main(), "a").await;
     exchange(&session.main(), "b").await;
-    session.main().move_and_label(Some(said.seq), &said.id, "here").await.unwrap();
+    session.main().move_and_label(Some(prompt.seq), &prompt.id, "here").await.unwrap();
     assert_eq!(session.version().entries, 6);
-    assert_eq!(stands(&session.main()).await, "user: a");
-    assert_eq!(session.tree().label(said.seq).map(|label| label.text.as_str()), Some("here"));
+    assert_eq!(text_at(&session.main()).await, "user: a");
+    assert_eq!(session.tree().label(prompt.seq).map(|label| label.text.as_str()), Some("here"));
     session.main().undo().await.unwrap();
-    assert_eq!(stands(&session.main()).await, "assistant: B");
-    let failed = session.main().move_and_label(None, "nobody", "x").await;
+    assert_eq!(text_at(&session.main()).await, "assistant: B");
+    let failed = session.main().move_and_label(None, "missing", "x").await;
     assert!(matches!(failed, Err(Error::Plan(PlanError::NotFound { .. }))));
-    assert_eq!((session.version().entries, &*stands(&session.main()).await), (7, "assistant: B"));
+    assert_eq!((session.version().entries, &*text_at(&session.main()).await), (7, "assistant: B"));
 }
 
 #[tokio::test]
-async fn deleting_the_branch_one_stands_in_moves_out_with_one_entry() {
+async fn deleting_the_current_branch_moves_cursors_out_with_one_entry() {
     let store = memory();
     let session = empty(&store, env("a")).await;
     exchange(&session.main(), "a").await;
@@ -110,7 +110,7 @@ async fn deleting_the_branch_one_stands_in_moves_out_with_one_entry() {
     let mut events = session.attach(None).await.unwrap().events;
     session.delete_branch(&first.id).await.unwrap();
     assert_eq!(session.version().entries, 5);
-    assert_eq!(stands(&side).await, "assistant: A");
+    assert_eq!(text_at(&side).await, "assistant: A");
     let moved =
         drain(&mut events).into_iter().filter(|event| matches!(event, Event::CursorMoved { .. })).count();
     assert_eq!(moved, 2);
@@ -122,9 +122,9 @@ async fn deleting_the_branch_one_stands_in_moves_out_with_one_entry() {
           delete_branch  ← main
     "#]]
     .assert_eq(&draw(&session).await);
-    assert_eq!(stands(&open(&store, env("b")).await.main()).await, "assistant: A");
+    assert_eq!(text_at(&open(&store, env("b")).await.main()).await, "assistant: A");
     session.restore_branch(&first.id).await.unwrap();
-    assert_eq!(stands(&session.main()).await, "assistant: A", "restoring moves nobody");
+    assert_eq!(text_at(&session.main()).await, "assistant: A", "restoring moves no cursor");
     assert!(!session.tree().is_hidden(first.seq));
 }
 
@@ -138,12 +138,12 @@ async fn a_branch_with_a_running_turn_cannot_be_deleted() {
     assert_eq!(session.version().entries, 2);
     turn.end().await.unwrap();
     session.delete_branch(&first.id).await.unwrap();
-    assert_eq!(stands(&session.main()).await, "root");
+    assert_eq!(text_at(&session.main()).await, "root");
 }
 
-/// A program that knows of no leases can still do that.
+/// A program that does not support leases can still do that.
 #[tokio::test]
-async fn a_turn_in_a_branch_that_others_delete_goes_on_and_leaves_it_at_its_end() {
+async fn a_turn_in_a_deleted_branch_continues_and_leaves_it_at_its_end() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let (first, _) = exchange(&one.main(), "a").await;
@@ -155,9 +155,9 @@ async fn a_turn_in_a_branch_that_others_delete_goes_on_and_leaves_it_at_its_end(
     store.append("s", one.version(), &[deletion.into_bytes()]).await.unwrap();
     one.refresh().await.unwrap();
     say(&one.main(), "assistant", "still here").await;
-    assert_eq!(stands(&one.main()).await, "assistant: still here");
+    assert_eq!(text_at(&one.main()).await, "assistant: still here");
     turn.end().await.unwrap();
-    assert_eq!(stands(&one.main()).await, "root");
+    assert_eq!(text_at(&one.main()).await, "root");
 }
 
 #[tokio::test]
@@ -171,7 +171,7 @@ async fn undo_never_leads_into_a_deleted_branch() {
 }
 
 #[tokio::test]
-async fn an_undo_passes_over_places_where_it_stands_already() {
+async fn an_undo_skips_positions_equal_to_the_current_one() {
     let session = empty(&memory(), env("a")).await;
     let main = session.main();
     let (_, a) = exchange(&main, "a").await;
@@ -180,15 +180,15 @@ async fn an_undo_passes_over_places_where_it_stands_already() {
     let (first, b) = exchange(&main, "b").await;
     main.move_to(Some(a.seq)).await.unwrap();
     main.move_to(Some(b.seq)).await.unwrap();
-    // The place left last is A, and that is where the deletion puts the cursor.
+    // The last position in the history is A, and the deletion moves the cursor there.
     session.delete_branch(&first.id).await.unwrap();
-    assert_eq!(stands(&main).await, "assistant: A");
+    assert_eq!(text_at(&main).await, "assistant: A");
     main.undo().await.unwrap();
-    assert_eq!(stands(&main).await, "root");
+    assert_eq!(text_at(&main).await, "root");
     main.undo().await.unwrap();
-    assert_eq!(stands(&main).await, "assistant: A");
+    assert_eq!(text_at(&main).await, "assistant: A");
     assert!(matches!(main.undo().await, Err(Error::Plan(PlanError::NothingToUndo))));
     main.redo().await.unwrap();
     main.redo().await.unwrap();
-    assert_eq!(stands(&main).await, "assistant: A");
+    assert_eq!(text_at(&main).await, "assistant: A");
 }

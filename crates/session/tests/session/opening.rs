@@ -11,16 +11,16 @@ use crate::support::{draw, empty, env, exchange, memory, open};
 
 #[tokio::test]
 async fn an_unknown_session_is_not_found() {
-    let opened = Session::open(memory(), "nobody", env("a")).await;
+    let opened = Session::open(memory(), "missing", env("a")).await;
     assert!(matches!(opened, Err(Error::Store(StoreError::NotFound { .. }))));
 }
 
 #[tokio::test]
-async fn the_tree_opened_is_the_tree_left() {
+async fn a_reopened_session_has_the_same_tree() {
     let store = memory();
     let session = empty(&store, env("a")).await;
-    let (said, reply) = exchange(&session.main(), "hello").await;
-    session.label(&said.id, Some("x")).await.unwrap();
+    let (prompt, reply) = exchange(&session.main(), "hello").await;
+    session.label(&prompt.id, Some("x")).await.unwrap();
     session.rename("name").await.unwrap();
     session.config([("k".to_owned(), 1.into())].into_iter().collect(), vec![]).await.unwrap();
     session.append_entry(br#"{"type":"custom","id":"an id that is long"}"#).await.unwrap();
@@ -36,15 +36,15 @@ async fn the_tree_opened_is_the_tree_left() {
     assert_eq!(heads(&old), heads(&new));
     assert_eq!(new.find("an id that is long"), old.find("an id that is long"));
     assert_eq!((new.marks().name(), new.marks().settings()), (Some("name"), old.marks().settings()));
-    assert_eq!(new.label(said.seq), old.label(said.seq));
+    assert_eq!(new.label(prompt.seq), old.label(prompt.seq));
     assert_eq!(store.open("s").await.unwrap().version, before, "opening wrote nothing");
 }
 
 #[tokio::test]
-async fn a_damaged_log_opens_as_its_fold_and_goes_on() {
+async fn a_damaged_log_opens_as_its_fold_and_can_be_appended_to() {
     let store = memory();
     let lines: Vec<Vec<u8>> = [
-        r#"{"type":"message","id":"11111111","parentId":"nobody","message":{"role":"user","content":"a"}}"#,
+        r#"{"type":"message","id":"11111111","parentId":"missing","message":{"role":"user","content":"a"}}"#,
         r#"{"type":"message","id":"22222222","parentId":"33333333","message":{"role":"user","content":"b"}}"#,
         r#"{"type":"message","id":"33333333","parentId":"22222222","message":{"role":"user","content":"c"}}"#,
         r#"{"type":"message","id":"11111111","parentId":"33333333","message":{"role":"user","content":"a again"}}"#,
@@ -53,14 +53,14 @@ async fn a_damaged_log_opens_as_its_fold_and_goes_on() {
     .into();
     let session =
         Session::create(store.clone(), &Header::new("s", 0, "/here"), &lines, env("a")).await.unwrap();
-    // A late parent arrives from this process, and the tree stays what another process would read.
-    session.append_entry(br#"{"type":"custom","id":"nobody","parentId":null}"#).await.unwrap();
+    // This process appends a missing parent; the tree must equal what another process reads.
+    session.append_entry(br#"{"type":"custom","id":"missing","parentId":null}"#).await.unwrap();
     exchange(&session.main(), "on").await;
     assert_eq!(draw(&open(&store, env("b")).await).await, draw(&session).await);
 }
 
 #[tokio::test]
-async fn a_session_can_begin_with_drafts() {
+async fn a_session_can_start_with_drafts() {
     let store = memory();
     let env = env("a");
     let tree = SessionTree::default();
@@ -74,7 +74,7 @@ async fn a_session_can_begin_with_drafts() {
 }
 
 #[tokio::test]
-async fn two_sessions_with_random_ids_share_none() {
+async fn random_ids_of_two_processes_do_not_collide() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let env = || osier_session::Env { ids: Arc::new(RandomIds), ..env("a") };
     let one = empty(&store, env()).await;
@@ -89,7 +89,7 @@ async fn two_sessions_with_random_ids_share_none() {
 }
 
 #[tokio::test]
-async fn the_writer_ends_with_the_last_handle() {
+async fn the_writer_stops_with_the_last_handle() {
     let session = empty(&memory(), env("a")).await;
     let mut events = session.attach(None).await.unwrap().events;
     let copy = session.clone();
@@ -101,23 +101,23 @@ async fn the_writer_ends_with_the_last_handle() {
 }
 
 #[tokio::test]
-async fn a_new_session_has_a_short_id_of_its_own() {
+async fn a_new_session_has_a_unique_short_id() {
     #[derive(Debug)]
-    struct Repeating(std::sync::atomic::AtomicU32);
-    impl osier_session::Ids for Repeating {
+    struct RepeatingIds(std::sync::atomic::AtomicU32);
+    impl osier_session::Ids for RepeatingIds {
         fn entry(&self) -> String {
             "00000001".to_owned()
         }
         fn session(&self) -> String {
             let count = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            // The first three begin alike.
+            // Three consecutive ids have the same prefix.
             format!("{:08x}-{count}", count / 3)
         }
     }
     let store: std::sync::Arc<dyn osier_store::Store> =
         std::sync::Arc::new(osier_store::MemoryStore::default());
     let env = osier_session::Env {
-        ids: std::sync::Arc::new(Repeating(std::sync::atomic::AtomicU32::new(0))),
+        ids: std::sync::Arc::new(RepeatingIds(std::sync::atomic::AtomicU32::new(0))),
         ..osier_session::Env::default()
     };
     let first = osier_session::Session::fresh_id(&*store, &env).await.unwrap();

@@ -1,12 +1,12 @@
-//! Two programs on one session.
+//! Several processes on one session.
 
 use expect_test::expect;
 use osier_session::Event;
 
-use crate::support::{draw, empty, env, exchange, memory, open, say, says, stale, stands, stored};
+use crate::support::{draw, empty, env, exchange, memory, message, open, say, stale, stored, text_at};
 
 #[tokio::test]
-async fn two_processes_prompting_make_two_branches() {
+async fn prompts_of_two_processes_make_two_branches() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     exchange(&one.main(), "hello").await;
@@ -25,11 +25,11 @@ async fn two_processes_prompting_make_two_branches() {
           assistant: to one  ← main
     "#]]
     .assert_eq(&draw(&one).await);
-    assert_eq!(stands(&two.main()).await, "assistant: to two");
+    assert_eq!(text_at(&two.main()).await, "assistant: to two");
 }
 
 #[tokio::test]
-async fn a_label_from_a_stale_window_moves_nobody() {
+async fn a_label_from_a_stale_process_moves_no_cursor() {
     let store = memory();
     let busy = empty(&store, stale("a")).await;
     exchange(&busy.main(), "hello").await;
@@ -55,19 +55,19 @@ async fn a_label_from_a_stale_window_moves_nobody() {
 }
 
 #[tokio::test]
-async fn entries_of_others_are_read_announced_and_told_apart() {
+async fn entries_of_other_processes_are_announced_as_foreign() {
     let store = memory();
     let one = empty(&store, env("a")).await;
     let two = open(&store, stale("b")).await;
     let mut events = one.attach(None).await.unwrap().events;
-    let said = say(&two.main(), "user", "from two").await;
+    let entry = say(&two.main(), "user", "from two").await;
     let Some(Event::Committed { seq, id, foreign, line, cursor, .. }) = events.next().await else { panic!() };
-    assert_eq!((seq, &*id, foreign, line, cursor), (said.seq, "b0000001", true, said.line, None));
+    assert_eq!((seq, &*id, foreign, line, cursor), (entry.seq, "b0000001", true, entry.line, None));
     assert_eq!(one.tree().find("b0000001"), Some(seq));
 }
 
 #[tokio::test]
-async fn marks_cannot_starve() {
+async fn marks_of_concurrent_processes_are_all_written() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     say(&one.main(), "user", "hello").await;
@@ -84,16 +84,12 @@ async fn marks_cannot_starve() {
     writers.join_all().await;
     let all = open(&store, env("g")).await;
     assert_eq!(all.version().entries, 1 + 5 * 200);
-    assert_eq!(
-        all.tree().path(all.main().place()).len(),
-        1 + 5 * 200,
-        "each mark hangs below the one before"
-    );
-    assert_eq!(stands(&all.main()).await, "user: hello");
+    assert_eq!(all.tree().path(all.main().place()).len(), 1 + 5 * 200, "each mark is below the previous one");
+    assert_eq!(text_at(&all.main()).await, "user: hello");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn processes_that_all_talk_at_once_lose_nothing() {
+async fn concurrent_turns_of_processes_lose_nothing() {
     let store = memory();
     let first = empty(&store, stale("a")).await;
     exchange(&first.main(), "hello").await;
@@ -103,7 +99,7 @@ async fn processes_that_all_talk_at_once_lose_nothing() {
     }
     let mut turns = Vec::new();
     for (letter, session) in &sessions {
-        // Each asks in a branch of its own.
+        // Each session asks in its own branch.
         say(&session.main(), "user", letter).await;
         turns.push(session.main().begin_turn().await.unwrap());
     }
@@ -125,7 +121,7 @@ async fn processes_that_all_talk_at_once_lose_nothing() {
 }
 
 #[tokio::test]
-async fn a_draft_whose_id_another_process_took_gets_another() {
+async fn a_draft_whose_id_another_process_used_gets_a_new_one() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let other = open(&store, stale("a")).await;
@@ -133,13 +129,13 @@ async fn a_draft_whose_id_another_process_took_gets_another() {
     let draft = one.main().begin_draft().await.unwrap();
     assert_eq!(draft.id(), "a0000001");
     assert_eq!(&*say(&other.main(), "user", "other words").await.id, "a0000001");
-    let said = stored(one.main().commit(says("assistant", "reply").finishing(&draft)).await);
-    assert_eq!(&*said.id, "a0000002");
+    let entry = stored(one.main().commit(message("assistant", "reply").finishing(&draft)).await);
+    assert_eq!(&*entry.id, "a0000002");
     drop(draft);
     one.sync().await.unwrap();
-    let told: Vec<Event> = std::iter::from_fn(|| events.try_next()).collect();
+    let received: Vec<Event> = std::iter::from_fn(|| events.try_next()).collect();
     assert!(
-        matches!(&told[..], [
+        matches!(&received[..], [
         Event::DraftBegun { .. },
         Event::Committed { foreign: true, .. },
         Event::Committed { id, draft_id: Some(draft), foreign: false, .. },
@@ -149,19 +145,19 @@ async fn a_draft_whose_id_another_process_took_gets_another() {
         Event::ContinuedElsewhere { .. },
         Event::Committed { id, draft_id: Some(draft), foreign: false, .. },
     ] if (&**id, &**draft) == ("a0000002", "a0000001")),
-        "{told:?}"
+        "{received:?}"
     );
 }
 
 #[tokio::test]
-async fn a_replaced_log_is_read_anew() {
+async fn a_replaced_log_is_reloaded() {
     let store = memory();
     let one = empty(&store, env("a")).await;
-    let (said, _) = exchange(&one.main(), "hello").await;
+    let (entry, _) = exchange(&one.main(), "hello").await;
     let side = one.cursor(one.tree().find("a0000001")).await.unwrap();
     let mut attached = one.attach(None).await.unwrap();
     let old = one.version();
-    let kept = [&b"{\"type\":\"custom\",\"id\":\"new\"}"[..], &said.line].map(<[u8]>::to_vec);
+    let kept = [&b"{\"type\":\"custom\",\"id\":\"new\"}"[..], &entry.line].map(<[u8]>::to_vec);
     let new = store.rewrite_in_use("s", one.version(), &kept).await.unwrap();
     loop {
         match attached.events.next().await.unwrap() {
@@ -171,14 +167,14 @@ async fn a_replaced_log_is_read_anew() {
         }
     }
     assert_eq!(one.version(), new);
-    assert_eq!(stands(&side).await, "user: hello", "found again by its id");
+    assert_eq!(text_at(&side).await, "user: hello", "the entry is found by its id");
     assert_eq!(
-        stands(&one.main()).await,
+        text_at(&one.main()).await,
         "user: hello",
-        "its entry is gone, so it stands at the nearest one above that is kept"
+        "the entry was removed, so the cursor moves to the nearest kept ancestor"
     );
     let again = one.attach(Some(old)).await.unwrap();
     assert!(again.reset);
     assert_eq!(again.entries().count(), 2);
-    say(&one.main(), "assistant", "goes on").await;
+    say(&one.main(), "assistant", "continued").await;
 }

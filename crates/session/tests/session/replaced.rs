@@ -1,4 +1,4 @@
-//! A log that is replaced under open sessions, as `gc` does it.
+//! A log that is replaced while sessions are open, as `gc` does.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use osier_store::{Store, StoreError};
 use osier_tree::Seq;
 use rustc_hash::FxHashMap;
 
-use crate::support::{draw, empty, exchange, memory, open, say, stale, stands};
+use crate::support::{draw, empty, exchange, memory, open, say, stale, text_at};
 
-/// Removes deleted branches although the session is open.
+/// Removes deleted branches while the session is open.
 async fn collect(store: &Arc<dyn Store>) {
     let session = open(store, stale("g")).await;
     let (tree, version) = (session.tree(), session.version());
@@ -27,16 +27,16 @@ async fn collect(store: &Arc<dyn Store>) {
     store.rewrite_in_use("s", version, &new).await.unwrap();
 }
 
-/// A turn at work, and a branch beside it that another process deletes and collects after a move.
-async fn swept_beside(session: &Session, store: &Arc<dyn Store>) -> TurnGuard {
+/// Starts a turn. Another process then deletes a sibling branch, moves, and collects garbage.
+async fn turn_with_collected_sibling(session: &Session, store: &Arc<dyn Store>) -> TurnGuard {
     let (_, reply) = exchange(&session.main(), "hello").await;
-    let (beside, _) = exchange(&session.main(), "beside").await;
+    let (sibling, _) = exchange(&session.main(), "sibling").await;
     session.main().move_to(Some(reply.seq)).await.unwrap();
     let turn = session.main().begin_turn().await.unwrap();
     say(&session.main(), "user", "more").await;
     say(&session.main(), "calls", "bash").await;
     let other = open(store, stale("o")).await;
-    other.delete_branch(&beside.id).await.unwrap();
+    other.delete_branch(&sibling.id).await.unwrap();
     session.refresh().await.unwrap();
     other.main().move_to(None).await.unwrap();
     collect(store).await;
@@ -44,10 +44,10 @@ async fn swept_beside(session: &Session, store: &Arc<dyn Store>) -> TurnGuard {
 }
 
 #[tokio::test]
-async fn a_turn_goes_on_where_it_was() {
+async fn a_turn_continues_at_its_position() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
-    let turn = swept_beside(&one, &store).await;
+    let turn = turn_with_collected_sibling(&one, &store).await;
     say(&one.main(), "toolResult", "done").await;
     turn.end().await.unwrap();
     expect![[r#"
@@ -63,32 +63,32 @@ async fn a_turn_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn an_idle_window_stays_and_remembers_where_it_was() {
+async fn an_idle_cursor_keeps_its_position_and_history() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
-    swept_beside(&one, &store).await.end().await.unwrap();
+    turn_with_collected_sibling(&one, &store).await.end().await.unwrap();
     one.refresh().await.unwrap();
-    assert_eq!(stands(&one.main()).await, "calls: bash");
+    assert_eq!(text_at(&one.main()).await, "calls: bash");
     let (_, from) = one.main().here();
     one.main().move_to(Some(Seq::new(0))).await.unwrap();
     one.main().undo().await.unwrap();
-    assert_eq!(stands(&one.main()).await, "calls: bash");
+    assert_eq!(text_at(&one.main()).await, "calls: bash");
     assert!(one.tree().same_place(from, one.main().place()));
 }
 
 #[tokio::test]
-async fn answers_to_two_questions_stay_apart() {
+async fn answers_of_two_turns_stay_on_their_branches() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let (_, reply) = exchange(&one.main(), "hello").await;
-    let (beside, _) = exchange(&one.main(), "beside").await;
+    let (sibling, _) = exchange(&one.main(), "sibling").await;
     one.main().move_to(Some(reply.seq)).await.unwrap();
     let two = open(&store, stale("b")).await;
     say(&one.main(), "user", "first question").await;
     say(&two.main(), "user", "second question").await;
     let turns = (one.main().begin_turn().await.unwrap(), two.main().begin_turn().await.unwrap());
     let other = open(&store, stale("o")).await;
-    other.delete_branch(&beside.id).await.unwrap();
+    other.delete_branch(&sibling.id).await.unwrap();
     for session in [&one, &two] {
         session.refresh().await.unwrap();
     }
@@ -107,40 +107,40 @@ async fn answers_to_two_questions_stay_apart() {
           assistant: first answer  ← main
     "#]]
     .assert_eq(&draw(&one).await);
-    assert_eq!(stands(&two.main()).await, "assistant: second answer");
+    assert_eq!(text_at(&two.main()).await, "assistant: second answer");
 }
 
 #[tokio::test]
-async fn what_others_say_is_still_followed_once_it_is_complete() {
+async fn a_continuation_is_still_followed_once_it_is_complete() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let (_, reply) = exchange(&one.main(), "hello").await;
-    let (beside, _) = exchange(&one.main(), "beside").await;
+    let (sibling, _) = exchange(&one.main(), "sibling").await;
     one.main().move_to(Some(reply.seq)).await.unwrap();
     let (seen, unseen) = (open(&store, stale("b")).await, open(&store, stale("c")).await);
     say(&one.main(), "user", "more").await;
     seen.refresh().await.unwrap();
-    one.delete_branch(&beside.id).await.unwrap();
+    one.delete_branch(&sibling.id).await.unwrap();
     collect(&store).await;
     for window in [&seen, &unseen] {
         window.refresh().await.unwrap();
-        assert_eq!(stands(&window.main()).await, "assistant: HELLO", "the question is not answered yet");
+        assert_eq!(text_at(&window.main()).await, "assistant: HELLO", "the question is not answered yet");
     }
     say(&one.main(), "assistant", "MORE").await;
     for window in [&seen, &unseen] {
         window.refresh().await.unwrap();
-        assert_eq!(stands(&window.main()).await, "assistant: MORE");
+        assert_eq!(text_at(&window.main()).await, "assistant: MORE");
     }
 }
 
 #[tokio::test]
-async fn a_cursor_in_a_collected_branch_stands_above_it() {
+async fn a_cursor_in_a_collected_branch_moves_above_it() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
     let (_, reply) = exchange(&one.main(), "hello").await;
     let two = open(&store, stale("b")).await;
-    let (beside, _) = exchange(&one.main(), "beside").await;
-    one.delete_branch(&beside.id).await.unwrap();
+    let (sibling, _) = exchange(&one.main(), "sibling").await;
+    one.delete_branch(&sibling.id).await.unwrap();
     let side = two.cursor(Some(reply.seq)).await.unwrap();
     say(&two.main(), "user", "from two").await;
     collect(&store).await;
@@ -149,9 +149,9 @@ async fn a_cursor_in_a_collected_branch_stands_above_it() {
         move |tree, _| tree.plan_label(&id, Some("kept"))
     }));
     late.await.unwrap();
-    assert_eq!(stands(&side).await, "assistant: HELLO");
-    assert_eq!(stands(&two.main()).await, "user: from two");
-    let gone = two.main().move_to_entry(Some(beside.id.to_string())).await;
+    assert_eq!(text_at(&side).await, "assistant: HELLO");
+    assert_eq!(text_at(&two.main()).await, "user: from two");
+    let gone = two.main().move_to_entry(Some(sibling.id.to_string())).await;
     assert!(matches!(gone, Err(Error::Plan(_))), "{gone:?}");
 }
 
@@ -159,9 +159,9 @@ async fn a_cursor_in_a_collected_branch_stands_above_it() {
 async fn an_expected_place_is_found_again_by_its_id() {
     let store = memory();
     let one = empty(&store, stale("a")).await;
-    let _turn = swept_beside(&one, &store).await;
+    let _turn = turn_with_collected_sibling(&one, &store).await;
     let (state, at) = one.main().here();
-    let commit = crate::support::says("toolResult", "done").expecting(&state.tree, at);
+    let commit = crate::support::message("toolResult", "done").expecting(&state.tree, at);
     one.main().commit(commit).await.unwrap();
-    assert_eq!(stands(&one.main()).await, "toolResult: done");
+    assert_eq!(text_at(&one.main()).await, "toolResult: done");
 }

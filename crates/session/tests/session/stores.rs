@@ -1,4 +1,4 @@
-//! Several stores: who has what, and a store that is silent or fails.
+//! Several stores, including one that does not answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use osier_store::{
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Seq};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A server that takes every question and answers none.
+/// A server that accepts every request and never answers.
 #[derive(Debug)]
-struct Silent;
+struct SilentStore;
 
 #[async_trait]
-impl Store for Silent {
+impl Store for SilentStore {
     fn name(&self) -> &str {
         "silent"
     }
@@ -76,26 +76,26 @@ async fn with(store: &dyn Store, id: &str, lines: &[Vec<u8>]) {
     store.create(&Header::new(id, 0, "/here"), lines).await.unwrap();
 }
 
-/// The clock is paused: it jumps to the end of the wait as soon as everybody waits.
+/// The clock is paused: it jumps to the end of the wait as soon as all tasks wait.
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_silent_is_named_and_the_others_answer() {
+async fn a_store_that_does_not_answer_is_reported_and_the_others_are_used() {
     let memory = Arc::new(MemoryStore::default());
     with(&*memory, "one", &[line("a", "x")]).await;
-    let stores = Stores::new(vec![Arc::new(Silent), memory]).with_patience(PATIENCE);
+    let stores = Stores::new(vec![Arc::new(SilentStore), memory]).with_patience(TIMEOUT);
     let found = stores.find("on").await.unwrap();
     assert_eq!((found.owned.len(), &*found.owned[0].id, found.owned[0].store.name()), (1, "one", "memory"));
     assert_eq!(
         found.down[0].why.to_string(),
-        "store silent cannot be reached: no answer for 20s; is the server busy? try again later"
+        "store silent cannot be reached: no answer within 20s; check whether the server is busy, then try again"
     );
     let listed = stores.list(&Filter::default()).await.unwrap();
     assert_eq!((listed.page.cards.len(), listed.page.more, &*listed.down[0].store), (1, false, "silent"));
-    let alone = Stores::new(vec![Arc::new(Silent)]).with_patience(PATIENCE);
+    let alone = Stores::new(vec![Arc::new(SilentStore)]).with_patience(TIMEOUT);
     assert_eq!(alone.list(&Filter::default()).await.unwrap_err().code().name(), "store_unavailable");
 }
 
 #[tokio::test]
-async fn a_list_of_all_stores_is_in_one_order_and_comes_by_pages() {
+async fn a_list_of_all_stores_is_sorted_and_paginated() {
     let folder = tempfile::tempdir().unwrap();
     let files = Arc::new(FileStore::new(folder.path(), None).named("files"));
     let memory = Arc::new(MemoryStore::default());
@@ -115,7 +115,7 @@ async fn a_list_of_all_stores_is_in_one_order_and_comes_by_pages() {
 }
 
 #[tokio::test]
-async fn short_ids_of_a_list_differ_across_stores_and_from_sessions_that_are_not_listed() {
+async fn short_ids_are_unique_across_stores_and_unlisted_sessions() {
     let folder = tempfile::tempdir().unwrap();
     let files = Arc::new(FileStore::new(folder.path(), None).named("files"));
     let memory = Arc::new(MemoryStore::default());
@@ -131,9 +131,9 @@ async fn short_ids_of_a_list_differ_across_stores_and_from_sessions_that_are_not
     assert_eq!(short(1, Some(1)).await, ["019b7ca9-a8"]);
 }
 
-/// The largest lines a batch holds, and one that is larger.
+/// Uses lines of the size of a batch and one that is larger.
 #[tokio::test]
-async fn a_copy_goes_by_batches_and_keeps_every_byte() {
+async fn a_copy_in_batches_keeps_every_byte() {
     let (from, to) = (MemoryStore::default(), MemoryStore::default());
     let sizes = [10, Batch::FULL, 3, Batch::FULL - 1, Batch::FULL + 7, 1, 1];
     let lines: Vec<Vec<u8>> =

@@ -1,4 +1,4 @@
-//! What the tests share: fixed time and ids, people who talk, and a drawing of the tree.
+//! Shared helpers: fixed time and ids, messages, and a drawing of the tree.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use osier_tree::scan::Raw;
 use osier_tree::time::Millis;
 use osier_tree::{Header, Kind, Place, Seq, SessionTree};
 
-/// One second later each time it is asked.
+/// Advances by one second at each call.
 #[derive(Debug, Default)]
 pub(crate) struct Ticks(AtomicI64);
 
@@ -44,7 +44,7 @@ impl Ids for Counted {
     }
 }
 
-/// A process whose ids begin with `letter`.
+/// The environment of a process whose ids start with `letter`.
 pub(crate) fn env(letter: &'static str) -> Env {
     Env {
         clock: Arc::new(Ticks::default()),
@@ -56,7 +56,7 @@ pub(crate) fn env(letter: &'static str) -> Env {
     }
 }
 
-/// A process that notices others only when it appends.
+/// The environment of a process that reads foreign entries only when it appends.
 pub(crate) fn stale(letter: &'static str) -> Env {
     Env { watch: false, ..env(letter) }
 }
@@ -65,7 +65,7 @@ pub(crate) fn memory() -> Arc<dyn Store> {
     Arc::new(MemoryStore::default())
 }
 
-/// A new session with nothing in it.
+/// A new session without entries.
 pub(crate) async fn empty(store: &Arc<dyn Store>, env: Env) -> Session {
     Session::create(store.clone(), &Header::new("s", 0, "/here"), &[], env).await.unwrap()
 }
@@ -75,26 +75,26 @@ pub(crate) async fn open(store: &Arc<dyn Store>, env: Env) -> Session {
     Session::open(store.clone(), "s", env).await.unwrap()
 }
 
-pub(crate) fn says(role: &str, text: &str) -> Commit {
-    let message = match role {
+pub(crate) fn message(role: &str, text: &str) -> Commit {
+    let json = match role {
         "calls" => {
             format!(r#"{{"role":"assistant","content":[{{"type":"toolCall","id":"t","name":"{text}"}}]}}"#)
         }
         _ => format!(r#"{{"role":"{role}","content":"{text}"}}"#),
     };
     Commit::new(move |tree, at| {
-        tree.plan_message(at, Raw::parse(message.as_bytes()).expect("the test's own JSON"))
+        tree.plan_message(at, Raw::parse(json.as_bytes()).expect("the JSON of the test is valid"))
     })
 }
 
 pub(crate) async fn say(cursor: &Cursor, role: &str, text: &str) -> Stored {
-    stored(cursor.commit(says(role, text)).await)
+    stored(cursor.commit(message(role, text)).await)
 }
 
-/// A user's words and the answer to them.
+/// A user message and its reply.
 pub(crate) async fn exchange(cursor: &Cursor, text: &str) -> (Stored, Stored) {
-    let said = say(cursor, "user", text).await;
-    (said, say(cursor, "assistant", &text.to_uppercase()).await)
+    let prompt = say(cursor, "user", text).await;
+    (prompt, say(cursor, "assistant", &text.to_uppercase()).await)
 }
 
 pub(crate) fn stored(outcome: Result<Outcome, Error>) -> Stored {
@@ -105,8 +105,8 @@ pub(crate) fn id(session: &Session, place: Place) -> String {
     place.map_or_else(|| "root".to_owned(), |seq| session.tree().id(seq).to_string())
 }
 
-/// Where a cursor stands, by what is said there.
-pub(crate) async fn stands(cursor: &Cursor) -> String {
+/// The text of the entry at a cursor.
+pub(crate) async fn text_at(cursor: &Cursor) -> String {
     let session = cursor.session();
     let tree = session.tree();
     match tree.heads().anchor(cursor.place()) {
@@ -115,7 +115,7 @@ pub(crate) async fn stands(cursor: &Cursor) -> String {
     }
 }
 
-/// All events that are there.
+/// All available events.
 pub(crate) fn drain(events: &mut Events) -> Vec<Event> {
     std::iter::from_fn(|| events.try_next()).collect()
 }
@@ -142,7 +142,7 @@ async fn text(session: &Session, tree: &SessionTree, seq: Seq) -> String {
     text
 }
 
-/// The tree of a session with the main cursor, a level of indentation per branch.
+/// Draws the tree of a session with the main cursor. Each branch is indented by one level.
 pub(crate) async fn draw(session: &Session) -> String {
     let state = session.state();
     let tree = &state.tree;
@@ -151,8 +151,8 @@ pub(crate) async fn draw(session: &Session) -> String {
     while let Some((seq, depth)) = open.pop() {
         let mark = if state.main() == Some(seq) { "  ← main" } else { "" };
         let hidden = if tree.is_hidden(seq) { " (deleted)" } else { "" };
-        let said = text(session, tree, seq).await;
-        writeln!(out, "{:indent$}{said}{hidden}{mark}", "", indent = depth * 2).unwrap();
+        let line = text(session, tree, seq).await;
+        writeln!(out, "{:indent$}{line}{hidden}{mark}", "", indent = depth * 2).unwrap();
         let children = tree.children().of_entry(seq);
         let deeper = depth + usize::from(children.len() > 1);
         open.extend(children.iter().rev().map(|child| (*child, deeper)));

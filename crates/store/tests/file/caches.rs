@@ -55,9 +55,9 @@ async fn truncated_caches_are_detected() {
     let home = Home::new();
     let expected = create_cached(&home, "one").await;
     for cache in caches(&home) {
-        let whole = fs::read(&cache).unwrap();
-        for len in (0..whole.len()).step_by(whole.len() / 40 + 1) {
-            fs::write(&cache, &whole[..len]).unwrap();
+        let original = fs::read(&cache).unwrap();
+        for len in (0..original.len()).step_by(original.len() / 40 + 1) {
+            fs::write(&cache, &original[..len]).unwrap();
             let when = format!("{} cut at {len}", cache.display());
             read_data_once(&home.store(), "one").await.assert_same(&expected, &when);
         }
@@ -69,11 +69,11 @@ async fn caches_with_a_wrong_byte_are_detected() {
     let home = Home::new();
     let expected = create_cached(&home, "one").await;
     for cache in caches(&home) {
-        let whole = fs::read(&cache).unwrap();
+        let original = fs::read(&cache).unwrap();
         // Test the header at the start of each cache more densely.
-        let places = (0..100).step_by(2).chain((100..whole.len()).step_by(whole.len() / 40 + 1));
-        for at in places.filter(|at| *at < whole.len()) {
-            let mut wrong = whole.clone();
+        let places = (0..100).step_by(2).chain((100..original.len()).step_by(original.len() / 40 + 1));
+        for at in places.filter(|at| *at < original.len()) {
+            let mut wrong = original.clone();
             wrong[at] ^= 1 << (at % 8);
             fs::write(&cache, &wrong).unwrap();
             let when = format!("{} with byte {at} wrong", cache.display());
