@@ -44,7 +44,7 @@ pub(super) struct Log {
     pub(super) stamp: Stamp,
     /// The first generation of this file with this header.
     base: u64,
-    /// How often earlier answers turned out to be wrong. Added to `base`.
+    /// How often earlier answers turned out to be wrong. Added to `base_generation`.
     wrong: u64,
     pub(super) header: Header,
     /// The header line in the file.
@@ -90,7 +90,7 @@ struct Reached {
     odd: usize,
     /// Whether a torn line follows.
     torn: bool,
-    /// The last bytes before `covered`.
+    /// The last bytes before `end`.
     tail: Vec<u8>,
 }
 

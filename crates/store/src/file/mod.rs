@@ -87,7 +87,7 @@ impl FileStore {
         self
     }
 
-    /// The session id of a file, anywhere.
+    /// The session id for the file at `path`, which can be outside the store's folder.
     pub fn id_of_path(path: &Path) -> io::Result<String> {
         Ok(std::path::absolute(path)?.to_string_lossy().into_owned())
     }
