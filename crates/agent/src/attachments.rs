@@ -1,10 +1,10 @@
 //! `@file` in a prompt attaches the file. This works the same for every client: the model gets the file
 //! contents before the text of the prompt, and the user sees only the text.
 
-use std::fs;
+use std::io::ErrorKind;
 
 use osier_model::Image;
-use osier_tools::{Content, ToolCall, ToolContext, Toolbox, Tools};
+use osier_tools::{Content, ToolCall, ToolContext, Toolbox, Tools, read_regular};
 use serde_json::json;
 
 /// The model reads longer files in pieces with its own tool.
@@ -32,8 +32,9 @@ pub fn mentions(typed: &str) -> Vec<String> {
 /// Reads a file that a prompt mentions. Returns `None` if no such file exists; the mention is then ordinary
 /// text. The error says why the file cannot be attached.
 pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, String> {
-    let is_file = |name: &&str| ctx.path(name).is_some_and(|path| path.is_file());
-    let Some(path) = [name, name.trim_end_matches(AFTER)].into_iter().find(is_file) else { return Ok(None) };
+    // A folder is a word like any other; a pipe or a device was meant as a file, and the tool says why it is none.
+    let is_there = |name: &&str| ctx.path(name).is_some_and(|path| path.exists() && !path.is_dir());
+    let Some(path) = [name, name.trim_end_matches(AFTER)].into_iter().find(is_there) else { return Ok(None) };
     let call = ToolCall { id: String::new(), name: "read".to_owned(), arguments: json!({ "path": path }) };
     // The `read` tool enforces the readable paths, detects images, and reports unsupported files.
     let read = Tools::standard().run(call, ctx).await;
@@ -54,24 +55,21 @@ pub async fn read(name: &str, ctx: &ToolContext) -> Result<Option<Attachment>, S
 }
 
 fn whole(name: &str, ctx: &ToolContext) -> Result<String, String> {
-    let cannot = |error: std::io::Error| format!("cannot read @{name}: {error}");
     let path = ctx.path(name).ok_or_else(|| format!("cannot read @{name}: the home folder is unknown"))?;
-    let found = fs::metadata(&path).map_err(cannot)?;
-    if !found.is_file() {
-        return Err(format!("cannot read @{name}: not a regular file"));
-    }
-    if found.len() > MAX_BYTES {
-        return Err(format!(
+    match read_regular(&path, MAX_BYTES) {
+        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => Err(format!(
             "@{name} is longer than 1 MiB; write its name without the @, and the model reads it in pieces"
-        ));
+        )),
+        Err(error) => Err(format!("cannot read @{name}: {error}")),
     }
-    Ok(String::from_utf8_lossy(&fs::read(&path).map_err(cannot)?).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use osier_tools::Env;
+    use std::fs;
 
     #[test]
     fn words_that_start_with_an_at_sign_are_mentions() {
@@ -96,7 +94,10 @@ mod tests {
         for name in ["none.txt", "types/node", ".", ""] {
             assert_eq!(read(name, &ctx).await, Ok(None), "{name}");
         }
-        for name in ["b.bin", "long.txt"] {
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(pipe).status().unwrap().success());
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless")).unwrap();
+        for name in ["b.bin", "long.txt", "pipe", "endless"] {
             let error = read(name, &ctx).await.unwrap_err();
             assert!(error.starts_with(&format!("@{name}")), "{error}");
         }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use futures_util::StreamExt;
 use osier_model::{AssistantMessage, Delta, Draft, Failure, Message, ModelInfo};
 use osier_session::{Commit, DraftHandle};
-use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::live::Live;
+use crate::shown::ShownDeltas;
 use crate::turn::{Overflow, Turn};
 use crate::workplace::plan_message;
 
@@ -23,6 +23,7 @@ impl Turn {
         let model = request.model.clone();
         let mut draft = work.cursor.begin_draft().await?;
         let mut partial = Draft::new(&model, work.clock());
+        let mut shown = ShownDeltas::new(&work.parts.context.keys);
         let mut deltas = work.parts.model.stream(request, self.cancel.clone());
         loop {
             let delta = deltas.next().await;
@@ -47,6 +48,7 @@ impl Turn {
                     });
                     if partial.has_content() {
                         partial = Draft::new(&model, work.clock());
+                        shown = ShownDeltas::new(&work.parts.context.keys);
                         draft.push(WITHDRAWN);
                         drop(draft);
                         draft = work.cursor.begin_draft().await?;
@@ -54,7 +56,7 @@ impl Turn {
                 }
                 delta => {
                     partial.apply(&delta);
-                    draft.push(shown(&delta).to_string());
+                    shown.next(&delta).iter().for_each(|piece| draft.push(piece.to_string()));
                 }
             }
         }
@@ -79,27 +81,4 @@ fn priced(mut message: AssistantMessage, model: &ModelInfo) -> AssistantMessage 
         message.usage.cost = model.price.cost(&message.usage);
     }
     message
-}
-
-/// The JSON form of a delta for clients.
-fn shown(delta: &Delta) -> Value {
-    match delta {
-        Delta::TextStart { block } => json!({ "type": "text_start", "block": block }),
-        Delta::Text { block, text } => json!({ "type": "text_delta", "block": block, "delta": text }),
-        Delta::TextEnd { block, .. } => json!({ "type": "text_end", "block": block }),
-        Delta::ThinkingStart { block } => json!({ "type": "thinking_start", "block": block }),
-        Delta::Thinking { block, text } => json!({ "type": "thinking_delta", "block": block, "delta": text }),
-        Delta::ThinkingEnd { block, .. } => json!({ "type": "thinking_end", "block": block }),
-        Delta::ToolCallStart { block, id, name } => {
-            json!({ "type": "toolcall_start", "block": block, "id": id, "name": name })
-        }
-        Delta::ToolCallArguments { block, json } => {
-            json!({ "type": "toolcall_delta", "block": block, "delta": json })
-        }
-        Delta::ToolCallEnd { block, .. } => json!({ "type": "toolcall_end", "block": block }),
-        Delta::Usage(usage) => json!({ "type": "usage", "usage": usage }),
-        Delta::Start { .. } | Delta::Retrying { .. } | Delta::Done(_) | Delta::Failed(..) => {
-            json!({ "type": "start" })
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! Instruction files: `AGENTS.md` and `CLAUDE.md`, from the user's folder and from the project down to the
 //! working directory.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use osier_tools::open_regular;
 
 /// File names to look for; the first one found in a folder wins.
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -69,7 +70,7 @@ fn read(path: &Path, border: Option<&Path>, owner_of_cwd: Option<u32>) -> Option
     {
         return None;
     }
-    let file = File::open(&path).ok()?;
+    let file = open_regular(&path).ok()?;
     if !is_familiar(file.metadata().ok()?.uid(), owner_of_cwd) {
         return None;
     }

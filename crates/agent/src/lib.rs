@@ -30,6 +30,7 @@ mod queue;
 mod request;
 mod returned;
 mod saying;
+mod shown;
 mod side;
 pub mod skills;
 mod summarizing;

@@ -8,6 +8,7 @@ use osier_model::{
     AssistantMessage, Cache, CancellationToken, Delta, Draft, Message, ModelInfo, Request, StopReason, Usage,
 };
 use osier_session::{Commit, State};
+use osier_tools::Redactor;
 use osier_tree::asking::Asks;
 use osier_tree::cutting::Limits;
 use osier_tree::files::Files;
@@ -161,20 +162,26 @@ impl Summarizer<'_> {
         request.max_tokens = max_tokens;
         let mut deltas = self.work.parts.model.stream(request, self.cancel.clone());
         let mut partial = Draft::new(&self.model, self.work.clock());
+        let keys = self.work.parts.context.keys.clone();
+        let mut redactor = Redactor::new(&keys);
         loop {
             let delta = deltas.next().await;
             let delta = delta.unwrap_or_else(|| partial.broken_off(self.cancel.is_cancelled()));
             if matches!(delta, Delta::Retrying { .. }) && partial.has_content() {
                 // The retry starts from scratch.
                 self.work.teller.tell(Live::SummaryText { text: "\n\n".to_owned() });
+                redactor = Redactor::new(&keys);
             }
             partial.apply(&delta);
             match delta {
-                Delta::Text { text, .. } => self.work.teller.tell(Live::SummaryText { text }),
+                Delta::Text { text, .. } => {
+                    self.work.teller.tell(Live::SummaryText { text: redactor.pass_text(&text) });
+                }
                 Delta::Done(message) => {
                     self.usage += message.usage;
                     self.requests += 1;
-                    return whole(&message);
+                    self.work.teller.tell(Live::SummaryText { text: redactor.rest_text() });
+                    return whole(&message).map(|text| keys.redact(text));
                 }
                 Delta::Failed(failure, message) => {
                     self.usage += message.usage;

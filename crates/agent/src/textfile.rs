@@ -2,9 +2,10 @@
 //! never fatal.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use osier_tools::read_regular;
 
 /// Templates and skills are prompts; a longer file is a mistake.
 pub(crate) const MOST: u64 = 256 << 10;
@@ -36,19 +37,7 @@ pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
 /// Reads a text file with a size limit.
 pub(crate) fn read(path: &Path) -> Result<String, Problem> {
     let problem = |what: String| Problem { path: path.to_owned(), what };
-    let mut bytes = Vec::new();
-    let read = |bytes: &mut Vec<u8>| -> io::Result<()> {
-        // Reading a pipe would block forever.
-        if !fs::metadata(path)?.is_file() {
-            return Err(io::Error::other("not a regular file"));
-        }
-        File::open(path)?.take(MOST + 1).read_to_end(bytes)?;
-        Ok(())
-    };
-    read(&mut bytes).map_err(|error| problem(error.to_string()))?;
-    if bytes.len() as u64 > MOST {
-        return Err(problem(format!("longer than {} KB", MOST >> 10)));
-    }
+    let bytes = read_regular(path, MOST).map_err(|error| problem(error.to_string()))?;
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
         _ => Err(problem("not a text file".to_owned())),

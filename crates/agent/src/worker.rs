@@ -43,7 +43,8 @@ impl Worker {
     }
 
     /// Starts an agent on its own cursor.
-    pub async fn start_at(cursor: Cursor, parts: Parts) -> Result<Worker, Error> {
+    pub async fn start_at(cursor: Cursor, mut parts: Parts) -> Result<Worker, Error> {
+        parts.context.session = cursor.session().id().to_owned();
         let work = Arc::new(Workplace::new(cursor, parts));
         let returned = work.left_waiting().await?;
         work.now().returned = returned;

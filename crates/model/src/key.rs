@@ -81,7 +81,9 @@ fn secret(text: String) -> SecretString {
 
 fn read(path: &Path) -> Result<SecretString, String> {
     check(path)?;
-    let text = std::fs::read_to_string(path)
+    let mut text = String::new();
+    std::fs::File::open(path)
+        .and_then(|file| std::io::Read::read_to_string(&mut std::io::Read::take(file, LONGEST), &mut text))
         .map_err(|error| format!("cannot read the key file {}: {error}", path.display()))?;
     let key = secret(text);
     if key.expose_secret().is_empty() {

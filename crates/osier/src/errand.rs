@@ -111,7 +111,8 @@ async fn parts(session: &Session, home: &Home, writer: Writer<'_>) -> Result<Par
             Err(error) => return Err(anyhow!(error).context("the setting summary_model")),
         },
     };
-    let context = ToolContext::new(&home.cwd, home.folder.join("cache").join("output"), Env::new([]));
+    let keys = Arc::new(home.known_keys(&registry));
+    let context = ToolContext { keys, ..ToolContext::new(&home.cwd, home.outputs(), Env::new([])) };
     let tools = Arc::new(Tools::default());
     Ok(Parts {
         summary_model,

@@ -11,6 +11,7 @@ use jiff::tz::TimeZone;
 use osier_model::{Models, Registry, Surroundings};
 use osier_session::{Env, Session};
 use osier_store::{Filter, Store};
+use osier_tools::Keys;
 use osier_tree::Header;
 use osier_tree::time::Millis;
 
@@ -146,6 +147,28 @@ impl Home {
     /// The user's settings.
     pub(crate) fn config_file(&self) -> PathBuf {
         self.folder.join("config.toml")
+    }
+
+    /// Keys of models and passwords of stores, as far as they can be had without running anything. Neither a tool's result nor
+    /// a reply shows them.
+    pub(crate) fn known_keys(&self, registry: &Registry) -> Keys {
+        let surroundings = self.surroundings();
+        let stores = self.settings.stores.values().map(|spec| &spec.password);
+        let sources = registry.providers().map(|provider| &provider.key).chain(stores);
+        let said = registry.providers().flat_map(|provider| provider.credentials());
+        Keys::new(sources.flat_map(|source| source.known(&surroundings)).chain(said))
+    }
+
+    /// Where outputs of commands are kept that were too long for a result.
+    pub(crate) fn outputs(&self) -> PathBuf {
+        self.folder.join("cache").join("output")
+    }
+
+    /// Removes the kept outputs of a session that was deleted.
+    pub(crate) fn remove_outputs(&self, session: &str) {
+        if let Err(error) = osier_tools::remove_outputs(&self.outputs(), session) {
+            remark(&format!("osier: cannot remove the kept outputs of {session}: {error}"));
+        }
     }
 
     /// Folders called `.osier` that are nobody's project.

@@ -1,12 +1,12 @@
 //! Writing: standard output buffered, coloured only on a terminal, and quiet when the reader has gone; remarks to
 //! standard error.
 
-use std::fmt::Write as _;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
+use osier_tools::is_hidden;
 use osier_tree::projection::preview::{inert, is_live};
 use serde::Serialize;
 
@@ -54,7 +54,7 @@ impl Out {
         Ok(self.writer.write_all(text.as_bytes())?)
     }
 
-    /// A piece of JSON, as it is. On a terminal, characters that would act there are written as escapes: the same JSON.
+    /// A piece of JSON, as it is. On a terminal, characters that act there or are invisible are written as escapes: the same JSON.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
         if self.is_terminal {
             return self.text(&escaped(&String::from_utf8_lossy(bytes)));
@@ -78,14 +78,17 @@ impl Out {
     }
 }
 
-/// The same JSON without a character that a terminal would obey.
+/// The same JSON, with escapes for characters that a terminal obeys or nobody sees.
 pub(crate) fn escaped(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for ch in json.chars() {
         match ch {
             '\n' | '\t' => safe.push(ch),
-            // All of them lie in the first plane, where four digits are enough.
-            _ if is_live(ch) => drop(write!(safe, "\\u{:04x}", u32::from(ch))),
+            _ if is_live(ch) || is_hidden(ch) => {
+                for unit in ch.encode_utf16(&mut [0; 2]) {
+                    safe += &format!("\\u{unit:04x}");
+                }
+            }
             _ => safe.push(ch),
         }
     }

@@ -4,10 +4,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
+use osier_tools::read_regular_text;
 use osier_tui::theme::Theme;
 
 use crate::home::Home;
 use crate::settings::table::nearest;
+
+/// A theme has a few dozen lines.
+const MAX_BYTES: u64 = 256 << 10;
 
 /// Chooses a built-in theme by the background of the terminal.
 pub(crate) const AUTO: &str = "auto";
@@ -39,7 +43,7 @@ pub(crate) fn load(home: &Home) -> Loaded {
 pub(crate) fn read(name: &str, home: &Home) -> Result<(Theme, Vec<String>), String> {
     // A file of the user's own counts over a built-in theme.
     if let Some(path) = path(name, home) {
-        match fs::read_to_string(&path) {
+        match read_regular_text(&path, MAX_BYTES) {
             Ok(text) => return Ok(Theme::parse(&text)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(format!("cannot read {}: {error}", home.shown(&path))),

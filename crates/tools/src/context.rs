@@ -24,8 +24,10 @@ pub struct ToolContext {
     /// Where output goes while a command still runs.
     pub progress: Progress,
     pub limits: Limits,
-    /// Where the full text of a cut output is kept.
+    /// Where the full text of a cut output is kept, in a folder of its session.
     pub artefacts: PathBuf,
+    /// The id of the session, or nothing.
+    pub session: String,
     /// What the model knows of files on this path.
     pub files_read: Arc<FilesRead>,
     pub env: Arc<Env>,
@@ -48,6 +50,7 @@ impl ToolContext {
             progress: Progress::default(),
             limits: Limits::default(),
             artefacts: artefacts.into(),
+            session: String::new(),
             files_read: Arc::default(),
             env: Arc::new(env),
             closed: Arc::default(),

@@ -45,6 +45,12 @@ impl Folder {
         Ok((Folder(folder), name))
     }
 
+    /// A folder that nobody else can change.
+    fn open(path: &Path) -> io::Result<Folder> {
+        let flags = WALK | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Folder(rustix::fs::open(path, flags, Mode::empty())?))
+    }
+
     /// Opens a file for reading; waits for nothing, and refuses a link.
     pub(crate) fn read(&self, name: &OsStr) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -95,27 +101,40 @@ pub(crate) struct Beside<'a> {
 
 impl Beside<'_> {
     /// Gives it its name. A file or link that has this name is replaced, never followed.
-    pub(crate) fn put(mut self, name: &OsStr) -> io::Result<()> {
+    ///
+    /// To replace a file it needs another name for a moment. That name is in `staging` if that is on the same file system: a
+    /// process that is killed right then leaves nothing beside the file.
+    pub(crate) fn put(mut self, name: &OsStr, staging: &Path) -> io::Result<()> {
         if self.name.is_none() {
-            // No name can be taken from another file at once, so that one gets a second step.
-            match self.link(name) {
+            match self.link(&self.folder.0, name) {
                 Err(Errno::EXIST) => {}
                 linked => return Ok(linked?),
             }
             let own = unused_name();
-            self.link(&own)?;
+            if let Ok(staging) = Folder::open(staging)
+                && self.link(&staging.0, &own).is_ok()
+            {
+                let staged = Beside { folder: &staging, file: self.file.try_clone()?, name: Some(own) };
+                return staged.rename_to(self.folder, name);
+            }
+            self.link(&self.folder.0, &own)?;
             self.name = Some(own);
         }
+        let folder = self.folder;
+        self.rename_to(folder, name)
+    }
+
+    fn rename_to(mut self, folder: &Folder, name: &OsStr) -> io::Result<()> {
         if let Some(own) = &self.name {
-            renameat(&self.folder.0, own, &self.folder.0, name)?;
+            renameat(&self.folder.0, own, &folder.0, name)?;
         }
         self.name = None;
         Ok(())
     }
 
-    fn link(&self, name: &OsStr) -> rustix::io::Result<()> {
+    fn link(&self, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<()> {
         let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-        linkat(CWD, own, &self.folder.0, name, AtFlags::SYMLINK_FOLLOW)
+        linkat(CWD, own, folder, name, AtFlags::SYMLINK_FOLLOW)
     }
 }
 
@@ -138,6 +157,7 @@ mod tests {
     fn a_file_on_its_way_has_no_name() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().canonicalize().unwrap().join("a");
+        let staging = tempfile::tempdir().unwrap();
         let count = || std::fs::read_dir(base.path()).unwrap().count();
         for content in ["first", "second"] {
             let (folder, name) = Folder::of(&path, false).unwrap();
@@ -145,7 +165,7 @@ mod tests {
             let mut beside = folder.beside(0o666).unwrap();
             beside.file.write_all(content.as_bytes()).unwrap();
             assert_eq!(count(), before, "nothing to be seen yet");
-            beside.put(&name).unwrap();
+            beside.put(&name, staging.path()).unwrap();
             assert_eq!((count(), std::fs::read_to_string(&path).unwrap().as_str()), (1, content));
         }
     }

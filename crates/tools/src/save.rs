@@ -1,9 +1,9 @@
 //! Puts a file in place whole or not at all: written beside it, then renamed. Owner and mode of the old file stay.
 
-use std::fs::{self, Metadata, Permissions};
+use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,8 +23,13 @@ pub(crate) fn lock(path: &Path) -> MutexGuard<'static, ()> {
 }
 
 /// `path` is free of links and no link is followed on the way there; `old` is the file that is there now. Missing folders
-/// are made.
-pub(crate) fn save(path: &Path, bytes: &[u8], old: Option<&Metadata>) -> io::Result<Metadata> {
+/// are made. `staging` is a folder for a file that has no place yet.
+pub(crate) fn save(
+    path: &Path,
+    bytes: &[u8],
+    old: Option<&Metadata>,
+    staging: &Path,
+) -> io::Result<Metadata> {
     let (folder, name) = Folder::of(path, old.is_none())?;
     let mode = old.map_or(0o666, |old| old.permissions().mode() & 0o7777);
     let mut beside = folder.beside(mode & 0o777)?;
@@ -36,7 +41,9 @@ pub(crate) fn save(path: &Path, bytes: &[u8], old: Option<&Metadata>) -> io::Res
     }
     beside.file.sync_all()?;
     let metadata = beside.file.metadata()?;
-    beside.put(&name)?;
+    // Without such a folder it is put beside the old file first.
+    let _ = DirBuilder::new().recursive(true).mode(0o700).create(staging);
+    beside.put(&name, staging)?;
     Ok(metadata)
 }
 
@@ -60,7 +67,7 @@ mod tests {
         fs::create_dir(base.join("outside")).unwrap();
         symlink("outside", base.join("folder")).unwrap();
         for path in ["folder/a", "folder/deep/a"] {
-            assert!(save(&base.join(path), b"x", None).is_err(), "{path}");
+            assert!(save(&base.join(path), b"x", None, &base).is_err(), "{path}");
         }
         assert_eq!(fs::read_dir(base.join("outside")).unwrap().count(), 0);
     }
@@ -71,7 +78,7 @@ mod tests {
         let base = base.path().canonicalize().unwrap();
         fs::write(base.join("precious"), "precious").unwrap();
         symlink("precious", base.join("a")).unwrap();
-        save(&base.join("a"), b"new", None).unwrap();
+        save(&base.join("a"), b"new", None, &base).unwrap();
         assert_eq!(fs::read(base.join("precious")).unwrap(), b"precious");
         assert!(fs::symlink_metadata(base.join("a")).unwrap().is_file());
         assert_eq!(fs::read_dir(&base).unwrap().count(), 2, "nothing is left beside");

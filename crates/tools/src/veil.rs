@@ -49,6 +49,12 @@ impl Keys {
         }
     }
 
+    /// A text without keys.
+    pub fn redact(&self, mut text: String) -> String {
+        self.hide(&mut text);
+        text
+    }
+
     /// Whether a new text of a file would put the words for a key in the place of the key that the old one holds.
     pub(crate) fn would_be_lost(&self, old: &[u8], new: &[u8]) -> bool {
         memmem::find(new, INSTEAD.as_bytes()).is_some()
@@ -60,7 +66,13 @@ impl Keys {
         match value {
             Value::String(text) => self.hide(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in(item)),
-            Value::Object(fields) => fields.values_mut().for_each(|item| self.hide_in(item)),
+            Value::Object(fields) => {
+                fields.values_mut().for_each(|item| self.hide_in(item));
+                if fields.keys().any(|name| self.first_in(name.as_bytes()).is_some()) {
+                    let named = std::mem::take(fields).into_iter();
+                    *fields = named.map(|(name, item)| (self.redact(name), item)).collect();
+                }
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
@@ -87,15 +99,15 @@ impl fmt::Debug for Keys {
 
 /// Hides keys in bytes that come in pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Veil {
+pub struct Redactor {
     keys: Keys,
     /// What may be the beginning of a key.
     held: Vec<u8>,
 }
 
-impl Veil {
-    pub(crate) fn new(keys: &Keys) -> Veil {
-        Veil { keys: keys.clone(), held: Vec::new() }
+impl Redactor {
+    pub fn new(keys: &Keys) -> Redactor {
+        Redactor { keys: keys.clone(), held: Vec::new() }
     }
 
     /// The next piece, as far as it can be told by now.
@@ -119,6 +131,17 @@ impl Veil {
         (told, &bytes[sure.max(from)..])
     }
 
+    /// The next piece of a text.
+    pub fn pass_text(&mut self, piece: &str) -> String {
+        // Text ends between two characters, and so does a key.
+        String::from_utf8_lossy(&self.pass(piece.as_bytes())).into_owned()
+    }
+
+    /// What is left of a text when nothing more comes.
+    pub fn rest_text(&mut self) -> String {
+        String::from_utf8_lossy(&self.rest()).into_owned()
+    }
+
     /// Nothing more comes.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
@@ -135,9 +158,9 @@ mod tests {
     }
 
     fn told(pieces: &[&str]) -> String {
-        let mut veil = Veil::new(&keys());
-        let mut told: Vec<u8> = pieces.iter().flat_map(|piece| veil.pass(piece.as_bytes())).collect();
-        told.extend(veil.rest());
+        let mut redactor = Redactor::new(&keys());
+        let mut told: Vec<u8> = pieces.iter().flat_map(|piece| redactor.pass(piece.as_bytes())).collect();
+        told.extend(redactor.rest());
         String::from_utf8(told).expect("text")
     }
 
@@ -157,15 +180,17 @@ mod tests {
     #[test]
     fn what_holds_no_key_passes_as_it_is() {
         assert_eq!(told(&["sk-", "secret", "-two\n"]), "sk-secret-two\n");
-        let mut veil = Veil::default();
-        assert_eq!(veil.pass(b"all\xff"), b"all\xff");
+        let mut redactor = Redactor::default();
+        assert_eq!(redactor.pass(b"all\xff"), b"all\xff");
     }
 
     #[test]
     fn results_and_their_details_hold_none() {
         let outcome =
             ToolOutcome::text("it is sk-secret-one").with("diff", serde_json::json!(["+sk-secret-one"]));
+        let outcome = outcome.with("named", serde_json::json!({ "a sk-secret-one": 1, "b": 2 }));
         let hidden = keys().hidden(outcome);
-        assert_eq!(hidden, ToolOutcome::text("it is [key]").with("diff", serde_json::json!(["+[key]"])));
+        let expected = ToolOutcome::text("it is [key]").with("diff", serde_json::json!(["+[key]"]));
+        assert_eq!(hidden, expected.with("named", serde_json::json!({ "a [key]": 1, "b": 2 })));
     }
 }

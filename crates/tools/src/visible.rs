@@ -42,7 +42,7 @@ fn escape(text: &str, stays: impl Fn(char) -> bool) -> String {
 }
 
 /// Controls, blanks other than the space, code points that are ignored by default, private ones, and no characters at all.
-fn is_hidden(ch: char) -> bool {
+pub fn is_hidden(ch: char) -> bool {
     ch.is_control()
         || ch.is_whitespace() && ch != ' '
         || u32::from(ch) & 0xFFFE == 0xFFFE

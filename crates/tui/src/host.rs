@@ -22,6 +22,9 @@ pub trait Host: Send + Sync + Debug {
         Stores::new(vec![session.store().clone()])
     }
 
+    /// A session is gone; what was kept for it elsewhere may go too.
+    fn session_deleted(&self, _id: &str) {}
+
     /// What the last compaction on the path left out, in lines to be read.
     async fn compaction(&self, _from: &Worker, _columns: usize) -> Result<Vec<Line>, String> {
         Err("what a compaction left out is not told here".to_owned())

@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
+use osier_tools::read_regular_text;
 use serde_json::json;
 use toml_edit::{DocumentMut, Item, Table, Value};
 
@@ -16,7 +17,7 @@ use crate::home::Home;
 use crate::layout::plain;
 use crate::out::{Out, remark};
 use crate::settings::table::Reach;
-use crate::settings::{Owner, dotted};
+use crate::settings::{LONGEST, Owner, dotted};
 use crate::trust;
 
 pub(super) fn set(name: &str, text: &str, json: bool, home: &Home) -> Result<ExitCode> {
@@ -98,7 +99,7 @@ fn remove(table: &mut Item, path: &[String]) -> bool {
 fn open(home: &Home) -> Result<(String, DocumentMut)> {
     let path = home.config_file();
     let shown = home.shown(&path);
-    let text = match fs::read_to_string(&path) {
+    let text = match read_regular_text(&path, LONGEST) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
         Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),

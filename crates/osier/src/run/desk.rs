@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use osier_agent::{Client, Facts, Gates, Parts, Prompts, Said, Worker};
 use osier_model::{KeySource, ModelInfo, Models, ThinkingLevel};
 use osier_session::Session;
-use osier_tools::{Closed, Env, Keys, Mode, Sandbox, ToolContext, Toolbox, Tools};
+use osier_tools::{Closed, Env, Mode, Sandbox, ToolContext, Toolbox, Tools};
 
 use super::args::Args;
 use super::choice::{Choice, is_ours};
@@ -218,20 +218,11 @@ impl Desk {
         let keys: Vec<&String> = providers.chain(stores).flat_map(key_variables).collect();
         let is_key = |name: &std::ffi::OsString| keys.iter().any(|key| name.as_os_str() == key.as_str());
         let env = Env::new(self.home.variables().filter(|(name, _)| !is_key(name)));
-        let artefacts = self.home.folder.join("cache").join("output");
-        let (closed, keys) = (Arc::new(self.closed()), Arc::new(self.keys()));
+        let artefacts = self.home.outputs();
+        let (closed, keys) =
+            (Arc::new(self.closed()), Arc::new(self.home.known_keys(self.models.registry())));
         let sandbox = self.sandbox.clone();
         ToolContext { closed, keys, sandbox, ..ToolContext::new(&self.home.cwd, artefacts, env) }
-    }
-
-    /// What no tool's result shows, even if a command that the user allowed prints it.
-    fn keys(&self) -> Keys {
-        let surroundings = self.home.surroundings();
-        let providers = || self.models.registry().providers();
-        let stores = self.home.settings.stores.values().map(|spec| &spec.password);
-        let sources = providers().map(|provider| &provider.key).chain(stores);
-        let said = providers().flat_map(|provider| provider.credentials());
-        Keys::new(sources.flat_map(|source| source.known(&surroundings)).chain(said))
     }
 
     /// What may hold keys of models and passwords of stores.

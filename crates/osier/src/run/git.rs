@@ -1,8 +1,9 @@
 //! The branch that git is on, read from its files: no program is started for it.
 
-use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use osier_tools::open_regular;
 
 use crate::layout::{fit, plain};
 
@@ -28,9 +29,8 @@ pub(super) fn branch(directory: &Path) -> Option<String> {
 
 /// The beginning of an ordinary file. A pipe would wait for ever, and a device never end.
 fn read(path: &Path) -> Option<String> {
-    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut text = String::new();
-    fs::File::open(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    open_regular(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
     Some(text)
 }
 
@@ -48,6 +48,7 @@ fn folder(directory: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_branch_is_found_from_below_and_from_a_second_working_tree() {

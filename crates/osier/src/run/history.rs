@@ -8,11 +8,15 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use osier_tools::read_regular;
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 
 /// The file is shortened beyond so many bytes, to so many of its last lines.
 const MOST_BYTES: u64 = 512 << 10;
 const KEPT_LINES: usize = 1000;
+/// A file that is longer was not written here.
+const MAX_READ: u64 = 4 * MOST_BYTES;
 /// A longer text is hardly one to repeat.
 const MOST_TEXT: usize = 8 << 10;
 
@@ -29,7 +33,7 @@ impl HistoryFile {
 
     /// What was typed, the newest last. Lines that are not understood are left out.
     pub(super) fn read(&self) -> Vec<String> {
-        let bytes = fs::read(&self.path).unwrap_or_default();
+        let bytes = read_regular(&self.path, MAX_READ).unwrap_or_default();
         let text = |line: &[u8]| match serde_json::from_slice::<Value>(line).ok()?.get_mut("text")?.take() {
             Value::String(text) => Some(text),
             _ => None,
@@ -71,7 +75,8 @@ impl HistoryFile {
 }
 
 fn private(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    options.create(true).mode(0o600).open(path)
+    // A pipe without a reader would wait for ever.
+    options.create(true).mode(0o600).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)
 }
 
 #[cfg(test)]
@@ -122,5 +127,23 @@ mod tests {
         fs::write(&history.path, "{\"text\":\"a\"}\nnonsense\n{\"text\":1}\n{\"text\":\"b\"}\n{\"te")
             .unwrap();
         assert_eq!(history.read(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_pipe_a_device_or_a_huge_file_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let history = HistoryFile::new(folder.path());
+        rustix::fs::mkfifoat(rustix::fs::CWD, &history.path, rustix::fs::Mode::RWXU).unwrap();
+        assert_eq!(history.read(), [""; 0]);
+        assert!(history.add("a").is_err());
+        fs::remove_file(&history.path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &history.path).unwrap();
+        assert_eq!(history.read(), [""; 0]);
+        fs::remove_file(&history.path).unwrap();
+        File::create(&history.path).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(history.read(), [""; 0]);
+        history.add("lost").unwrap();
+        history.add("b").unwrap();
+        assert_eq!(history.read(), ["b"]);
     }
 }

@@ -187,6 +187,10 @@ impl Host for Program {
         self.history().map(|history| history.read()).unwrap_or_default()
     }
 
+    fn session_deleted(&self, id: &str) {
+        self.desk().home.remove_outputs(id);
+    }
+
     fn remember(&self, text: &str) {
         if let Some(history) = self.history() {
             // Whatever goes wrong, the session has it.

@@ -128,12 +128,18 @@ fn wish(args: &Args, text: &str, home: &Home) -> Result<Wish> {
     Ok(Wish { object, is_entry, parent, name })
 }
 
+/// More is a mistake, such as a device that never ends.
+const MAX_STDIN: u64 = 256 << 20;
+
 fn read_stdin(word: &str) -> Result<String> {
     if word != "-" {
         return Ok(word.to_owned());
     }
     let mut text = String::new();
-    std::io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
+    std::io::stdin().take(MAX_STDIN + 1).read_to_string(&mut text).context("cannot read standard input")?;
+    if text.len() as u64 > MAX_STDIN {
+        return Err(usage("standard input is longer than 256 MiB"));
+    }
     Ok(text.trim_end_matches('\n').to_owned())
 }
 

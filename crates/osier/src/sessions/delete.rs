@@ -195,8 +195,14 @@ async fn delete(chosen: &Chosen, force: bool, home: &Home) -> Result<(Vec<Gone>,
             spared.push(card);
             continue;
         }
+        let is_original = is_original(card, home).await?;
         match delete_one(card, force, home).await {
-            Ok(deleted) => gone.push(Gone::of(card, deleted)),
+            Ok(deleted) => {
+                if is_original {
+                    home.remove_outputs(&card.id);
+                }
+                gone.push(Gone::of(card, deleted));
+            }
             Err(error @ StoreError::Busy { .. }) => {
                 spared.push(card);
                 let text = format!("{}; --force deletes it all the same", plain(&error.to_string()));

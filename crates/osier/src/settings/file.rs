@@ -1,8 +1,8 @@
 //! Reads one settings file: what it sets, on which line, and what is wrong with it. Never repeats a value it objects to.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use osier_tools::read_regular_text;
 use serde::Deserialize;
 use toml::Value;
 use toml::de::{DeTable, DeValue, ValueDeserializer};
@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::table::{Key, Meaning, meaning, nearest};
 
 /// Settings are written by people; nobody writes this much.
-const LONGEST: u64 = 1 << 20;
+pub(crate) const LONGEST: u64 = 1 << 20;
 
 /// The key whose names have dots in them.
 const KEYS_OF_SCREEN: &str = "keys.NAME";
@@ -72,22 +72,11 @@ pub(crate) fn read(path: &Path) -> Read {
     }
 }
 
-/// Only files are read: a pipe would wait for ever, a device never end.
 fn text_of(path: &Path) -> std::io::Result<Option<String>> {
-    let about = match std::fs::metadata(path) {
-        Ok(about) => about,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    if !about.is_file() {
-        return Err(std::io::Error::other("not a file"));
+    match read_regular_text(path, LONGEST) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
     }
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LONGEST {
-        return Err(std::io::Error::other("larger than 1 MiB"));
-    }
-    Ok(Some(text))
 }
 
 pub(crate) fn parse(file: &Path, text: &str) -> Read {

@@ -24,7 +24,7 @@ use osier_tui::state::DoubleEscape;
 
 use crate::themes;
 
-pub(crate) use file::{Found, Problem, dotted};
+pub(crate) use file::{Found, LONGEST, Problem, dotted};
 pub(crate) use layers::{Layers, Owner, Set};
 pub(crate) use project::{Project, is_of_another};
 pub(crate) use sandbox::{SandboxSettings, SandboxWhen};

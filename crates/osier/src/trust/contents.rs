@@ -8,6 +8,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use blake3::Hasher;
+use osier_tools::open_regular;
 
 use crate::settings::is_of_another;
 
@@ -94,7 +95,7 @@ impl Walk<'_> {
         }
         let mut bytes = Vec::new();
         let room = BYTES.saturating_sub(self.bytes);
-        let read = fs::File::open(&real).and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
+        let read = open_regular(&real).and_then(|file| file.take(room + 1).read_to_end(&mut bytes));
         self.bytes += read.map_err(|error| unreadable(path, &error))? as u64;
         if self.bytes > BYTES {
             return Err(format!("it holds more than {} MiB in {}", BYTES >> 20, path.display()));

@@ -7,10 +7,14 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use osier_tools::read_regular;
 use serde::{Deserialize, Serialize};
 
 use super::{Standing, Wish};
 use crate::settings::Problem;
+
+/// Room for very many folders.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// See the module.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -47,7 +51,7 @@ impl Records {
     }
 
     fn open(home: &Path) -> Result<Records> {
-        let text = match fs::read(file(home)) {
+        let text = match read_regular(&file(home), MAX_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Records::default()),
             Err(error) => return Err(error).context("the file cannot be read"),
@@ -108,7 +112,10 @@ pub(crate) fn change<T>(home: &Path, f: impl FnOnce(&mut Records) -> T) -> Resul
 fn lock(home: &Path) -> std::io::Result<fs::File> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(home)?;
     let path = home.join("trusted.lock");
-    let file = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)?;
+    let mut options = OpenOptions::new();
+    // A pipe without a reader would wait for ever.
+    options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    let file = options.create(true).truncate(false).write(true).mode(0o600).open(path)?;
     file.lock()?;
     Ok(file)
 }

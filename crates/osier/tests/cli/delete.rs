@@ -189,3 +189,24 @@ fn deleting_a_copy_by_its_path_leaves_the_sub_agents_of_the_original() {
     assert!(!world.path("copy.jsonl").exists());
     assert_eq!(left(&world), ["bbbbbbbb", "cccccccc"]);
 }
+
+#[test]
+fn kept_outputs_go_with_their_session_and_not_with_a_copy_of_it() {
+    let server = crate::run_support::Server::new();
+    let world = server.world();
+    let running = crate::run_support::Running::start(crate::run_support::osier(
+        &world,
+        &["-p", "--approval", "yolo", "count"],
+    ));
+    server.next().calls("bash", &serde_json::json!({ "command": "seq 1 50000" }));
+    server.next().answer("Done.");
+    running.end();
+    let kept = || crate::support::files_below(&world.home().join("cache").join("output"));
+    assert_eq!(kept().len(), 1);
+    let session = world.session_file();
+    fs::copy(&session, world.path("copy.jsonl")).unwrap();
+    world.ok("delete copy.jsonl --yes");
+    assert_eq!(kept().len(), 1);
+    world.ok(&format!("delete {} --yes", session.display()));
+    assert_eq!(kept(), [] as [std::path::PathBuf; 0]);
+}

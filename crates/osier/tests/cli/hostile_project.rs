@@ -138,9 +138,85 @@ fn settings_that_are_a_pipe_or_a_device_hold_nobody_up() {
     let config = world.path(".osier/config.toml");
     rustix::fs::mkfifoat(rustix::fs::CWD, &config, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
     let ran = world.args(&["sessions", "list"]);
-    assert!(ran.code == 0 && ran.err.contains("not a file"), "{ran}");
+    assert!(ran.code == 0 && ran.err.contains("not a regular file"), "{ran}");
     fs::remove_file(&config).unwrap();
     symlink("/dev/zero", &config).unwrap();
     let ran = world.args(&["sessions", "list"]);
     assert_eq!(ran.code, 0, "what everybody can write to is not looked at: {ran}");
+}
+
+/// Each of these would wait for ever, or never end, if it was read like a file.
+fn odd_files() -> [fn(&std::path::Path); 3] {
+    [
+        |path| {
+            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+            rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).unwrap();
+        },
+        |path| symlink("/dev/zero", path).unwrap(),
+        |path| fs::File::create(path).unwrap().set_len(1 << 40).unwrap(),
+    ]
+}
+
+#[test]
+fn pipes_devices_and_huge_files_hold_nobody_up_wherever_they_are() {
+    for odd in odd_files() {
+        let world = World::new();
+        for folder in ["themes", "prompts", "skills/s", "cache/open"] {
+            fs::create_dir_all(world.home().join(folder)).unwrap();
+        }
+        for file in [
+            "trusted.json",
+            "themes/x.toml",
+            "prompts/p.md",
+            "skills/s/SKILL.md",
+            "history.jsonl",
+            "AGENTS.md",
+        ] {
+            odd(&world.home().join(file));
+        }
+        fs::create_dir_all(world.path(".osier/skills/s")).unwrap();
+        fs::create_dir_all(world.path(".git")).unwrap();
+        for file in
+            ["AGENTS.md", ".gitignore", ".ignore", ".git/HEAD", ".git/config", ".osier/skills/s/SKILL.md"]
+        {
+            odd(&world.path(file));
+        }
+        fs::write(world.home().join("config.toml"), "theme = 'x'\nmodel = 'offline'\n").unwrap();
+        for args in [
+            &["-p", "hello"][..],
+            &["-p", "run: find ."],
+            &["doctor", "--offline"],
+            &["config", "get", "theme"],
+            &["config", "set", "theme", "x"],
+            &["sessions", "list"],
+            &["trust"],
+        ] {
+            let ran = world.args(args);
+            assert!(ran.code >= 0 && !ran.err.contains("panicked"), "{args:?}: {ran}");
+        }
+    }
+}
+
+#[test]
+fn own_settings_that_are_no_file_are_told() {
+    for odd in odd_files() {
+        let world = World::new();
+        fs::create_dir_all(world.home()).unwrap();
+        odd(&world.home().join("config.toml"));
+        for args in [&["config"][..], &["config", "set", "theme", "light"], &["-p", "hello"]] {
+            let ran = world.args(args);
+            let why = ["not a regular file", "larger than 1.0 MB"];
+            assert!(why.iter().any(|why| ran.err.contains(why)), "{args:?}: {ran}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_that_names_a_pipe_or_a_device_is_refused() {
+    for odd in &odd_files()[..2] {
+        let world = World::new();
+        odd(&world.path("odd"));
+        let ran = world.args(&["-p", "--model", "offline", "look at @odd"]);
+        assert!(ran.code != 0 && ran.err.contains("@odd"), "{ran}");
+    }
 }

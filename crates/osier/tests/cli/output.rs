@@ -184,14 +184,19 @@ fn a_closed_standard_error_is_no_failure() {
 
 #[test]
 fn json_on_a_terminal_is_the_same_json_with_nothing_in_it_that_acts_there() {
-    let world = World::with("say a\u{9b}31m\u{202e}b; reply c");
+    let world = World::with(
+        "say a\u{9b}31m\u{202e}b; reply c; say d\u{200e}\u{200f}\u{61c}\u{200b}\u{2800}\u{e0041}é🎉",
+    );
     for line in
         ["path s.jsonl --json", "context s.jsonl --json", "snapshot s.jsonl", "export s.jsonl --format jsonl"]
     {
         let (code, seen) = on_a_terminal(command(&world, line), 200, "");
         assert_eq!(code, Some(0), "{line}: {seen}");
         assert!(seen.contains(r"a\u009b31m\u202eb"), "{line}: {seen}");
-        assert!(!seen.contains(['\u{9b}', '\u{202e}']), "{line}");
+        assert!(seen.contains(r"d\u200e\u200f\u061c\u200b\u2800\udb40\udc41é🎉"), "{line}: {seen}");
+        let hidden =
+            ['\u{9b}', '\u{202e}', '\u{200e}', '\u{200f}', '\u{61c}', '\u{200b}', '\u{2800}', '\u{e0041}'];
+        assert!(!seen.contains(hidden), "{line}");
         assert!(
             world.ok(line).contains("a\u{9b}31m\u{202e}b"),
             "{line}: without a terminal it is as it was written"

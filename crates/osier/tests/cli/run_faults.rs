@@ -106,8 +106,8 @@ fn what_a_program_has_read_already_is_not_said_twice() {
     let world = retrying(&server);
     let mut running = Running::start(osier(&world, &["-p", "--no-tools", "go"]));
     let mut asked = server.next();
-    asked.text("Half an ans");
-    running.out.until("Half an ans");
+    asked.text("Half an answ");
+    running.out.until("Half an answ");
     asked.cut();
     let ran = running.end();
     assert_eq!((ran.code, ran.out.as_str()), (1, "\n"), "{ran}");

@@ -137,3 +137,44 @@ fn a_reply_that_repeats_a_key_is_stored_without_it() {
     assert!(kept.contains("Your key is [key]."), "{kept}");
     assert!(!kept.contains(KEY), "{kept}");
 }
+
+/// A program or a person that watches does not see it either, however the reply comes in pieces.
+#[test]
+fn a_reply_that_repeats_a_key_is_shown_without_it() {
+    for (args, expected) in
+        [(&["-p", "hello"][..], "Your key is [key].\n"), (&["--mode", "json", "hello"], r#""delta":"[key]""#)]
+    {
+        let server = Server::new();
+        let world = server.world();
+        let running = Running::start(osier(&world, args));
+        let mut asked = server.next();
+        asked.text("Your key is ");
+        for ch in KEY.chars() {
+            asked.text(&ch.to_string());
+        }
+        asked.answer(".");
+        let ran = running.end();
+        assert!(ran.out.contains(expected), "{ran}");
+        assert!(!ran.out.contains(&KEY[..KEY.len() - 4]), "{ran}");
+        is_nowhere(&ran, "shown");
+    }
+}
+
+#[test]
+fn a_summary_that_repeats_a_key_is_stored_without_it() {
+    let server = Server::new();
+    let world = server.world();
+    let running = Running::start(osier(&world, &["-p", "hello"]));
+    server.next().answer("Hello.");
+    running.end();
+    let session = world.session_file();
+    let file = world.home().join("config.toml");
+    let settings = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("compaction.keep_recent_tokens = 1\n{settings}")).unwrap();
+    let running = Running::start(osier(&world, &["sessions", "compact", session.to_str().unwrap()]));
+    server.next().answer(&format!("The key is {KEY}."));
+    let ran = running.end();
+    is_nowhere(&ran, "summary");
+    let kept = everything_below(&world);
+    assert!(kept.contains("The key is [key].") && !kept.contains(KEY), "{ran} {kept}");
+}

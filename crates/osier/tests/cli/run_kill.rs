@@ -76,3 +76,31 @@ fn killed_while_the_model_speaks() {
     assert_eq!(running.end().out, "a time.\n");
     is_sound(&world);
 }
+
+/// A file that is written or replaced is either the old one or the new one, and there is nothing beside it.
+#[test]
+fn killed_while_a_tool_writes() {
+    for round in 0..6 {
+        let server = Server::new();
+        let world = server.world();
+        std::fs::write(world.cwd().join("old.txt"), "old").unwrap();
+        let name = if round % 2 == 0 { "old.txt" } else { "new.txt" };
+        let mut running =
+            Running::start(osier(&world, &["--mode", "json", "--approval", "yolo", "write it"]));
+        let content = "0123456789abcde\n".repeat(10_000);
+        server.next().calls("read", &json!({ "path": "old.txt" }));
+        running.out.until("\"tool_ended\"");
+        server.next().calls("write", &json!({ "path": name, "content": content }));
+        running.out.until("\"tool_started\"");
+        running.signal(Signal::KILL);
+        assert_eq!(running.end().code, -1, "killed");
+        let read = |name: &str| std::fs::read_to_string(world.cwd().join(name)).ok();
+        let is_whole = |text: Option<String>, before: Option<&str>| {
+            text.as_deref() == before || text.as_deref() == Some(&content)
+        };
+        assert!(is_whole(read("old.txt"), Some("old")) && is_whole(read("new.txt"), None));
+        let names = std::fs::read_dir(world.cwd()).unwrap().map(|entry| entry.unwrap().file_name());
+        let others: Vec<_> = names.filter(|name| name != "old.txt" && name != "new.txt").collect();
+        assert!(others.is_empty(), "{others:?}");
+    }
+}

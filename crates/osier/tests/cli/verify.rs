@@ -110,3 +110,25 @@ fn an_append_after_a_torn_line_keeps_both() {
     assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 3);
     assert_eq!(world.run("verify s.jsonl").code, 1);
 }
+
+/// What a full disk cut off was Osier's own line, so it is taken back, and every command works as before.
+#[test]
+fn after_a_full_disk_verify_and_gc_work() {
+    let world = World::with("say a; reply b; say c; reply d");
+    world.ok("move s.jsonl 00000002");
+    world.ok("delete-branch s.jsonl 00000003");
+    let before = world.read("s.jsonl");
+    let mut limited = std::process::Command::new("sh");
+    let osier = world.command();
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\""]).arg(osier.get_program());
+    limited.env_clear().envs(osier.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    limited.current_dir(world.cwd()).args(["sessions", "append", "s.jsonl", &"x".repeat(100_000)]);
+    let ran = crate::support::Ran::of(limited.output().unwrap());
+    assert_ne!(ran.code, 0, "the disk has no room: {ran}");
+    assert_eq!(world.read("s.jsonl"), before);
+    world.ok("verify s.jsonl");
+    world.ok("append s.jsonl later");
+    world.ok("gc s.jsonl");
+    world.ok("verify s.jsonl");
+    assert!(world.ok("path s.jsonl").contains("later"));
+}

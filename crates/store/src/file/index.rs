@@ -278,9 +278,9 @@ pub(super) fn discard(path: &Path) {
     let _ = fs::remove_file(path);
 }
 
-/// Options for files that only the owner can read.
+/// Options for files that only the owner can read. A pipe is an error: it would wait for a reader.
 pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.mode(0o600);
+    options.mode(0o600).custom_flags(libc::O_NONBLOCK);
     options
 }

@@ -13,6 +13,9 @@ use super::{PATIENCE, index, names};
 use crate::error::StoreError;
 use crate::lease::{InTheWay, Lease};
 
+/// A lease is a line of JSON.
+const MAX_BYTES: u64 = 64 << 10;
+
 /// The leases that a store holds, by cursor.
 #[derive(Debug, Default)]
 pub(super) struct HeldLeases(Mutex<FxHashMap<u64, HeldLease>>);
@@ -159,11 +162,11 @@ enum Found {
 }
 
 fn read(path: &Path) -> Option<Found> {
-    let mut file = File::open(path).ok()?;
+    let file = super::stamp::open_cache(path)?;
     if file.try_lock_shared().is_ok() {
         return Some(Found::Abandoned);
     }
     let mut text = String::new();
-    file.read_to_string(&mut text).ok()?;
+    file.take(MAX_BYTES).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok().map(Found::Held)
 }

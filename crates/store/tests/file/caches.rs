@@ -140,3 +140,27 @@ async fn every_log_reads_the_same_with_and_without_caches() {
             .assert_same(&expected, &format!("seed {seed}, from the caches"));
     }
 }
+
+/// A pipe would wait for ever, and a device or a huge file never end.
+#[tokio::test]
+async fn caches_that_are_no_files_or_huge_are_passed_over() {
+    let odd: [fn(&std::path::Path); 3] = [
+        |path| assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success()),
+        |path| std::os::unix::fs::symlink("/dev/zero", path).unwrap(),
+        |path| fs::File::create(path).unwrap().set_len(1 << 40).unwrap(),
+    ];
+    for (at, odd) in odd.iter().enumerate() {
+        let home = Home::new();
+        let expected = kept(&home, "one").await;
+        for cache in caches(&home) {
+            fs::remove_file(&cache).unwrap();
+            odd(&cache);
+            let when = format!("{} as odd file {at}", cache.display());
+            told_at_once(&home.store(), "one").await.must_be(&expected, &when);
+        }
+        let open = home.caches().join("open");
+        fs::create_dir_all(&open).unwrap();
+        odd(&open.join("one.0000000000000001.lease"));
+        append(&home.store(), "one", &[link(151)]).await.unwrap();
+    }
+}

@@ -5,9 +5,11 @@
 //! There are too many such settings to list, so this lists the harmless ones: a repository with any other is not plain.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use crate::regular::open_regular;
 
 /// Files beyond these sizes are not read.
 const CONFIG: u64 = 64 << 10;
@@ -135,7 +137,7 @@ fn is_plain_key(section: &str, key: &str) -> bool {
 fn read(path: &Path, most: u64) -> Option<Vec<u8>> {
     let found = fs::symlink_metadata(path).ok().filter(|found| found.is_file() && found.len() <= most)?;
     let mut bytes = Vec::with_capacity(found.len() as usize);
-    File::open(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
+    open_regular(path).ok()?.take(most + 1).read_to_end(&mut bytes).ok()?;
     (bytes.len() as u64 <= most).then_some(bytes)
 }
 

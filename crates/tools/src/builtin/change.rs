@@ -92,8 +92,8 @@ impl Planned {
             return Err(ToolOutcome::failed(text));
         }
         let old = self.old.as_ref().map(|old| &old.metadata);
-        let metadata =
-            save(&self.place.real, &self.new, old).map_err(|error| self.place.failure("write", &error))?;
+        let saved = save(&self.place.real, &self.new, old, &ctx.artefacts);
+        let metadata = saved.map_err(|error| self.place.failure("write", &error))?;
         let mut text = text.to_owned();
         text.extend(self.place.note().map(|note| format!("\n{note}")));
         let outcome = ToolOutcome::text(text)

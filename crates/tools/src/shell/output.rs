@@ -1,11 +1,10 @@
 //! The output of a command as it comes: streamed to whoever watches, its end kept in memory, and all of it in a file as soon
 //! as it is too much for a result. Memory stays bounded whatever a command prints.
 
-use std::fs::{self, DirBuilder, File, Metadata};
-use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use memchr::memchr_iter;
 use tokio::io::AsyncReadExt;
@@ -14,9 +13,10 @@ use tokio::net::unix::pipe::Receiver;
 use super::plain::plain;
 use super::{End, Ran};
 use crate::context::ToolContext;
+use crate::kept;
 use crate::paths::cause;
 use crate::progress::Stream;
-use crate::veil::Veil;
+use crate::veil::Redactor;
 
 /// See the module.
 #[derive(Debug)]
@@ -41,8 +41,9 @@ impl Output {
             bytes: 0,
             line_ends: 0,
             full: Full {
-                veil: Veil::new(&ctx.keys),
-                folder: ctx.artefacts.clone(),
+                redactor: Redactor::new(&ctx.keys),
+                root: ctx.artefacts.clone(),
+                session: ctx.session.clone(),
                 left: ctx.limits.full_output,
                 kept: Kept::NotYet,
             },
@@ -50,7 +51,7 @@ impl Output {
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
-        let chunk = self.full.veil.pass(chunk);
+        let chunk = self.full.redactor.pass(chunk);
         self.take(&chunk);
     }
 
@@ -89,7 +90,7 @@ impl Output {
     pub(super) fn finish(mut self, end: End, took: Duration, background: Option<u32>) -> (Ran, Full) {
         // Who goes on in the background may be in the middle of a key.
         if background.is_none() {
-            let rest = self.full.veil.rest();
+            let rest = self.full.redactor.rest();
             self.take(&rest);
         }
         let truncated = self.is_too_much();
@@ -139,15 +140,16 @@ enum Kept {
 /// The file with the whole output.
 #[derive(Debug)]
 pub(super) struct Full {
-    veil: Veil,
-    folder: PathBuf,
+    redactor: Redactor,
+    root: PathBuf,
+    session: String,
     left: u64,
     kept: Kept,
 }
 
 impl Full {
     fn begin(&mut self) {
-        self.kept = match create(&self.folder) {
+        self.kept = match kept::create(&self.root, &self.session) {
             Ok((file, path)) => Kept::In(file, path),
             Err(error) => Kept::Lost(cause(&error)),
         };
@@ -182,43 +184,12 @@ impl Full {
     /// Takes what background processes print, so that they neither wait for a reader nor die for want of one.
     pub(super) async fn collect(mut self, mut pipe: Receiver, mut buffer: Vec<u8>) {
         while let Ok(got @ 1..) = pipe.read(&mut buffer).await {
-            let told = self.veil.pass(&buffer[..got]);
+            let told = self.redactor.pass(&buffer[..got]);
             self.write(&told);
         }
-        let rest = self.veil.rest();
+        let rest = self.redactor.rest();
         self.write(&rest);
     }
-}
-
-/// Bytes of all kept outputs together.
-const MOST_KEPT: u64 = 2 << 30;
-
-/// Removes the oldest outputs until the rest is not too much.
-fn prune(folder: &Path, most: u64) {
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut kept: Vec<(SystemTime, u64, PathBuf)> = files
-        .filter_map(|entry| {
-            let found = entry.metadata().ok().filter(Metadata::is_file)?;
-            Some((found.modified().ok()?, found.len(), entry.path()))
-        })
-        .collect();
-    kept.sort();
-    let mut total: u64 = kept.iter().map(|(_, size, _)| size).sum();
-    for (_, size, path) in kept {
-        if total <= most {
-            return;
-        }
-        // One that stays, say because it is gone already, is looked at again the next time.
-        let _ = fs::remove_file(path);
-        total -= size;
-    }
-}
-
-fn create(folder: &Path) -> io::Result<(File, PathBuf)> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    prune(folder, MOST_KEPT);
-    let file = tempfile::Builder::new().prefix("bash-").suffix(".log").tempfile_in(folder)?;
-    file.keep().map_err(|error| error.error)
 }
 
 #[cfg(test)]
@@ -243,22 +214,5 @@ mod tests {
         assert_eq!(part("a\nbbbbbbbb", 4, 9), "bbbb");
         assert!(part("éééééééé", 5, 9).chars().all(|c| c == 'é'));
         assert_eq!(part("aaaaaaaa\n", 4, 9), "aaa\n");
-    }
-
-    #[test]
-    fn the_oldest_outputs_go_when_there_are_too_many_bytes() {
-        let folder = tempfile::tempdir().unwrap();
-        for (at, name) in ["old", "middle", "new"].iter().enumerate() {
-            let file = File::create(folder.path().join(name)).unwrap();
-            file.set_len(100).unwrap();
-            let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000 + at as u64);
-            file.set_modified(time).unwrap();
-        }
-        prune(folder.path(), 300);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
-        prune(folder.path(), 250);
-        assert!(!folder.path().join("old").exists() && folder.path().join("middle").exists());
-        prune(folder.path(), 0);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -64,7 +64,7 @@ pub(super) async fn run(worker: &Worker, action: Action, around: &Around) -> Res
         Action::TellCompaction => tell_compaction(worker, around).await,
         Action::Export(path) => export(worker, path, around).await,
         Action::ListSessions | Action::RenameSession { .. } | Action::DeleteSession(_) => {
-            change_sessions(session, action, &around.host.stores(session)).await
+            change_sessions(session, action, &*around.host).await
         }
         action => write(worker, action).await,
     }
@@ -85,13 +85,14 @@ async fn tell_compaction(worker: &Worker, around: &Around) -> Result<Msg, Error>
 }
 
 /// Other sessions, each in its own store; the list of all as it is afterwards.
-async fn change_sessions(session: &Session, action: Action, stores: &Stores) -> Result<Msg, Error> {
+async fn change_sessions(session: &Session, action: Action, host: &dyn Host) -> Result<Msg, Error> {
+    let stores = &host.stores(session);
     match action {
         Action::RenameSession { spot, name } => {
             let env = Env { watch: false, ..session.env().clone() };
             Session::open(owner(&spot, stores)?, &spot.key, env).await?.rename(&name).await?;
         }
-        Action::DeleteSession(spot) => delete(owner(&spot, stores)?, &spot.key).await?,
+        Action::DeleteSession(spot) => delete(owner(&spot, stores)?, &spot.key, host).await?,
         _ => {}
     }
     let filter = Filter { limit: Some(LISTED), ..Filter::default() };
@@ -107,12 +108,14 @@ fn owner(spot: &Spot, stores: &Stores) -> Result<Arc<dyn Store>, Error> {
 }
 
 /// A session, and those of its sub-agents in the same store. They stay if it is in use.
-async fn delete(store: Arc<dyn Store>, key: &str) -> Result<(), Error> {
+async fn delete(store: Arc<dyn Store>, key: &str, host: &dyn Host) -> Result<(), Error> {
     let card = store.card(key).await?;
-    let (below, _) = Stores::new(vec![store.clone()]).below(&[card]).await?;
+    let (below, _) = Stores::new(vec![store.clone()]).below(std::slice::from_ref(&card)).await?;
     store.delete(key).await?;
+    host.session_deleted(&card.id);
     for card in &below {
         store.delete(&Spot::of(card).key).await?;
+        host.session_deleted(&card.id);
     }
     Ok(())
 }

@@ -1,0 +1,70 @@
+//! Reads files that anybody may have put there: a pipe would wait for ever, and a device or a huge file never end.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::size;
+
+/// Opens a regular file, or a link to one, for reading. Never waits.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    // To open a device can have effects, so it is looked at first; and again, in case it was exchanged.
+    check(&fs::metadata(path)?)?;
+    let flags = OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    check(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// The bytes of a regular file that has at most `max` of them.
+pub fn read_regular(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("larger than {}", size::bytes(max))));
+    }
+    Ok(bytes)
+}
+
+/// The same for text in UTF-8.
+pub fn read_regular_text(path: &Path, max: u64) -> io::Result<String> {
+    String::from_utf8(read_regular(path, max)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text"))
+}
+
+fn check(found: &fs::Metadata) -> io::Result<()> {
+    match found.is_file() {
+        true => Ok(()),
+        false if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        false => Err(io::Error::other("not a regular file")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_regular_files_of_a_limited_size_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("file"), "12345").unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, path("pipe"), rustix::fs::Mode::RUSR).unwrap();
+        File::create(path("huge")).unwrap().set_len(1 << 40).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", path("endless")).unwrap();
+        std::os::unix::fs::symlink("file", path("link")).unwrap();
+        assert_eq!(read_regular(&path("file"), 5).unwrap(), b"12345");
+        assert_eq!(read_regular_text(&path("link"), 5).unwrap(), "12345");
+        let why = |name: &str, max: u64| read_regular(&path(name), max).unwrap_err().to_string();
+        assert_eq!(why("file", 4), "larger than 4 bytes");
+        assert_eq!(why("huge", 1 << 20), "larger than 1.0 MB");
+        for name in ["pipe", "endless"] {
+            assert_eq!(why(name, 5), "not a regular file", "{name}");
+        }
+        assert_eq!(why("", 5), "is a directory");
+        assert_eq!(read_regular(&path("none"), 5).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}
