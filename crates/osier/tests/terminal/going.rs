@@ -162,7 +162,7 @@ fn a_label_is_given_here_and_seen_in_the_tree() {
     screen.press(ESCAPE);
     screen.wait_gone("Session tree");
     screen.say("/name Numbers");
-    screen.wait_for("named Numbers");
+    screen.wait_for("Renamed the session to Numbers");
     screen.leave();
     let tree = world.ok("tree s.jsonl");
     assert!(tree.contains("[good start] assistant: \"second\""), "{tree}");
