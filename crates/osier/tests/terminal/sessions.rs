@@ -78,7 +78,7 @@ fn a_fork_goes_on_elsewhere_with_the_text_in_the_editor() {
     screen.wait_gone("Go on before a message");
     screen.wait_for("> two");
     screen.wait_gone("second");
-    screen.wait_for("forked from 5e551011");
+    screen.wait_for(" from 5e551011");
     screen.press("\r");
     let asked = server.next();
     assert_eq!(asked.messages(), ["user: one", "assistant: first", "user: two"]);
@@ -258,7 +258,7 @@ fn whoever_goes_elsewhere_while_a_turn_runs_is_told_that_it_was_stopped() {
     screen.say("/branch");
     asked.until_hung_up();
     screen.wait_for("Stopped the turn in 5e551011");
-    screen.wait_for("forked from 5e551011");
+    screen.wait_for(" from 5e551011");
     screen.wait_for("> and this");
     screen.press("\x03");
     screen.leave();
