@@ -70,7 +70,7 @@ impl Stage {
     /// Starts the program, presses keys, and captures the screen.
     fn screen(&self, name: &str) -> Result<String> {
         let (args, rows, steps): (&[&str], u16, &[(&str, &str)]) = match name {
-            "welcome" => (&[], 10, &[("", "say something")]),
+            "welcome" => (&[], 10, &[("", "type a message")]),
             "conversation" => (&[], 24, &[("read notes.txt\r", "returned 2 lines"), ("", "#4")]),
             "approval" => (&[], 20, &[("write list.txt with \"buy bread\"\r", "Allow ")]),
             "tree" => (&["--resume", &self.demo], 38, &[("", "#7"), ("/tree\r", "← active")]),

@@ -1,5 +1,5 @@
-//! The one loop: keys, events and answers go in as messages, frames come out. It decides nothing; it carries out what
-//! [`update`] asks for, and gives the terminal back whatever happens.
+//! The main loop: keys, events and task results go in as messages, frames come out. It makes no decisions: it runs the actions
+//! that [`update`] returns, and always restores the terminal.
 
 mod doing;
 mod editing;
@@ -40,22 +40,22 @@ use crate::theme::{Depth, Role, Theme};
 use crate::update::{tell, update};
 use crate::view::view;
 
-/// The time between two frames, and between two steps of the spinner.
+/// The minimum time between two frames, and the time between two steps of the spinner.
 const FRAME: Duration = Duration::from_millis(16);
 const TICK: Duration = Duration::from_millis(120);
 /// The time between two attempts to join a session.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Asks the terminal for the colour of its background, and how long what stays on the screen waits for the answer. A later
-/// one is heard too.
+/// Asks the terminal for its background color.
 const QUESTION: &[u8] = b"\x1b]11;?\x1b\\";
+/// How long finished output waits for the background color. A later answer still changes the theme.
 const PATIENCE: Duration = Duration::from_millis(80);
 
-/// What comes back from a task.
+/// The result of a background task.
 enum Heard {
     Msg(Msg),
     Opened(Box<Result<Opened, String>>),
-    /// Of the search with this number.
+    /// A hit of the search with this number; `None` when the search is done.
     Found(u64, Option<usize>),
 }
 
@@ -67,36 +67,37 @@ struct App {
     events: Events,
     answers: UnboundedSender<Heard>,
     began: Instant,
-    /// What is still to be done, in this order. It outlives a wait that the user gives up.
+    /// Work still to do, in order. It survives when the user cancels a wait.
     pending: VecDeque<Pending>,
     commands: UnboundedSender<Outgoing>,
-    /// What is finished and not printed yet.
+    /// Finished pieces that are not printed yet.
     output: Output,
-    /// The screen is to be cleared first.
+    /// Clear the screen before the next frame.
     clear: bool,
     dirty: bool,
     next_frame: Instant,
-    /// Until when what is finished waits to know the background.
+    /// Until then, finished output waits for the background color.
     waits: Option<Instant>,
-    /// What the terminal said of its background.
+    /// Whether the terminal reported a light background; `None` if it has not answered.
     light: Option<bool>,
     pause: Option<Pause>,
-    /// Another session is on its way. What is typed meanwhile is for that one, but for the key that stops it.
+    /// The task that opens another session. Input typed while it runs goes to that session, except the key that cancels it.
     opening: Option<AbortHandle>,
-    /// What is looked for in other sessions, and how many times something was.
+    /// The search through other sessions.
     search: Option<AbortHandle>,
+    /// The number of the current search. Results of earlier ones are ignored.
     searches: u64,
-    /// The session could not be joined: what is shown stays until then.
+    /// When to join the session again, after joining failed.
     rejoin: Option<Instant>,
 }
 
-/// Something to do next.
+/// A unit of pending work.
 enum Pending {
     Msg(Msg),
     Action(Action),
-    /// Join the session, and show where it is.
+    /// Join the session and show its current path.
     Join,
-    /// Say which session this is now.
+    /// Show a notice about the session switch.
     Switched {
         before: Session,
         now: Session,
@@ -104,29 +105,30 @@ enum Pending {
     },
 }
 
-/// One thing that happened.
+/// An event that the loop handles.
 enum Step {
     Input(Input),
     Event(Option<Event>),
     Heard(Msg),
     Opened(Box<Result<Opened, String>>),
     Told(Told),
-    /// It is time to join again.
+    /// The delay before joining again is over.
     Rejoin,
 }
 
-/// Why nobody listens to keys for a while, or any more.
+/// Why the loop stops and releases the terminal.
 enum Pause {
+    /// Exit with this code.
     Leave(u8),
-    /// A text for the user's own editor.
+    /// Edit this text in the user's external editor.
     Edit(String),
-    /// The shell gets the terminal.
+    /// Suspend the program and return to the shell.
     Suspend,
-    /// Others had the terminal.
+    /// Another program used the terminal; set it up again.
     Renew,
 }
 
-/// Runs the interface until the user has enough; gives the exit code.
+/// Runs the interface until the user quits; returns the exit code.
 pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8, Error> {
     let (columns, rows) = size()?;
     let entered = Terminal::enter()?;
@@ -182,7 +184,7 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         let left = app.screen.leave(output, app.state.look());
         drop(terminal.take());
         let msg = match pause {
-            // The terminal may be gone, and nobody would miss its last lines then.
+            // Ignore a failed last frame: the terminal may be gone.
             Pause::Leave(code) => {
                 drop(app);
                 sending::finish(sender).await;
@@ -202,10 +204,10 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
     }
 }
 
-/// Tells of a panic beside the loop.
+/// Returns a handler that shows a panic of a background task as a notice.
 fn fault(answers: UnboundedSender<Heard>) -> impl Fn(String) + Send {
     move |words| {
-        let words = format!("a part of osier failed, the rest goes on; please report this: {words}");
+        let words = format!("internal error in a background task; please report it: {words}");
         let columns = size().map_or(80, |(columns, _)| columns.into());
         let _ = answers.send(Heard::Msg(Msg::Told(wrap(&Line::of(Role::Bad, &words), columns))));
     }
@@ -243,7 +245,7 @@ impl App {
                         continue;
                     }
                     Some(input) => Step::Input(input),
-                    // Without a terminal there is nobody to talk to.
+                    // The terminal is gone.
                     None => return Ok(Pause::Leave(129)),
                 },
                 event = self.events.next(), if rejoin.is_none() => Step::Event(event),
@@ -254,14 +256,14 @@ impl App {
                     Heard::Found(_, card) => Step::Heard(Msg::Found(card)),
                     Heard::Opened(opened) => {
                         self.opening = None;
-                        // What was typed for another session is not said in this one.
+                        // If opening failed, discard the input: it was meant for the other session.
                         if opened.is_ok() { keyboard.release() } else { keyboard.forget() }
                         Step::Opened(opened)
                     }
                 },
                 () = tokio::time::sleep_until(self.next_frame), if self.dirty => continue,
                 () = tokio::time::sleep_until(due.unwrap_or(self.began)), if due.is_some() => {
-                    // What was typed before is heard before.
+                    // Handle earlier input first.
                     if keyboard.has_input() {
                         continue;
                     }
@@ -298,8 +300,8 @@ impl App {
         Ok(())
     }
 
-    /// Does what is pending. May be dropped while it waits: what is not done yet stays, and a path that could not be read
-    /// is read again later.
+    /// Runs the pending work. The future may be dropped while it waits: the remaining work stays queued, and a path that was
+    /// not read is read again later.
     async fn work(&mut self) {
         while let Some(pending) = self.pending.pop_front() {
             match pending {
@@ -326,13 +328,13 @@ impl App {
         }
     }
 
-    /// Something is typed while another session is on its way.
+    /// Handles input that is typed while another session is being opened.
     fn put_off(&mut self, input: Input, keyboard: &mut Keyboard) {
         match &self.opening {
             Some(opening) if input.stops() => opening.abort(),
             _ => {
                 keyboard.hold(input);
-                tell(&mut self.state, "another session is being opened; escape stops that");
+                tell(&mut self.state, "Opening another session… (esc to cancel)");
                 self.dirty = true;
             }
         }
@@ -348,7 +350,7 @@ impl App {
             Input::Key(_) | Input::Paste(_) => {}
         }
         self.take(Msg::Input(input));
-        // Whoever types does not wait for the next frame.
+        // Show the effect of input at once.
         self.next_frame = Instant::now();
         Ok(())
     }
@@ -359,7 +361,7 @@ impl App {
         Ok(())
     }
 
-    /// What is finished is shown, whatever the terminal answers.
+    /// Shows finished output without waiting for the background color any longer.
     fn wait_no_more(&mut self) {
         self.waits = None;
         self.dirty = true;
@@ -372,11 +374,11 @@ impl App {
         self.dirty = true;
     }
 
-    /// Lets the shell have the terminal, if there is one.
+    /// Suspends the program if a shell can resume it.
     pub(super) fn suspend(&mut self) {
         match signals::has_shell() {
             true => self.pause = Some(Pause::Suspend),
-            false => self.take(Msg::Failed("there is no shell to go back to".to_owned())),
+            false => self.take(Msg::Failed("cannot suspend: no shell to return to".to_owned())),
         }
     }
 
@@ -385,7 +387,7 @@ impl App {
         self.input(Input::Resize(columns, rows))
     }
 
-    /// The terminal is ours again, perhaps with another size.
+    /// Continues after a pause. The size of the terminal may have changed.
     fn return_to(&mut self, msg: Msg) -> Result<(), Error> {
         self.resized()?;
         self.take(msg);
@@ -394,7 +396,7 @@ impl App {
 
     fn event(&mut self, event: Option<Event>) {
         match event {
-            // Too slow, or another log: begin again with what is there.
+            // The client lagged behind, or the log was replaced: join again.
             None | Some(Event::Session(SessionEvent::Lagged { .. })) => {
                 self.pending.push_back(Pending::Join);
             }
@@ -423,7 +425,7 @@ impl App {
         Ok(())
     }
 
-    /// Goes on in another session.
+    /// Switches to another session.
     fn move_to(&mut self, opened: Opened) {
         let [before, now] = [&self.worker, &opened.worker].map(|worker| worker.session().clone());
         self.worker = opened.worker;
@@ -440,7 +442,8 @@ impl App {
         }
     }
 
-    /// Joins the session, and shows where it is. Should that fail, or be given up, what is shown stays, and it is tried again.
+    /// Joins the session and shows its current path. If that fails or is canceled, the screen stays as it is and the loop tries
+    /// again later.
     async fn join(&mut self) -> Result<(), Error> {
         let attached = self.worker.attach(None).await?;
         let path = reading::path(&self.worker, None, self.state.columns).await?;
@@ -465,12 +468,12 @@ impl App {
         Ok(())
     }
 
-    /// Hands a message over, after what is pending.
+    /// Queues a message behind the pending work.
     fn take(&mut self, msg: Msg) {
         self.pending.push_back(Pending::Msg(msg));
     }
 
-    /// Hands a message over; what follows from it comes next.
+    /// Applies a message now. The actions it causes run next.
     fn apply(&mut self, msg: Msg) {
         self.state.now = self.began.elapsed().as_millis() as u64;
         self.state.clock.now = self.worker.session().env().clock.now();
@@ -489,7 +492,7 @@ impl App {
             self.screen.clear()?;
         }
         let frame = view(&self.state);
-        // What stays on the screen waits a moment for its colours.
+        // Finished output waits briefly for the background color.
         let output = if self.waits.is_some() { Output::default() } else { std::mem::take(&mut self.output) };
         self.screen.draw(output, &frame, self.state.look(), self.state.is_covered())?;
         self.state.now = self.began.elapsed().as_millis() as u64;

@@ -1,8 +1,8 @@
-//! The time of day as the user reads it. Whoever runs the loop reads the clock; nothing here does.
+//! Times and ages as text in the user's time zone. The caller reads the system clock.
 
 use osier_tree::time::{Millis, format};
 
-/// Now, and how far the user's time is from UTC.
+/// The current time, and the user's offset from UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Clock {
     pub now: Millis,
@@ -20,7 +20,8 @@ impl Clock {
         self.local(at).get(..16).unwrap_or_default().replacen('T', " ", 1)
     }
 
-    /// The hour today, with the day this year, else with the year: `09:26`, `1/31 09:26`, `26/1/31 09:26`.
+    /// The time, with the date unless it is today, and with the year unless it is this year: `09:26`, `1/31 09:26`,
+    /// `26/1/31 09:26`.
     pub(crate) fn short(self, at: Millis) -> String {
         let (then, today) = (self.local(at), self.local(self.now));
         let piece = |from: usize, to: usize| then.get(from..to).unwrap_or_default();
@@ -57,20 +58,20 @@ mod tests {
     use osier_tree::time::parse;
 
     #[test]
-    fn times_are_as_short_as_they_can_be() {
+    fn times_omit_the_date_today_and_the_year_this_year() {
         let clock = Clock { now: parse("2026-03-04T23:30:00Z").unwrap(), offset: 3600 };
         let short = |text: &str| clock.short(parse(text).unwrap());
-        assert_eq!(short("2026-03-04T23:05:00Z"), "00:05", "it is the fifth where the user is");
+        assert_eq!(short("2026-03-04T23:05:00Z"), "00:05", "it is March 5 in the user's time zone");
         assert_eq!(short("2026-03-04T22:05:00Z"), "3/4 23:05");
         assert_eq!(short("2025-12-31T22:05:00Z"), "25/12/31 23:05");
         assert_eq!(clock.full(parse("2026-03-04T23:05:00Z").unwrap()), "2026-03-05 00:05");
     }
 
     #[test]
-    fn ages_are_told_in_one_unit() {
+    fn ages_use_one_unit() {
         let clock = Clock { now: 1000 * DAY, offset: 0 };
         let ages = [0, 59_000, 5 * MINUTE, 3 * HOUR, 2 * DAY, 29 * DAY, 200 * DAY, 800 * DAY, -DAY];
-        let told: Vec<String> = ages.iter().map(|age| clock.age(clock.now - age)).collect();
-        assert_eq!(told, ["now", "now", "5m", "3h", "2d", "4w", "6mo", "2y", "now"]);
+        let texts: Vec<String> = ages.iter().map(|age| clock.age(clock.now - age)).collect();
+        assert_eq!(texts, ["now", "now", "5m", "3h", "2d", "4w", "6mo", "2y", "now"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Completion of `/command` at the start and of `@file` anywhere. Says what fits; the editor puts it in.
+//! Completion of `/command` at the start and of `@file` anywhere. This module ranks the candidates; the editor inserts one.
 
 use std::cmp::Reverse;
 
@@ -8,31 +8,31 @@ use nucleo_matcher::{Config, Matcher};
 use crate::text::{Line, Style};
 use crate::theme::Role;
 
-/// How many are shown.
+/// The number of candidates shown at once.
 const MOST: usize = 8;
 
-/// What could stand at the cursor.
+/// The open completion list.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Completion {
-    /// Where the word begins that is completed.
+    /// Where the completed word starts.
     pub from: usize,
     pub fits: Vec<Fit>,
     pub at: usize,
-    /// Somebody chose another one than the first.
+    /// The user moved the selection.
     pub moved: bool,
 }
 
-/// One of them: what is put in, and a word about it.
+/// A candidate: the text to insert, and a short description.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fit {
     pub text: String,
     pub told: String,
-    /// How often it was used before.
+    /// How often it was used.
     pub uses: usize,
 }
 
 impl Completion {
-    /// What is being typed at the cursor that could be completed: its start and its letters.
+    /// The word at the cursor that can be completed: its start and its text.
     pub fn word(text: &str, cursor: usize) -> Option<(usize, &str)> {
         let before = &text[..cursor];
         if before.starts_with('/') && !before.contains(char::is_whitespace) {
@@ -44,8 +44,8 @@ impl Completion {
         before[from..].starts_with('@').then_some((from, &before[from..]))
     }
 
-    /// Of these, the ones that fit best: the very word first, then words that begin so, each by how often they were used. What
-    /// fits equally well keeps its order.
+    /// Ranks the matching candidates: an exact match first, then prefix matches, then the others; within a group by use count
+    /// and score. Equal candidates keep their order.
     pub fn new(from: usize, typed: &str, all: impl IntoIterator<Item = Fit>) -> Option<Completion> {
         let wanted = typed.trim_start_matches(['/', '@']);
         let pattern = Pattern::parse(wanted, CaseMatching::Ignore, Normalization::Smart);
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_fit_comes_first() {
+    fn the_best_match_comes_first() {
         let all = ["@src/main.rs", "@src/map.rs", "@README.md"]
             .map(|text| Fit { text: text.into(), ..Fit::default() });
         let found = Completion::new(0, "@main", all.clone()).unwrap();

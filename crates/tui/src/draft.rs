@@ -1,6 +1,6 @@
-//! A reply while it is being written. It becomes the same pieces as the stored reply; those that cannot change any more are
-//! printed at once, so that a long reply can be read while it goes on. What was printed is counted in pieces of the source,
-//! so the width may change at any time.
+//! A reply while the model streams it. It yields the same pieces as the stored reply will. Pieces that can no longer change are
+//! final and are printed at once, so that you can read a long reply while it is streamed. Printed content is counted in pieces of
+//! the source, not in rows, so the width may change at any time.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use crate::transcript::{Look, block};
 pub(crate) struct Draft {
     pub id: Option<Arc<str>>,
     reply: Reply,
-    /// The pieces that are final.
+    /// The final pieces.
     printed: Vec<Piece>,
-    /// The number of letters so far, for the status.
+    /// The number of characters so far, for the status line.
     pub(crate) written: usize,
-    /// The reply broke off and starts again in another draft.
+    /// The reply broke off; the model is asked again, and the new reply is another draft.
     pub(crate) withdrawn: bool,
 }
 
-/// The blocks of a reply, and how many of their pieces were given away.
+/// The content blocks of a reply, and how far they were returned as final pieces.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Reply {
     pub(crate) blocks: Vec<Block>,
-    /// The blocks that are done with.
+    /// How many blocks were returned completely.
     done: usize,
-    /// The state inside the next block, if it is text.
+    /// The position inside the next block, if it is text.
     text: TextPieces,
 }
 
@@ -47,7 +47,7 @@ impl Draft {
         Draft { id: Some(id), ..Draft::default() }
     }
 
-    /// Takes a piece in; gives the pieces that are final now.
+    /// Appends a delta; returns the pieces that became final.
     pub(crate) fn push(&mut self, delta: &str) -> Vec<Piece> {
         let Ok(delta) = serde_json::from_str::<Value>(delta) else { return Vec::new() };
         let piece = delta["delta"].as_str().unwrap_or_default();
@@ -77,12 +77,12 @@ impl Draft {
         certain
     }
 
-    /// The pieces that are final.
+    /// The final pieces.
     pub(crate) fn printed(&self) -> &[Piece] {
         &self.printed
     }
 
-    /// What the model does at this moment.
+    /// What the model is doing, for the status line.
     pub(crate) fn doing(&self) -> &'static str {
         match self.reply.blocks.last() {
             None => "waiting",
@@ -92,12 +92,12 @@ impl Draft {
         }
     }
 
-    /// The pieces that may still change. Costs as much as is open, not as much as was written.
+    /// The pieces that may still change. The cost depends on their size only, not on the length of the reply.
     pub(crate) fn open(&self) -> Vec<Piece> {
         self.reply.rest()
     }
 
-    /// The lines of what may still change.
+    /// The pieces that may still change, as lines, with the progress of a tool call.
     pub(crate) fn live(&self, look: Look<'_>) -> Vec<Line> {
         let mut lines = draw_all(&self.open(), look);
         if let Some(Block::Call { name, written }) = self.reply.blocks.last() {
@@ -107,30 +107,31 @@ impl Draft {
         lines
     }
 
-    /// Whether pieces of it were printed.
+    /// Whether any pieces are final, and so printed.
     pub(crate) fn is_printed(&self) -> bool {
         !self.printed.is_empty()
     }
 
-    /// What is left to print of the stored reply. Should it differ from what was streamed, it is printed from there on.
+    /// The pieces of the stored reply that are not printed yet. If it differs from the streamed one, they start where it
+    /// differs.
     pub(crate) fn rest(&self, mut stored: Vec<Piece>) -> Vec<Piece> {
         stored.drain(..self.same(&stored));
         stored
     }
 
-    /// Whether a stored reply begins with what is final here.
+    /// Whether the stored reply starts with the final pieces.
     pub(crate) fn is_begin_of(&self, stored: &[Piece]) -> bool {
         !self.printed.is_empty() && self.same(stored) == self.printed.len()
     }
 
-    /// How many of the first pieces are the same.
+    /// The length of the common prefix of the final pieces and the stored ones.
     fn same(&self, stored: &[Piece]) -> usize {
         self.printed.iter().zip(stored).take_while(|(one, other)| one.key() == other.key()).count()
     }
 }
 
 impl Reply {
-    /// The pieces that are final and were not given before.
+    /// The pieces that became final since the last call.
     fn certain(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         while self.done + 1 < self.blocks.len() {
@@ -144,7 +145,7 @@ impl Reply {
         pieces
     }
 
-    /// All pieces that were not given before, as if the reply ended here.
+    /// All pieces that were not returned as final yet, as if the reply ended here.
     pub(crate) fn rest(&self) -> Vec<Piece> {
         (self.done..self.blocks.len()).flat_map(|at| self.rest_of(at)).collect()
     }
@@ -159,7 +160,7 @@ impl Reply {
     }
 }
 
-/// A text as pieces.
+/// Splits a text into pieces.
 #[derive(Debug, Clone, Default)]
 struct TextPieces {
     chunker: Chunker,
@@ -180,7 +181,7 @@ impl TextPieces {
     fn pieces(&mut self, chunks: Vec<Chunk>) -> Vec<Piece> {
         let piece = |chunk: Chunk| {
             let edge = self.edge;
-            // How a chunk ends does not depend on the width.
+            // The edge of a chunk does not depend on the width.
             self.edge = chunk.draw(edge, Role::Text, 80).1;
             Piece::text(chunk, edge)
         };

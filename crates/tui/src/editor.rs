@@ -1,6 +1,7 @@
-//! The editor: some lines of text and a cursor. Words, kills, undo, history, and pastes that are too long to be shown.
+//! The prompt editor: multi-line text and a cursor, with word motions, a kill buffer, undo, history, and markers for long
+//! pastes.
 //!
-//! It sends nothing and completes nothing; whoever owns it looks at [`Editor::text`].
+//! The editor does not send or complete anything; its owner reads [`Editor::text`].
 
 mod history;
 mod motion;
@@ -15,7 +16,7 @@ pub(crate) use pictures::image_path;
 
 use crate::key::{Code, Key};
 
-/// How many states undo remembers.
+/// The maximum number of undo steps.
 const UNDO: usize = 200;
 
 /// See the module.
@@ -29,9 +30,9 @@ pub struct Editor {
     pub history: History,
     pub pastes: Pastes,
     pub pictures: Pictures,
-    /// Letters typed one after the other are undone together.
+    /// The last key typed a character. Undo reverts consecutive characters together.
     typing: bool,
-    /// The column that up and down keep to.
+    /// The column that up and down try to keep.
     column: Option<usize>,
 }
 
@@ -48,19 +49,19 @@ impl Editor {
         self.text.is_empty()
     }
 
-    /// Replaces everything; the cursor goes to the end. What was there can be brought back.
+    /// Replaces the text and moves the cursor to the end. Undo restores the old text.
     pub fn set(&mut self, text: &str) {
         self.remember();
         self.text = text.replace("\r\n", "\n").replace('\r', "\n");
         self.at = self.text.len();
     }
 
-    /// The same for what was said before: long pastes in it show as their markers.
+    /// Like [`Editor::set`], but shows known long pastes in the text as their markers.
     pub fn give_back(&mut self, text: &str) {
         self.set(&self.pastes.folded(text));
     }
 
-    /// Puts an image's marker in the place of its path, or at the cursor if that is not there any more.
+    /// Replaces the path of an image with its marker, or inserts the marker at the cursor if the path is gone.
     pub(crate) fn put_picture(&mut self, path: &str, image: osier_model::Image) {
         let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         let marker = self.pictures.keep(&name, image);
@@ -77,7 +78,7 @@ impl Editor {
         }
     }
 
-    /// Takes the text out, with pastes in full, and keeps it in the history.
+    /// Clears the editor, adds its text to the history, and returns the text with pastes expanded.
     pub fn take(&mut self) -> String {
         self.history.push(&self.text);
         let full = self.pastes.expanded(&self.text);
@@ -87,14 +88,14 @@ impl Editor {
         full
     }
 
-    /// Replaces a range, for a completion.
+    /// Replaces the text between `from` and the cursor with a completion.
     pub fn complete(&mut self, from: usize, with: &str) {
         self.remember();
         self.text.replace_range(from..self.at, with);
         self.at = from + with.len();
     }
 
-    /// Pasted text. A long one becomes a marker.
+    /// Inserts pasted text. A long paste becomes a marker.
     pub fn paste(&mut self, text: &str) {
         self.remember();
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
@@ -102,7 +103,7 @@ impl Editor {
         self.insert(&shown);
     }
 
-    /// Handles a key; false if it means nothing here. `width` is the room of a row.
+    /// Handles a key; returns false if the editor does not use it. `width` is the number of columns in a row.
     pub fn key(&mut self, key: Key, width: usize) -> bool {
         let was = std::mem::take(&mut self.typing);
         let column = self.column.take();
@@ -142,7 +143,7 @@ impl Editor {
             (true, false, Code::Char('u')) => self.erase(self.line_start(self.at), self.at, true),
             (true, false, Code::Char('k')) => {
                 let end = self.line_end(self.at);
-                // At the end of a line the line end itself goes.
+                // At the end of a line, delete the line break.
                 let end = if end == self.at { self.after(end) } else { end };
                 self.erase(self.at, end, true);
             }
@@ -157,7 +158,7 @@ impl Editor {
         true
     }
 
-    /// Up and down go by rows; at the first and the last row, through the history.
+    /// Moves the cursor by one row; from the first or last row, moves through the history.
     fn vertical(&mut self, up: bool, column: Option<usize>, width: usize) -> bool {
         let rows = self.rows(width);
         let (row, at) = self.place(&rows);
@@ -180,7 +181,7 @@ impl Editor {
         }
     }
 
-    /// The start of a marker that ends at the cursor: it is erased as a whole.
+    /// The start of a marker that ends at the cursor. Backspace deletes the whole marker.
     fn marker_before(&self) -> Option<usize> {
         let before = &self.text[..self.at];
         let mut markers = self.pastes.markers().chain(self.pictures.markers());
@@ -200,9 +201,9 @@ impl Editor {
     fn erase(&mut self, from: usize, to: usize, keep: bool) {
         if from < to {
             self.remember();
-            let gone: String = self.text.drain(from..to).collect();
+            let erased: String = self.text.drain(from..to).collect();
             if keep {
-                self.killed = gone;
+                self.killed = erased;
             }
             self.at = from;
         }

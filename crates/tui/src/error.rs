@@ -1,19 +1,18 @@
-//! What can go wrong with the interface as a whole, and how a person is told of an error. Anything less is a line on the
-//! screen.
+//! Errors that end the interface, and errors as text. All other errors are notices on the screen.
 
 use osier_tree::projection::preview::inert;
 
 /// See the module.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("the terminal cannot be used")]
+    #[error("cannot use the terminal")]
     Terminal(#[from] std::io::Error),
     #[error(transparent)]
     Agent(#[from] osier_agent::Error),
 }
 
-/// An error with its causes, each once: one that only passes another on says nothing new. Further lines are set in, so that
-/// none of them can pass for a message of its own.
+/// An error and its causes as text. Leaves out a cause that the error above it already contains. Indents all lines but the
+/// first, so that none of them looks like a separate message.
 pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
     let mut parts: Vec<String> = Vec::new();
     for cause in std::iter::successors(Some(error), |error| error.source()).map(ToString::to_string) {
@@ -24,7 +23,7 @@ pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
     inert(&parts.join(": ")).trim_end().replace('\n', "\n  ")
 }
 
-/// Whether a text holds another, but for capitals and the number that the system adds to its own words.
+/// Whether a text contains another, ignoring case and the error number that the system appends.
 fn says(text: &str, other: &str) -> bool {
     let words = other.split(" (os error").next().unwrap_or(other);
     text.to_lowercase().contains(&words.to_lowercase())
@@ -39,13 +38,13 @@ mod tests {
     struct Caused(&'static str, #[source] std::io::Error);
 
     #[test]
-    fn a_cause_that_was_told_is_not_told_again() {
+    fn a_cause_that_the_message_already_contains_is_left_out() {
         let refused = || std::io::Error::from_raw_os_error(111);
-        let told_of = |text| told(&Caused(text, refused()));
+        let chain = |text| told(&Caused(text, refused()));
         assert_eq!(
-            told_of("team is down: connection refused; is it on?"),
+            chain("team is down: connection refused; is it on?"),
             "team is down: connection refused; is it on?"
         );
-        assert_eq!(told_of("team is down"), "team is down: Connection refused (os error 111)");
+        assert_eq!(chain("team is down"), "team is down: Connection refused (os error 111)");
     }
 }

@@ -1,4 +1,4 @@
-//! What the interface needs of the program around it: other sessions, settings, and facts that only the program may look for.
+//! What the interface needs from the program that runs it: other sessions, settings, and information about the environment.
 
 use std::fmt::Debug;
 
@@ -11,13 +11,13 @@ use crate::state::Setting;
 use crate::text::Line;
 use crate::theme::Theme;
 
-/// See the module. Errors are texts for the user.
+/// The program that runs the interface. Errors are texts for the user.
 #[async_trait]
 pub trait Host: Send + Sync + Debug {
-    /// Opens a session in the place of another, and puts an agent to work on it.
+    /// Opens another session instead of the current one, and starts an agent on it.
     async fn open(&self, which: Which, from: &Worker) -> Result<Opened, String>;
 
-    /// The stores whose sessions are listed, renamed and deleted here.
+    /// The stores whose sessions you can list, rename and delete.
     fn stores(&self, session: &Session) -> Stores {
         Stores::new(vec![session.store().clone()])
     }
@@ -25,85 +25,85 @@ pub trait Host: Send + Sync + Debug {
     /// A session is gone; what was kept for it elsewhere may go too.
     fn session_deleted(&self, _id: &str) {}
 
-    /// What the last compaction on the path left out, in lines to be read.
+    /// What the last compaction on the path left out, as lines of a page.
     async fn compaction(&self, _from: &Worker, _columns: usize) -> Result<Vec<Line>, String> {
-        Err("what a compaction left out is not told here".to_owned())
+        Err("compaction details are not available here".to_owned())
     }
 
-    /// The branch of the directory, if git keeps it. Asked often, so it must be quick.
+    /// The git branch of the working directory. Called often, so it must be fast.
     fn git_branch(&self) -> Option<String> {
         None
     }
 
-    /// The command line of the user's own editor.
+    /// The command line of the user's external editor.
     fn editor(&self) -> Option<String> {
         None
     }
 
-    /// What was typed in all sessions, the newest last.
+    /// The prompts of all sessions, the newest last.
     fn history(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Keeps something that was typed for [`Host::history`]. Failures are not worth a word.
+    /// Adds a prompt to [`Host::history`]. Failures are ignored.
     fn remember(&self, _text: &str) {}
 
-    /// The settings a person may change here, in the order in which they are shown.
+    /// The settings that you can change in the interface, in display order.
     fn settings(&self) -> Vec<SettingRow> {
         Vec::new()
     }
 
-    /// Changes a setting for good. Tells what holds from now on.
+    /// Changes a setting permanently; returns the new configuration.
     fn set(&self, key: &str, _value: &str) -> Result<Changed, String> {
-        Err(format!("{key} cannot be changed here"))
+        Err(format!("cannot change {key} here"))
     }
 }
 
-/// A session that was opened.
+/// A newly opened session.
 #[derive(Debug)]
 pub struct Opened {
     pub worker: Worker,
-    /// Where the work is done now, and what else differs there.
+    /// The configuration for this session, such as its working directory.
     pub setting: Setting,
-    /// What returns to the editor, to be said differently.
+    /// The text to put into the editor, so that you can edit and send it again.
     pub text: Option<String>,
-    /// A turn still ran in the other session, and was stopped.
+    /// A turn was running in the previous session and was stopped.
     pub stopped: bool,
-    /// What there is to say about it.
+    /// Notices for the user.
     pub remarks: Vec<String>,
 }
 
-/// One setting as `/settings` shows it.
+/// A row of `/settings`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettingRow {
     pub key: String,
-    /// Empty if it has none.
+    /// Empty if the setting has no value.
     pub value: String,
-    /// Where the value came from: a file and line, or that it is the default.
+    /// Where the value comes from: a file and line, or the default.
     pub from: String,
     pub help: String,
-    /// What it may be; empty if that is any text or number.
+    /// The allowed values; empty if any text or number is allowed.
     pub choices: Vec<String>,
 }
 
-/// What a changed setting leads to.
+/// The effect of a changed setting.
 #[derive(Debug)]
 pub struct Changed {
-    /// A line for the user.
+    /// The notice for the user.
     pub told: String,
     pub theme: Theme,
     pub setting: Setting,
 }
 
-/// What the interface is started with.
+/// How to start the interface.
 #[derive(Debug)]
 pub struct Setup {
     pub setting: Setting,
     pub theme: Theme,
-    /// The terminal may be asked whether its background is light: the user did not say.
+    /// Ask the terminal whether its background is light, because the user did not choose a theme.
     pub ask_background: bool,
-    /// What is said at once.
+    /// The prompt to send at start.
     pub first: Option<Said>,
-    /// Begin with the list of sessions.
+    /// Start with the list of sessions.
     pub choose_session: bool,
 }

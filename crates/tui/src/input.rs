@@ -1,5 +1,5 @@
-//! Keys as they come from the terminal. A thread waits for bytes and hands them on at once; the loop makes keys of them. So a
-//! key is never held back, whatever else happens at that moment, and nobody waits for the rest of one.
+//! Keyboard input. A thread reads bytes from the terminal and passes them on at once; the loop parses them into keys. So reading
+//! never blocks the loop, and an incomplete key sequence never blocks reading.
 
 mod parse;
 
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use crate::key::Input;
 use parse::Parser;
 
-/// Who waits for less has not waited yet.
+/// Escape and Ctrl+C cancel a wait only after this time. Before that, they are ordinary input.
 const LONG: Duration = Duration::from_secs(1);
 
 /// See the module.
@@ -25,22 +25,22 @@ pub(crate) struct Keyboard {
     listening: Option<Listening>,
     parser: Parser,
     ready: VecDeque<Input>,
-    /// What is not to be taken yet.
+    /// Input to deliver later.
     held: VecDeque<Input>,
-    /// When the bytes came that are not a key yet.
+    /// When the last bytes arrived.
     since: Instant,
 }
 
 #[derive(Debug)]
 struct Listening {
     bytes: UnboundedReceiver<Vec<u8>>,
-    /// Its closing ends the thread.
+    /// Closing it ends the thread.
     open: PipeWriter,
     thread: JoinHandle<()>,
 }
 
 impl Keyboard {
-    /// Nothing is read before [`Keyboard::listen`].
+    /// Reads nothing before [`Keyboard::listen`].
     pub(crate) fn new() -> Keyboard {
         Keyboard {
             listening: None,
@@ -55,18 +55,18 @@ impl Keyboard {
         let (closed, open) = io::pipe()?;
         let (heard, bytes) = unbounded_channel();
         let thread = std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
-            // Whatever goes wrong means that there is no terminal any more, and the end of the channel says so.
+            // On any error the terminal is gone; the closed channel reports that.
             let _ = hear(&closed, &heard);
         })?;
         self.listening = Some(Listening { bytes, open, thread });
         Ok(())
     }
 
-    /// Others may read from the terminal now. What was typed before stays.
+    /// Stops reading, so that another program can read from the terminal. Keeps the input read so far.
     pub(crate) fn pause(&mut self) {
         if let Some(Listening { mut bytes, open, thread }) = self.listening.take() {
             drop(open);
-            // It reads nothing more once the pipe is closed, so this is over at once.
+            // The thread ends as soon as the pipe is closed.
             let _ = thread.join();
             while let Ok(bytes) = bytes.try_recv() {
                 self.ready.extend(self.parser.take(&bytes));
@@ -74,7 +74,7 @@ impl Keyboard {
         }
     }
 
-    /// The next key; none if the terminal is gone. May be dropped while it waits.
+    /// The next input; `None` if the terminal is gone. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<Input> {
         loop {
             if let Some(input) = self.ready.pop_front() {
@@ -83,7 +83,7 @@ impl Keyboard {
             let (until, waits) = (self.parser.patience(), self.parser.patience().is_some());
             let until = self.since + until.unwrap_or_default();
             tokio::select! {
-                // What has come is read before it is too late for it.
+                // Read available bytes before the timeout applies.
                 biased;
                 bytes = self.listening.as_mut()?.bytes.recv() => {
                     self.since = Instant::now();
@@ -96,7 +96,7 @@ impl Keyboard {
 }
 
 impl Keyboard {
-    /// Whether something was typed that nobody has taken yet.
+    /// Whether input is available.
     pub(crate) fn has_input(&mut self) -> bool {
         while let Some(bytes) = self.listening.as_mut().and_then(|listening| listening.bytes.try_recv().ok())
         {
@@ -106,12 +106,12 @@ impl Keyboard {
         !self.ready.is_empty()
     }
 
-    /// Keeps something for later.
+    /// Holds input back.
     pub(crate) fn hold(&mut self, input: Input) {
         self.held.push_back(input);
     }
 
-    /// What was held is taken next.
+    /// Delivers the held input next.
     pub(crate) fn release(&mut self) {
         self.held.append(&mut self.ready);
         std::mem::swap(&mut self.held, &mut self.ready);
@@ -121,8 +121,8 @@ impl Keyboard {
         self.held.clear();
     }
 
-    /// Holds what is typed until a key says that the user has waited long enough; at first such a key means something else.
-    /// False if the terminal is gone.
+    /// Holds all input until the user presses a key that cancels the wait, which is possible only after a delay. Returns false
+    /// if the terminal is gone.
     pub(crate) async fn stopped(&mut self) -> bool {
         let from = Instant::now() + LONG;
         loop {
@@ -149,7 +149,7 @@ impl Drop for Keyboard {
     }
 }
 
-/// Hands on what is typed until the pipe is closed.
+/// Sends the bytes from stdin until the pipe is closed.
 fn hear(closed: &PipeReader, heard: &UnboundedSender<Vec<u8>>) -> io::Result<()> {
     let stdin = io::stdin();
     let mut buffer = [0; 4096];
@@ -157,7 +157,7 @@ fn hear(closed: &PipeReader, heard: &UnboundedSender<Vec<u8>>) -> io::Result<()>
         let mut ready = [PollFd::new(closed, PollFlags::IN), PollFd::new(&stdin, PollFlags::IN)];
         match poll(&mut ready, None) {
             Err(Errno::INTR) => continue,
-            told => told?,
+            result => result?,
         };
         if !ready[0].revents().is_empty() {
             return Ok(());
@@ -189,12 +189,12 @@ mod tests {
     async fn next(keyboard: &mut Keyboard) -> Key {
         match keyboard.next().await {
             Some(Input::Key(key)) => key,
-            other => panic!("{other:?} is no key"),
+            other => panic!("{other:?} is not a key"),
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_has_waited_long_enough_stops_with_a_key_and_the_others_stay() {
+    async fn after_the_delay_escape_cancels_a_wait_and_other_keys_are_kept() {
         let (mut keyboard, heard) = typed(b"a\x1b[27ub");
         assert!(keyboard.stopped().await);
         keyboard.release();
@@ -206,11 +206,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_over_at_once_takes_no_key_away() {
+    async fn a_short_wait_consumes_no_keys() {
         let (mut keyboard, _heard) = typed(b"\x03x");
         tokio::select! {
             biased;
-            _ = keyboard.stopped() => panic!("nobody has waited"),
+            _ = keyboard.stopped() => panic!("canceled before the delay"),
             () = std::future::ready(()) => {}
         }
         keyboard.release();

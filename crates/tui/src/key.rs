@@ -1,32 +1,32 @@
-//! Keys as the whole crate knows them, and how they are written in help lines.
+//! Keys and other terminal input, and the notation of keys in help texts and settings.
 
 use std::fmt;
 
-/// What the terminal tells.
+/// Input from the terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Input {
     Key(Key),
     Paste(String),
     Resize(u16, u16),
-    /// What the terminal answered about its background.
+    /// The terminal's answer about its background color.
     Ground {
         light: bool,
     },
 }
 
 impl Input {
-    /// Whether it comes from the user and not from the terminal.
+    /// Whether the input comes from the user and not from the terminal.
     pub(crate) fn is_typed(&self) -> bool {
         matches!(self, Input::Key(_) | Input::Paste(_))
     }
 
-    /// Whether it tells somebody who waits to stop that.
+    /// Whether the input cancels a wait: Escape or Ctrl+C.
     pub(crate) fn stops(&self) -> bool {
         matches!(self, Input::Key(key) if key.code == Code::Escape || *key == Key::ctrl('c'))
     }
 }
 
-/// A key with what was held down. Shift is told only where the character does not tell it.
+/// A key with its modifiers. For characters, `shift` is set only if the character does not already imply it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     pub code: Code,
@@ -68,7 +68,7 @@ impl Key {
         Key { code, ctrl: false, alt: true, shift: false }
     }
 
-    /// The character that was typed, if it is one to be written.
+    /// The character, if the key types one.
     pub fn typed(self) -> Option<char> {
         match self.code {
             Code::Char(ch) if !self.ctrl && !self.alt && !ch.is_control() => Some(ch),
@@ -76,7 +76,7 @@ impl Key {
         }
     }
 
-    /// Reads `ctrl+shift+o`, `alt+left`, `L`. Wrong names are `None`.
+    /// Parses `ctrl+shift+o`, `alt+left`, `L`. Returns `None` for unknown names.
     pub fn parse(text: &str) -> Option<Key> {
         let mut key = Key::from(Code::Escape);
         let mut rest = text;
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_written_as_they_are_read() {
+    fn keys_are_displayed_in_the_notation_they_are_parsed_from() {
         for text in ["ctrl+o", "ctrl+shift+o", "alt+left", "L", "+", "ctrl++", "enter", "shift+tab", "é"] {
             assert_eq!(Key::parse(text).map(|key| key.to_string()).as_deref(), Some(text));
         }

@@ -1,8 +1,9 @@
 //! The terminal interface of a session: a streaming conversation with the tree one key away.
 //!
-//! One loop ([`run`]) hears keys, events and answers as [`msg::Msg`]; the pure [`update::update`] changes the [`state::State`]
-//! and says what is to be done; the pure [`view::view`] draws the live part of the screen. It is a client like any other and
-//! keeps no copy of the conversation: finished content belongs to the terminal, everything else is read when it is asked for.
+//! One loop ([`run`]) receives keys, events and task results as [`msg::Msg`]. The pure function [`update::update`] changes the
+//! state and returns the actions to run; the pure function [`view::view`] draws the live part of the screen. The interface is
+//! an ordinary client and keeps no copy of the conversation: finished content belongs to the terminal, and everything else is
+//! read on demand.
 
 mod app;
 mod clock;

@@ -1,4 +1,4 @@
-//! What the loop hears, and what it is asked to do. Between the two lies [`update`](crate::update::update) and nothing else.
+//! Messages that the loop receives, and actions that it runs. [`update`](crate::update::update) turns one into the other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,75 +16,75 @@ use crate::piece::Piece;
 use crate::state::Facts;
 use crate::text::Line;
 
-/// Something happened.
+/// An event that may change the state.
 #[derive(Debug)]
 pub enum Msg {
     Input(Input),
     Event(Event),
     /// The interface has joined a session.
     Joined(Box<Joined>),
-    /// One goes on in another session than before.
+    /// The interface has switched to another session.
     Switched(Switched),
-    /// The path as it is now, to be shown instead of what was.
+    /// The current path, which replaces the one on the screen.
     Path(Path),
     Facts(Box<Facts>),
     Tree(Box<Forest>),
-    /// The tree as it is now, for whoever shows it already.
+    /// The changed tree, for overlays that show it.
     Grown(Box<Forest>),
-    /// A page to be read.
+    /// A page to show: its title and lines.
     Page(String, Vec<Line>),
-    /// The list of sessions, and what is missing in it.
+    /// The list of sessions, and a description of what is missing in it.
     Sessions(Vec<Card>, Option<String>),
-    /// What is looked for was said in the session of this card. None: all have been read.
+    /// The session search matched the card with this index; `None` when the search is done.
     Found(Option<usize>),
     Settings(Vec<SettingRow>),
     Files(Arc<Vec<String>>),
     Replied(Purpose, Box<Result<Reply, String>>),
-    /// Lines to be read, and to be kept on the screen.
+    /// Lines to print permanently.
     Told(Vec<Line>),
-    /// A text for the editor.
+    /// The new text of the editor.
     Text(String),
-    /// The image of a path that was pasted; the path is empty if it came from the clipboard.
+    /// The image at a pasted path; the path is empty for an image from the clipboard.
     Image(String, Image),
-    /// A text for the clipboard.
+    /// A text to copy to the clipboard.
     Copied(String),
     Failed(String),
-    /// The tree that was asked for cannot be read.
+    /// The requested tree could not be read.
     NoTree(String),
-    /// The moment that [`State::due`](crate::state::State::due) named has come, and nothing was typed before it.
+    /// The timer of the state is due, and no input arrived before it.
     Timer,
-    /// Time goes by.
+    /// Time passed; redraw.
     Tick,
 }
 
-/// A session as one finds it.
+/// A session at the time the interface joins it.
 #[derive(Debug, Default)]
 pub struct Joined {
     pub running: bool,
     pub drafts: Vec<OpenDraft>,
     pub asked: Vec<(u64, Question)>,
     pub queue: Queue,
-    /// What a former process never said.
+    /// Prompts that an earlier process queued but never sent.
     pub returned: Vec<Said>,
     /// The session's pasted images, by marker.
     pub pictures: BTreeMap<String, Image>,
-    /// What was said on the path, for the history.
+    /// The user's messages on the path, for the prompt history.
     pub said: Vec<String>,
-    /// What was typed in other sessions, the newest last.
+    /// The prompts of other sessions, the newest last.
     pub history: Vec<String>,
-    /// The last turn on the path did not come to its end.
+    /// The last turn on the path did not finish.
     pub unfinished: bool,
 }
 
-/// Two sessions, by name or short id: where one is, and where one was.
+/// A switch between two sessions, each by name or short id.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Switched {
     pub now: String,
     pub before: String,
-    /// Something was said there.
+    /// The previous session has messages, so you may want to return to it.
     pub can_return: bool,
     pub how: Switch,
-    /// A turn still ran there.
+    /// A turn was running in the previous session and was stopped.
     pub stopped: bool,
 }
 
@@ -92,25 +92,25 @@ pub struct Switched {
 pub enum Switch {
     #[default]
     Resumed,
-    /// Nothing was said in it yet.
+    /// It has no messages yet.
     New,
-    /// It is a copy of a path of the other.
+    /// It is a copy of a path of the previous session.
     Forked,
 }
 
-/// The last lines of a path.
+/// The last entries of a path, as log lines.
 #[derive(Debug, Clone, Default)]
 pub struct Path {
     pub lines: Vec<Vec<u8>>,
-    /// How many entries before them are not shown.
+    /// The number of earlier entries that are not shown.
     pub earlier: usize,
-    /// A word about why it is shown.
+    /// A notice about the move that led here.
     pub remark: Option<String>,
-    /// How many entries the log had: what comes later is told by events.
+    /// The number of entries in the log when the path was read. Events report later ones.
     pub entries: usize,
 }
 
-/// What a tree view needs.
+/// A snapshot of the session tree for a tree view.
 #[derive(Debug, Clone)]
 pub struct Forest {
     pub tree: Arc<SessionTree>,
@@ -118,7 +118,7 @@ pub struct Forest {
     pub texts: Arc<Texts>,
 }
 
-/// Why a command was sent; the answer comes back with it.
+/// Why a command was sent. The reply comes back with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Purpose {
     Say(String),
@@ -135,12 +135,12 @@ pub enum Purpose {
     Change(String),
 }
 
-/// Something to do.
+/// A side effect for the loop to run.
 #[derive(Debug)]
 pub enum Action {
-    /// These pieces are finished.
+    /// Print finished pieces.
     Print(Vec<Piece>),
-    /// These are what is finished, instead of what is on the screen.
+    /// Replace the printed pieces on the screen with these.
     Show(Vec<Piece>),
     /// Clear the screen and draw it again.
     Redraw,
@@ -150,11 +150,11 @@ pub enum Action {
         moved: Option<Moved>,
     },
     ReadTree,
-    /// Read it again, for whoever shows it.
+    /// Read the tree again, for overlays that show it.
     RefreshTree,
-    /// Show all of an entry.
+    /// Show a complete entry.
     ReadEntry(String),
-    /// Names an entry; without one, that where one is.
+    /// Label an entry; without an id, the one at the current position.
     Label {
         entry: Option<String>,
         label: Option<String>,
@@ -162,19 +162,19 @@ pub enum Action {
     Rename(String),
     DeleteBranch(String),
     RestoreBranch(String),
-    /// Keep pastes with the session.
+    /// Store pastes in the session.
     KeepPastes(Vec<(String, String)>),
     KeepImages(Vec<(String, Image)>),
-    /// A path was pasted that may be an image's.
+    /// Read the image at a pasted path.
     ReadImage(String),
-    /// Take an image from the clipboard.
+    /// Paste an image from the clipboard.
     PasteImage,
-    /// Put all of an entry's text into the clipboard.
+    /// Copy the complete text of an entry to the clipboard.
     CopyEntry(String),
-    /// The same with the last answer on the path.
+    /// Copy the last answer on the path to the clipboard.
     CopyAnswer,
     ListSessions,
-    /// Look for something in what was said in the sessions of these cards, instead of what was looked for before.
+    /// Search the conversations of these cards. Replaces the current search.
     Search {
         query: String,
         cards: Arc<Vec<Card>>,
@@ -184,14 +184,14 @@ pub enum Action {
     ListFiles,
     Compare(String, String),
     TellUsage,
-    /// Show what the session cost.
+    /// Print tokens and cost.
     TellCost,
-    /// Keep what was typed for other sessions.
+    /// Add a prompt to the history of all sessions.
     Remember(String),
     /// Show what the last compaction left out.
     TellCompaction,
     ReadSettings,
-    /// Changes a setting of the program.
+    /// Change a setting of the program.
     Set {
         key: String,
         value: String,
@@ -203,15 +203,15 @@ pub enum Action {
     },
     DeleteSession(Spot),
     Export(Option<String>),
-    /// Let the user's own editor change a text.
+    /// Edit a text in the user's external editor.
     Edit(String),
     Copy(String),
-    /// Give the terminal to the shell for a while.
+    /// Suspend the program and return to the shell.
     Suspend,
     Quit,
 }
 
-/// Where a move came from and went to, by the ids of entries; none is before the first.
+/// A move from one entry to another; `None` is the position before the first entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     /// `move`, `undo` or `redo`.
@@ -220,11 +220,11 @@ pub struct Moved {
     pub to: Option<String>,
 }
 
-/// Where a session of the list lies. Of its copies in several stores this very one is meant.
+/// A reference to a session in a certain store. Copies of it may exist in other stores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
     pub store: String,
-    /// The name by which the store knows it.
+    /// The key of the session in its store.
     pub key: String,
 }
 
@@ -234,15 +234,15 @@ impl Spot {
     }
 }
 
-/// Another session.
+/// The session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Which {
     New,
-    /// The one that a word means: the first digits of its id, or a path.
+    /// By a prefix of its id, or a path.
     There(String),
-    /// One of the list.
+    /// A session from the list.
     Listed(Spot),
-    /// A new one with the path to before an entry, or with the whole path.
+    /// A new session with the path up to but excluding an entry, or with the whole path.
     Fork {
         before: Option<String>,
     },

@@ -1,4 +1,4 @@
-//! Longer answers to commands: what a session cost, how two branches differ.
+//! Longer texts: information about a session, its usage, branch comparisons, and notices about moves and session switches.
 
 use osier_tree::projection::card::Card;
 use osier_tree::projection::compare::{Comparison, Side};
@@ -11,18 +11,18 @@ use crate::msg::{Switch, Switched};
 use crate::text::{Line, Style, clean, hard_wrap, width};
 use crate::theme::Role;
 
-/// From so many columns on, things stand beside each other and not below.
+/// From this width on, content is shown side by side instead of one below the other.
 const BESIDE: usize = 72;
 
-/// Which session this is, and how large.
+/// Information about the session.
 pub(crate) fn session(card: &Card, clock: Clock, columns: usize) -> Vec<Line> {
     let rows = [
         ("id", card.id.clone()),
         ("name", card.name.clone().unwrap_or_default()),
         ("file", card.file.clone().unwrap_or_default()),
         ("store", card.store.clone()),
-        ("begun", clock.full(card.created)),
-        ("entries", format!("{}, of them {} messages", card.entry_count, card.message_count)),
+        ("created", clock.full(card.created)),
+        ("entries", format!("{} ({} messages)", card.entry_count, card.message_count)),
         ("branches", card.branches.to_string()),
         ("forked from", card.parent_session_id.clone().unwrap_or_default()),
     ];
@@ -41,7 +41,7 @@ pub(crate) fn session(card: &Card, clock: Clock, columns: usize) -> Vec<Line> {
     lines
 }
 
-/// Usage of the session, the path, each model and each branch.
+/// Usage of the session, the current path, each model and each branch.
 pub(crate) fn usage(report: &UsageReport, columns: usize) -> Vec<Line> {
     let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), "Usage")];
     let mut row = |name: &str, usage: &Usage| {
@@ -49,57 +49,57 @@ pub(crate) fn usage(report: &UsageReport, columns: usize) -> Vec<Line> {
         let requests = usage.requests;
         if columns < BESIDE {
             lines.push(Line::of(Role::Text, &format!("  {name}")).cut(columns));
-            let told = format!("    {tokens} tokens · {requests} requests · {cost}");
-            lines.push(Line::of(Role::Dim, &told).cut(columns));
+            let usage = format!("    {tokens} tokens · {requests} requests · {cost}");
+            lines.push(Line::of(Role::Dim, &usage).cut(columns));
             return;
         }
-        let told = format!("{tokens:>9} tokens  {requests:>4} requests  {cost}");
+        let usage = format!("{tokens:>9} tokens  {requests:>4} requests  {cost}");
         let name = Line::of(Role::Text, &format!("  {:<28}", one_line(name, 28)));
-        lines.push(name.with(Role::Dim, &told).cut(columns));
+        lines.push(name.with(Role::Dim, &usage).cut(columns));
     };
-    row("the session", &report.session);
-    row("this path", &report.path);
+    row("session", &report.session);
+    row("current path", &report.path);
     for model in &report.models {
         row(&format!("model {}", model.model.as_deref().unwrap_or("unknown")), &model.usage);
     }
     for branch in &report.branches {
-        let active = if branch.active { " (here)" } else { "" };
+        let active = if branch.active { " (current)" } else { "" };
         row(&format!("branch to {}{active}", branch.tip), &branch.usage);
     }
     lines
 }
 
-/// Where one is now, and what became of where one was.
+/// The notice after a session switch.
 pub(crate) fn switched(switched: &Switched) -> Vec<String> {
     let Switched { now, before, .. } = switched;
-    let back = if switched.can_return { format!("; /resume leads back to {before}") } else { String::new() };
-    let place = match switched.how {
-        Switch::Resumed => format!("now in {now}"),
-        Switch::New => format!("now in {now}, a new session{back}"),
-        Switch::Forked => format!("now in {now}, forked from {before}"),
+    let back = if switched.can_return { format!("; /resume returns to {before}") } else { String::new() };
+    let current = match switched.how {
+        Switch::Resumed => format!("Resumed session {now}"),
+        Switch::New => format!("Started session {now}{back}"),
+        Switch::Forked => format!("Forked to session {now} from {before}"),
     };
-    let stopped = switched.stopped.then(|| format!("the turn was stopped; it is in {before}"));
-    stopped.into_iter().chain([place]).collect()
+    let stopped = switched.stopped.then(|| format!("Stopped the turn in {before}"));
+    stopped.into_iter().chain([current]).collect()
 }
 
-/// One line about a move.
+/// The one-line notice about a move.
 pub(crate) fn account(why: &str, from: &str, to: &str, columns: usize) -> String {
     let words = match why {
-        "undo" => "undone: back",
-        "redo" => "redone: forth",
-        _ => "moved",
+        "undo" => "Undone: moved",
+        "redo" => "Redone: moved",
+        _ => "Moved",
     };
     let key = match why {
         _ if columns < BESIDE => "",
-        "undo" => " · alt+r redoes it",
-        _ => " · alt+u undoes it",
+        "undo" => " · alt+r to redo",
+        _ => " · alt+u to undo",
     };
     let room = columns.saturating_sub(width(words) + width(key) + width(" from  to ")).max(16);
-    // What the one does not need is for the other.
+    // Columns that one text does not need go to the other.
     let before = room - width(to).min(room / 2);
     let cut = |text: &str, room: usize| match text.strip_suffix('”') {
-        Some(said) if width(text) > room => {
-            Line::of(Role::Dim, said).cut(room.saturating_sub(1)).plain() + "”"
+        Some(quoted) if width(text) > room => {
+            Line::of(Role::Dim, quoted).cut(room.saturating_sub(1)).plain() + "”"
         }
         _ => Line::of(Role::Dim, text).cut(room).plain(),
     };
@@ -108,17 +108,17 @@ pub(crate) fn account(why: &str, from: &str, to: &str, columns: usize) -> String
     format!("{words} from {from} to {to}{key}")
 }
 
-/// An entry that is drawn nowhere, as it is stored.
+/// The stored JSON of an entry that has no other representation.
 pub(crate) fn raw(line: &[u8], columns: usize) -> Vec<Line> {
     let entry: serde_json::Value = serde_json::from_slice(line).unwrap_or_default();
     let text = serde_json::to_string_pretty(&entry).unwrap_or_default();
     highlight(&clean(&text), "json").iter().flat_map(|line| hard_wrap(line, columns)).collect()
 }
 
-/// Two branches, the one below the other if there is no room beside it.
+/// A comparison of two branches, side by side if there is room.
 pub(crate) fn comparison(comparison: &Comparison, columns: usize) -> Vec<Line> {
-    let common = comparison.common_id.as_deref().unwrap_or("the beginning");
-    let mut lines = vec![Line::of(Role::Dim, &format!("They part at {common}."))];
+    let common = comparison.common_id.as_deref().unwrap_or("the start");
+    let mut lines = vec![Line::of(Role::Dim, &format!("Diverged at {common}."))];
     if columns < BESIDE {
         lines.extend(side(&comparison.left, columns));
         lines.push(Line::new());
@@ -136,13 +136,13 @@ pub(crate) fn comparison(comparison: &Comparison, columns: usize) -> Vec<Line> {
     }
     if !comparison.modified_by_both.is_empty() {
         let both = comparison.modified_by_both.join(", ");
-        lines.push(Line::of(Role::Warn, &format!("changed by both: {both}")).cut(columns));
+        lines.push(Line::of(Role::Warn, &format!("changed on both: {both}")).cut(columns));
     }
     lines
 }
 
 fn side(side: &Side, columns: usize) -> Vec<Line> {
-    let name = side.label.as_deref().or(side.tip_id.as_deref()).unwrap_or("the beginning");
+    let name = side.label.as_deref().or(side.tip_id.as_deref()).unwrap_or("the start");
     let mut lines = vec![
         Line::of(Style::from(Role::Label).bold(), name),
         Line::of(
@@ -173,18 +173,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_account_of_a_move_is_one_line_on_every_screen() {
+    fn the_notice_of_a_move_fits_one_line_on_every_screen() {
         let (from, to) = (format!("the answer “{}”", "一二三四五六七八九十".repeat(3)), "your message “b”");
         for columns in [40, 80, 200] {
             for why in ["move", "undo", "redo"] {
-                let told = account(why, &from, to, columns);
-                assert!(width(&told) <= columns, "{told}");
-                assert!(told.contains("”") && told.contains(" to your "), "{told}");
+                let notice = account(why, &from, to, columns);
+                assert!(width(&notice) <= columns, "{notice}");
+                assert!(notice.contains("”") && notice.contains(" to your "), "{notice}");
             }
         }
         assert_eq!(
-            account("undo", "the beginning", to, 80),
-            "undone: back from the beginning to your message “b” · alt+r redoes it"
+            account("undo", "the start", to, 80),
+            "Undone: moved from the start to your message “b” · alt+r to redo"
         );
     }
 
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_session_took_is_read_in_forty_columns_too() {
+    fn session_information_fits_forty_columns() {
         let card = Card {
             id: "5e551011-0000-4000-8000-000000000000".to_owned(),
             file: Some("/home/me/.osier/sessions/--home-me-project--/a.jsonl".to_owned()),
@@ -216,14 +216,14 @@ mod tests {
                 /home/me/.osier/sessions/--home-me-p
                 roject--/a.jsonl
               store       file
-              begun       1970-01-01 00:00
-              entries     0, of them 0 messages
+              created     1970-01-01 00:00
+              entries     0 (0 messages)
               branches    0
 
             Usage
-              the session
+              session
                 123k tokens · 12 requests · $1.25
-              this path
+              current path
                 123k tokens · 12 requests · $1.25
         "#]]
         .assert_eq(&crate::text::plain(&lines));

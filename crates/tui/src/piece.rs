@@ -1,4 +1,4 @@
-//! What is finished, in pieces that can be drawn at any width, folded or not. The screen keeps the pieces that have not
+//! Finished content, in pieces that can be drawn at any width, folded or expanded. The screen keeps the pieces that have not
 //! scrolled off, to draw them again after a resize.
 
 use std::hash::{Hash, Hasher};
@@ -16,9 +16,9 @@ use crate::transcript::{Call, Look, block, draw_card, draw_entry, draw_interrupt
 #[derive(Debug, Clone)]
 pub struct Piece {
     content: Content,
-    /// A blank line comes before it.
+    /// A blank line precedes it.
     spaced: bool,
-    /// What tells pieces of the conversation apart; none for notices.
+    /// Identifies a piece of the conversation by its content; `None` for notices.
     key: Option<u64>,
 }
 
@@ -34,12 +34,12 @@ enum Content {
 }
 
 impl Piece {
-    /// Lines that belong to no entry. Those that are too long are wrapped.
+    /// Lines that belong to no entry. Long lines are wrapped.
     pub fn notice(lines: Vec<Line>) -> Piece {
         Piece { content: Content::Notice(lines), spaced: false, key: None }
     }
 
-    /// The same below a blank line.
+    /// A notice below a blank line.
     pub fn spaced_notice(lines: Vec<Line>) -> Piece {
         Piece { spaced: true, ..Piece::notice(lines) }
     }
@@ -50,7 +50,7 @@ impl Piece {
         Piece { content: Content::Entry(kind, speaker, body), spaced: true, key }
     }
 
-    /// What the user said.
+    /// A user message.
     pub(crate) fn user(text: String, message: Value) -> Piece {
         let key = key("user", message.to_string());
         Piece { content: Content::User(text, message), spaced: true, key }
@@ -62,7 +62,7 @@ impl Piece {
         Piece { content: Content::Card(call, message), spaced: true, key }
     }
 
-    /// A tool call that got no result.
+    /// A tool call without a result.
     pub(crate) fn interrupted(call: Call) -> Piece {
         let key = key("interrupted", &call.id);
         Piece { content: Content::Interrupted(call), spaced: true, key }

@@ -1,27 +1,27 @@
-//! Writes frames to a terminal, below what is finished.
+//! Draws finished pieces and, below them, the live part of the screen.
 //!
 //! The screen has three parts:
 //!
-//! - **Scrollback**: what has scrolled off the top. It belongs to the terminal, whose scrolling, searching and selecting work as
-//!   usual, in tmux and over ssh as well. It is never written again and never cleared.
-//! - **History**: finished pieces that have not scrolled off. They are printed once and then left alone, but they are known,
-//!   so they can be drawn again in place: after a resize at the new width, folded or unfolded, in other colors, or when
-//!   something that covered them is closed. Only pieces that are wholly on the screen are drawn otherwise than before.
-//! - **Live**: the rows below: what is being written, the editor, an overlay, the status. They change with every frame.
+//! - **Scrollback**: rows that have scrolled off the top. They belong to the terminal, so scrolling, searching and selecting work
+//!   as usual, also in tmux and over SSH. The program never rewrites or clears them.
+//! - **History**: finished pieces that have not scrolled off. They are printed once, but the screen remembers them and can draw
+//!   them again in place: after a resize, folded or expanded, with another theme, or when an overlay that covered them is
+//!   closed. Only pieces that are completely on the screen are drawn differently than before.
+//! - **Live**: the rows below: the reply being streamed, the editor, an overlay, the status line. They change with every frame.
 //!
-//! Rows enter the scrollback in one way: what is written below pushes them up. An overlay (help, the tree, a question, a list
-//! of completions) does not: it covers history and uncovers it when it is closed, and what is finished meanwhile waits until
-//! then. So each row enters the scrollback once and in order.
+//! Rows enter the scrollback in only one way: rows written below push them up. An overlay (help, the tree, a question, a
+//! completion list) does not do that: it covers the history until it is closed, and finished pieces wait until then. So each row
+//! enters the scrollback once and in order.
 //!
-//! A move shows another path. What both paths share stays. Of the rest, what was never printed is printed; what was printed
-//! before is shown again as far as it fits on the screen.
+//! A move shows another path. Pieces that both paths share stay. Of the others, those that were never printed are printed; those
+//! printed before are shown again as far as they fit on the screen.
 //!
-//! There is no alternate screen. The cursor moves relative to its place, and its position is never asked for. A row count
-//! suffices: history and live rows are always the last rows written. Rows do not wrap, even if the terminal disagrees about the
-//! width of a character.
+//! The program does not use the alternate screen. It moves the cursor relative to its position and never queries that position.
+//! A row count is enough, because history and live rows are always the last rows written. Automatic wrapping is off, so a row
+//! stays one row even if the terminal disagrees about the width of a character.
 //!
-//! When the size changes, most terminals break the rows anew, and those that do not fit any more enter the scrollback. Which
-//! ones is not known exactly, so only rows that are certainly still on the screen are cleared and drawn again.
+//! When the size changes, most terminals rewrap the rows, and rows that no longer fit enter the scrollback. The program does not
+//! know exactly which, so it clears and redraws only rows that are certainly still on the screen.
 
 mod history;
 
@@ -33,23 +33,23 @@ use crate::theme::{Depth, Theme};
 use crate::transcript::Look;
 use history::History;
 
-/// Clears this row and all below it. Not from the first column on: where that is the corner of the screen, tmux would take what
-/// is cleared into its history.
+/// Clears this row and all rows below. It starts in the second column, because tmux copies everything to its history if the
+/// screen is cleared from the top left corner.
 const BELOW: &str = "\x1b[2K\x1b[1C\x1b[J\r";
 
 /// The live part of the screen.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Frame {
     pub lines: Vec<Line>,
-    /// Row and column; none hides the cursor.
+    /// Row and column; `None` hides the cursor.
     pub cursor: Option<(usize, usize)>,
 }
 
-/// Finished pieces for the screen.
+/// Finished pieces to print.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Output {
     pub(crate) pieces: Vec<Piece>,
-    /// They are the path: they take the place of the history.
+    /// The pieces are a whole path and replace the history.
     pub(crate) replaces: bool,
 }
 
@@ -60,18 +60,18 @@ pub(crate) struct Screen<W> {
     theme: Theme,
     columns: usize,
     rows: usize,
-    /// The terminal breaks lines anew when its width changes.
+    /// The terminal rewraps lines when its width changes.
     reflows: bool,
     history: History,
-    /// The history rows that are on the screen, above the live ones. Those before them are covered.
+    /// The number of history rows on the screen, above the live rows. Earlier ones are covered.
     visible: usize,
-    /// The history is not on the screen as it should be.
+    /// The history on the screen is outdated.
     stale: bool,
-    /// How the history is drawn: its width, and whether it is unfolded.
+    /// How the history is drawn: its width, and whether it is expanded.
     look: (usize, bool),
-    /// The live lines as they stand there, and their widths.
+    /// The live rows on the screen, and their widths.
     shown: Vec<(String, usize)>,
-    /// The live row and the column the cursor is in.
+    /// The live row and the column of the cursor.
     cursor: (usize, usize),
 }
 
@@ -92,7 +92,7 @@ impl<W: Write> Screen<W> {
         }
     }
 
-    /// Whether the terminal breaks lines anew when its width changes; most do.
+    /// Sets whether the terminal rewraps lines when its width changes; most do.
     pub(crate) fn set_reflows(&mut self, reflows: bool) {
         self.reflows = reflows;
     }
@@ -101,7 +101,7 @@ impl<W: Write> Screen<W> {
         &mut self.out
     }
 
-    /// Other colors from now on.
+    /// Uses another theme from the next frame on.
     pub(crate) fn dress(&mut self, theme: Theme) {
         self.theme = theme;
         self.stale = true;
@@ -111,11 +111,11 @@ impl<W: Write> Screen<W> {
         self.theme.depth
     }
 
-    /// The terminal has another size. Clears the live rows and the pieces that are certainly on the screen; the next frame
-    /// draws them again. What may have scrolled off stays as it is.
+    /// Adapts to a new size of the terminal. Clears the live rows and the pieces that are certainly on the screen; the next
+    /// frame draws them again. Rows that may have scrolled off stay as they are.
     pub(crate) fn resize(&mut self, columns: usize, rows: usize) -> io::Result<()> {
         let columns = columns.max(1);
-        // A terminal may push up as many rows as it gains by breaking lines, or loses in height.
+        // A terminal may push up as many rows as rewrapping adds, or as it loses in height.
         let certain = (self.visible + self.shown.len()).saturating_sub(self.rows.saturating_sub(rows));
         let reflows = self.reflows;
         let height = move |width: usize| if reflows { width.max(1).div_ceil(columns) } else { 1 };
@@ -133,14 +133,14 @@ impl<W: Write> Screen<W> {
         self.out.write_all(bytes.as_bytes())
     }
 
-    /// Clears the screen, row by row so that the terminal keeps none of it. The next frame draws it again.
+    /// Clears the screen row by row, so that nothing of it enters the scrollback. The next frame draws it again.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         let rows = "\x1b[2K\x1b[1B".repeat(self.rows);
         self.forget_rows();
         write!(self.out, "\x1b[H{rows}\x1b[H")
     }
 
-    /// Nothing of what is known is on the screen.
+    /// Forgets which rows are on the screen.
     fn forget_rows(&mut self) {
         self.shown.clear();
         self.cursor = (0, 0);
@@ -148,7 +148,7 @@ impl<W: Write> Screen<W> {
         self.stale = true;
     }
 
-    /// Puts finished pieces above the live rows, and draws those. An overlay covers what is finished while it is open.
+    /// Prints finished pieces above the live rows and draws the frame. An open overlay covers finished pieces.
     pub(crate) fn draw(
         &mut self,
         output: Output,
@@ -200,7 +200,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Clears from here on, and writes the history rows from one on, and the live ones.
+    /// Clears from the cursor on, and writes the history rows from `from` on and the live rows.
     fn write(&self, bytes: &mut String, from: usize, live: &[(String, usize)]) {
         bytes.push_str(BELOW);
         for line in self.history.lines(from) {
@@ -226,7 +226,7 @@ impl<W: Write> Screen<W> {
         self.cursor = (row.min(last), column);
     }
 
-    /// Leaves the history behind as the last thing on the screen, and the cursor below it.
+    /// Draws the history without live rows, and leaves the cursor below it.
     pub(crate) fn leave(&mut self, output: Output, look: Look<'_>) -> io::Result<()> {
         self.draw(output, &Frame::default(), look, false)?;
         self.history.clear();
@@ -236,7 +236,7 @@ impl<W: Write> Screen<W> {
         self.out.flush()
     }
 
-    /// Writes the live lines that differ. The cursor is in the first row, and ends in the last.
+    /// Writes the live rows that differ. The cursor starts in the first live row and ends in the last.
     fn change(&self, bytes: &mut String, lines: &[(String, usize)]) {
         let fewer = lines.len() < self.shown.len();
         for (at, (line, _)) in lines.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Everything the interface knows. Nothing of it is conversation: that is in the session, and on the screen already.
+//! The state of the interface. It does not contain the conversation, which is in the session and already on the screen.
 
 use std::sync::Arc;
 
@@ -16,42 +16,42 @@ use crate::transcript::{Look, Script};
 use crate::update::answering::Held;
 use crate::view;
 
-/// What the program around the interface tells it once.
+/// The configuration of the interface, from the program that runs it.
 #[derive(Debug, Clone, Default)]
 pub struct Setting {
-    /// Where the work is done, as it is to be shown.
+    /// The working directory in display form.
     pub directory: String,
-    /// The user's home folder, which is written `~`.
+    /// The user's home folder, which is displayed as `~`.
     pub home: Option<String>,
     pub store: String,
     /// What Escape pressed twice opens.
     pub double_escape: DoubleEscape,
-    /// What the tree shows at first.
+    /// The initial filter of the tree.
     pub tree_filter: osier_tree::projection::outline::Filter,
-    /// The tree shows the branch one is on before its siblings.
+    /// The tree shows the active branch before its siblings.
     pub active_first: bool,
-    /// Do not ask about a summary on leaving a branch.
+    /// Do not offer a summary when you leave a branch.
     pub never_summarize: bool,
-    /// Keys that are not to be the usual ones, by the name of what they do.
+    /// Changed key bindings, by the name of the key action.
     pub keys: std::collections::BTreeMap<String, String>,
-    /// The directory as sessions name it.
+    /// The working directory as sessions store it.
     pub cwd: String,
-    /// Names of models, for completion.
+    /// The names of the models, for completion.
     pub models: Vec<String>,
-    /// Names of templates and skills, which are said like commands, and what each is for.
+    /// The names and descriptions of templates and skills, which you run like commands.
     pub templates: Vec<(String, String)>,
-    /// Seconds that the user's time is east of UTC.
+    /// The user's offset from UTC in seconds; positive is east.
     pub utc_offset: i32,
-    /// Lines for somebody who is here for the first time.
+    /// Welcome lines for a new user.
     pub welcome: Vec<String>,
-    /// Confines commands; `None` if the settings want none.
+    /// The sandbox for commands; `None` if the settings disable it.
     pub sandbox: Option<std::sync::Arc<osier_tools::Sandbox>>,
 }
 
 impl Setting {
-    /// Which protection commands run with in the sandbox, or why there is none.
+    /// The protection that the sandbox provides, or why it is unavailable.
     pub(crate) fn protection(&self) -> Result<&str, &str> {
-        self.sandbox.as_ref().ok_or("the setting sandbox.when is never").and_then(|sandbox| sandbox.state())
+        self.sandbox.as_ref().ok_or("sandbox.when is set to never").and_then(|sandbox| sandbox.state())
     }
 }
 
@@ -63,42 +63,45 @@ pub enum DoubleEscape {
     Nothing,
 }
 
-/// What the status line tells about the session.
+/// What the status line shows about the session.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Facts {
-    /// The id of the session, and the prefix of it that names no other session of its store.
+    /// The full id of the session.
     pub id: String,
+    /// The shortest prefix of the id that is unique in its store.
     pub session: String,
     pub name: Option<String>,
     pub git_branch: Option<String>,
     pub model: String,
     pub thinking: ThinkingLevel,
-    /// What the session says may be done without asking.
+    /// The approval mode of the session.
     pub approval: Option<Mode>,
-    /// Tokens of the context, and those that the model takes at most.
+    /// The tokens of the current context.
     pub context: TokenCount,
+    /// The context window of the model, in tokens.
     pub window: u64,
     pub cost: f64,
-    /// How many entries the path has, and how many ends the tree.
+    /// The number of entries on the path.
     pub depth: usize,
+    /// The number of tips in the tree.
     pub tips: usize,
 }
 
-/// What goes on.
+/// Work in progress.
 #[derive(Debug, Clone, Default)]
 pub struct Work {
     pub turn: bool,
-    /// When it began, by the clock of [`State::now`].
+    /// When it started, in the time of `UiState::now`.
     pub since: u64,
-    /// Calls that run, with what they printed.
+    /// Running tool calls with their output.
     pub tools: Vec<(String, String)>,
-    /// A command of the user's, with what it printed.
+    /// A running command of the user with its output.
     pub bash: Option<(String, String)>,
-    /// A summary being written: of what, and its text.
+    /// A summary in progress: what it summarizes, and its text so far.
     pub summary: Option<(&'static str, String)>,
-    /// Questions that wait for an answer.
+    /// The ids of unanswered questions.
     pub asked: Vec<u64>,
-    /// Why the model is asked again.
+    /// Why the model is called again.
     pub retrying: Option<String>,
     pub stopping: bool,
 }
@@ -109,12 +112,12 @@ impl Work {
     }
 }
 
-/// Waiting for a tree.
+/// A pending request for the tree.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
-    /// It is for the fork dialog.
+    /// The request is for the fork dialog.
     pub(crate) fork: bool,
-    /// Since when, by the clock of [`State::now`].
+    /// When it was made, in the time of `UiState::now`.
     pub(crate) since: u64,
 }
 
@@ -123,13 +126,13 @@ pub(crate) struct Reading {
 pub struct State {
     pub columns: usize,
     pub rows: usize,
-    /// Milliseconds since the start.
+    /// Milliseconds since the interface started.
     pub now: u64,
     /// The time of day.
     pub clock: Clock,
     pub setting: Arc<Setting>,
     pub facts: Facts,
-    /// Tokens of the context when the model was asked last.
+    /// The tokens of the context at the last model call.
     pub context: TokenCount,
     pub editor: Editor,
     pub completion: Option<Completion>,
@@ -139,21 +142,22 @@ pub struct State {
     pub work: Work,
     pub steering: Vec<String>,
     pub follow_up: Vec<String>,
-    /// A line for the user, until the next key.
+    /// A notice that is shown until the next key.
     pub notice: Option<Line>,
-    /// Show what is folded otherwise.
+    /// Show folded content expanded.
     pub open: bool,
-    /// When something was typed or pasted last.
+    /// When you last typed or pasted something.
     pub(crate) typed: Option<u64>,
     pub(crate) held: Option<Held>,
-    /// When Escape, and Ctrl-C, were pressed last.
+    /// When Escape was last pressed.
     pub(crate) escaped: Option<u64>,
+    /// The last key was Ctrl+C and showed the hint how to quit.
     pub(crate) warned: bool,
-    /// Entries before this place in the log are on the screen, if they are to be.
+    /// Entries before this index in the log are already shown.
     pub(crate) shown_to: usize,
-    /// A tree is being read.
+    /// The tree is being read.
     pub(crate) reading: Option<Reading>,
-    /// Files below the directory, for completion; none before they were asked for.
+    /// Files below the working directory, for completion; `None` until they are requested.
     pub(crate) files: Option<Arc<Vec<String>>>,
 }
 
@@ -178,12 +182,12 @@ impl State {
         }
     }
 
-    /// When [`Msg::Timer`](crate::msg::Msg::Timer) is wanted, by the clock of [`State::now`].
+    /// When to send [`Msg::Timer`](crate::msg::Msg::Timer), in the time of `UiState::now`.
     pub fn due(&self) -> Option<u64> {
         self.held.map(|held| held.until)
     }
 
-    /// What was drawn last is on the screen.
+    /// Notes that the last frame is on the screen.
     pub(crate) fn drawn(&mut self) {
         let room = view::whole_room(self);
         if let (Some(overlay), Some(room)) = (self.overlays.last_mut(), room) {
@@ -191,12 +195,12 @@ impl State {
         }
     }
 
-    /// Whether something is open that covers the conversation until it is closed.
+    /// Whether an overlay or a completion list covers the conversation.
     pub(crate) fn is_covered(&self) -> bool {
         !self.overlays.is_empty() || self.completion.is_some()
     }
 
-    /// Whether something on the screen moves by itself.
+    /// Whether the screen must be redrawn as time passes.
     pub fn is_moving(&self) -> bool {
         self.work.is_going_on() || self.reading.is_some()
     }

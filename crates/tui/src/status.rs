@@ -1,4 +1,4 @@
-//! The last lines: what goes on, and where one is. What matters least is left out first when there is little room.
+//! The spinner and the status line. When there is little room, the least important parts are left out first.
 
 use osier_model::ThinkingLevel;
 use osier_tools::approvals::Mode;
@@ -11,10 +11,10 @@ use crate::theme::Role;
 use crate::update::answering::shares_draft;
 
 const SPINNER: [&str; 8] = ["⣾", "⣽", "⣻", "⢿", "⡿", "⣟", "⣯", "⣷"];
-/// Columns of the bar.
+/// The width of the context bar.
 const BAR: usize = 8;
 
-/// Where one is: directory, model, how full the context is, cost, and the place in the tree.
+/// The status line: directory, model, context usage, cost, position in the tree, session.
 pub(crate) fn status(state: &State) -> Line {
     let facts = &state.facts;
     let directory = match &facts.git_branch {
@@ -32,7 +32,7 @@ pub(crate) fn status(state: &State) -> Line {
     };
     let cost = if facts.cost > 0.0 { format_cost(facts.cost) } else { String::new() };
     let name = facts.name.clone().unwrap_or_else(|| facts.session.clone());
-    // By how much each is missed.
+    // Each part with its importance.
     let mut pieces = vec![
         (4, Line::of(Role::Dim, &directory)),
         (9, Line::of(Role::Text, &model)),
@@ -60,11 +60,11 @@ pub(crate) fn status(state: &State) -> Line {
     line.cut(state.columns)
 }
 
-/// What may be done without asking, if it is more than usual.
+/// The approval mode, if it is not the default one.
 fn unasked(mode: Mode, state: &State) -> &'static str {
     match mode {
         Mode::Default => "",
-        Mode::Sandbox if state.setting.protection().is_err() => "no sandbox: asks before it runs anything",
+        Mode::Sandbox if state.setting.protection().is_err() => "no sandbox: asks before running anything",
         Mode::AutoEdit | Mode::Sandbox | Mode::Yolo => mode.name(),
     }
 }
@@ -87,7 +87,7 @@ fn context(state: &State) -> Line {
         .with(Role::Dim, &format!(" {}/{}", state.context, format_tokens(window)))
 }
 
-/// What goes on, if anything does.
+/// The line about work in progress, if any.
 pub(crate) fn spinner(state: &State) -> Option<Line> {
     let work = &state.work;
     if !work.is_going_on() {
@@ -104,16 +104,16 @@ pub(crate) fn spinner(state: &State) -> Option<Line> {
         () => state.draft.doing().to_owned(),
     };
     let written = state.draft.written;
-    let mut told = format!(" {doing} · {}", elapsed(passed));
+    let mut text = format!(" {doing} · {}", elapsed(passed));
     if written > 0 {
-        told += &format!(" · ↓ {} tokens", TokenCount::estimated(written.div_ceil(4) as u64));
+        text += &format!(" · ↓ {} tokens", TokenCount::estimated(written.div_ceil(4) as u64));
     }
     let sign = SPINNER[(passed / 120) as usize % SPINNER.len()];
-    let line = Line::of(Style::from(Role::Accent).bold(), sign).with(Role::Dim, &told);
+    let line = Line::of(Style::from(Role::Accent).bold(), sign).with(Role::Dim, &text);
     let hint = match work.asked.is_empty() {
-        true => " · escape stops",
-        false if shares_draft(state) => " · escape stops the turn",
-        // Above the question lies something that Escape closes.
+        true => " · esc to stop",
+        false if shares_draft(state) => " · esc to stop the turn",
+        // Escape closes the overlay above the question instead.
         false => "",
     };
     let fits = line.width() + width(hint) <= state.columns;

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: a state, a terminal that is only bytes, and sessions made by scripts.
+//! Test support: the interface on an emulated terminal, with scripted sessions.
 
 pub(crate) mod emulator;
 pub(crate) mod random;
@@ -22,7 +22,7 @@ use crate::theme::Theme;
 use crate::update::update;
 use crate::view::view;
 
-/// The tree of a script, as a view gets it.
+/// The tree of a scripted session, as a tree view gets it.
 pub(crate) fn forest(script: &Script) -> Forest {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let texts: Texts = runtime.block_on(async {
@@ -33,15 +33,15 @@ pub(crate) fn forest(script: &Script) -> Forest {
     Forest { tree: Arc::new(script.tree.clone()), leaf: script.tree.leaf(), texts: Arc::new(texts) }
 }
 
-/// The interface without a terminal and without a session.
+/// The interface without a real terminal and without an agent.
 pub(crate) struct Desk {
     pub(crate) state: State,
     screen: Screen<Vec<u8>>,
     parser: vt100::Parser,
     pub(crate) script: Script,
-    /// What it asked for, but for what it printed.
+    /// The actions it returned, except for printing.
     pub(crate) asked: Vec<Action>,
-    /// What it wants to find again in other sessions.
+    /// The prompts it added to the history of all sessions.
     pub(crate) remembered: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Desk {
         desk
     }
 
-    /// A desk on a session, whose path is shown.
+    /// A harness that shows the path of a scripted session.
     pub(crate) fn on(columns: u16, rows: u16, script: &str) -> Desk {
         let mut desk = Desk::new(columns, rows);
         desk.script = Script::run(script);
@@ -90,7 +90,7 @@ impl Desk {
         self.hear(Msg::Tree(Box::new(forest)));
     }
 
-    /// The tree was read again.
+    /// Delivers the tree as if it was read again.
     pub(crate) fn grow_tree(&mut self) {
         let forest = forest(&self.script);
         self.hear(Msg::Grown(Box::new(forest)));
@@ -119,14 +119,14 @@ impl Desk {
         self.hear(Msg::Event(Event::Session(event)));
     }
 
-    /// Plays steps and tells what they stored.
+    /// Runs script steps and reports the new entries.
     pub(crate) fn play(&mut self, steps: &str) {
         let from = self.script.lines.len();
         self.script.play(steps);
         self.announce(from);
     }
 
-    /// Reports the entries from one on as appended.
+    /// Reports the entries from `from` on as committed.
     pub(crate) fn announce(&mut self, from: usize) {
         for at in from..self.script.lines.len() {
             let seq = Seq::new(at);
@@ -138,7 +138,7 @@ impl Desk {
         }
     }
 
-    /// Time passes, and nothing is typed.
+    /// Lets time pass without input.
     pub(crate) fn wait(&mut self, milliseconds: u64) {
         self.state.now += milliseconds;
         if self.state.due().is_some_and(|due| due <= self.state.now) {
@@ -146,14 +146,14 @@ impl Desk {
         }
     }
 
-    /// Keys by name; `space` and `'text'` are typed.
+    /// Presses keys by name; `space` and `'text'` are typed.
     pub(crate) fn press(&mut self, keys: &str) {
         for word in keys.split(' ').filter(|word| !word.is_empty()) {
             self.state.now += 100;
             match word.strip_prefix('\'').and_then(|word| word.strip_suffix('\'')) {
                 Some(text) => text.chars().for_each(|ch| self.key(Key::from(crate::key::Code::Char(ch)))),
                 None if word == "space" => self.key(Key::from(crate::key::Code::Char(' '))),
-                None => self.key(Key::parse(word).unwrap_or_else(|| panic!("no key {word}"))),
+                None => self.key(Key::parse(word).unwrap_or_else(|| panic!("unknown key {word}"))),
             }
         }
     }
@@ -179,9 +179,9 @@ impl Desk {
 
     fn draw(&mut self, output: Output) {
         let frame = view(&self.state);
-        assert!(frame.lines.len() <= self.state.rows, "too high");
+        assert!(frame.lines.len() <= self.state.rows, "the frame is too high");
         for line in &frame.lines {
-            assert!(line.width() <= self.state.columns, "too wide: {}", line.plain());
+            assert!(line.width() <= self.state.columns, "the line is too wide: {}", line.plain());
         }
         self.screen.draw(output, &frame, self.state.look(), self.state.is_covered()).unwrap();
         let bytes = std::mem::take(self.screen.out());
@@ -201,7 +201,7 @@ impl Desk {
         expected.assert_eq(&self.text());
     }
 
-    /// The commands that were asked for since.
+    /// The actions since the last call, in their debug format.
     pub(crate) fn asked(&mut self) -> String {
         let asked: Vec<String> = self.asked.drain(..).map(|action| format!("{action:?}\n")).collect();
         asked.concat()

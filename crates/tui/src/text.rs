@@ -1,7 +1,6 @@
-//! Styled text as the whole interface speaks it: spans with the name of a colour, lines of spans. Which colour a name has is
-//! for the theme, and known only where bytes are written.
+//! Styled text: lines of spans, each with a color role. The theme maps roles to colors when the screen is written.
 //!
-//! Text gets in through [`clean`] alone, so nothing a terminal would obey is ever inside.
+//! All text passes through [`clean`], so it never contains control sequences that a terminal would execute.
 
 mod wrap;
 
@@ -15,7 +14,7 @@ pub use wrap::{hard_wrap, wrap};
 
 use crate::theme::Role;
 
-/// How a span looks.
+/// The style of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Style {
     pub role: Role,
@@ -38,14 +37,14 @@ impl Style {
     }
 }
 
-/// A piece of a line. Holds no line feeds, tabs or control characters.
+/// A part of a line with one style. Contains no line feeds, tabs or control characters.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Span {
     pub text: String,
     pub style: Style,
 }
 
-/// One line.
+/// A line of styled text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Line {
     pub spans: Vec<Span>,
@@ -56,12 +55,12 @@ impl Line {
         Line::default()
     }
 
-    /// A line of one style.
+    /// A line with one style.
     pub fn of(style: impl Into<Style>, text: &str) -> Line {
         Line::new().with(style, text)
     }
 
-    /// The same line with more text behind it. What would end a line becomes a space.
+    /// Appends text to the line. Line feeds become spaces.
     pub fn with(mut self, style: impl Into<Style>, text: &str) -> Line {
         self.push(style, text);
         self
@@ -86,7 +85,7 @@ impl Line {
         self.spans.iter().map(|span| span.text.as_str()).collect()
     }
 
-    /// The line with a background wherever it has none.
+    /// Sets the background of all spans that have none.
     pub fn on(mut self, role: Role) -> Line {
         for span in &mut self.spans {
             span.style.on.get_or_insert(role);
@@ -94,7 +93,7 @@ impl Line {
         self
     }
 
-    /// At most `most` columns of it; what is cut off shows as `…`.
+    /// Truncates the line to `most` columns; `…` marks the cut.
     pub fn cut(self, most: usize) -> Line {
         if self.width() <= most {
             return self;
@@ -120,7 +119,7 @@ impl Line {
         cut
     }
 
-    /// The line behind some columns of text.
+    /// Inserts text before the line.
     pub fn behind(mut self, style: impl Into<Style>, text: &str) -> Line {
         if !text.is_empty() {
             self.spans.insert(0, Span { text: text.to_owned(), style: style.into() });
@@ -128,7 +127,7 @@ impl Line {
         self
     }
 
-    /// The styles in words, for tests: `{dim bold|text}`.
+    /// The line with its styles as text, for tests: `{dim bold|text}`.
     pub fn marked(&self) -> String {
         let mut out = String::new();
         for Span { text, style } in &self.spans {
@@ -138,24 +137,27 @@ impl Line {
             words.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, word)| word.to_owned()));
             match words.as_slice() {
                 [only] if only == Role::Text.name() => out.push_str(text),
-                words => write!(out, "{{{}|{text}}}", words.join(" ")).expect("a String takes every text"),
+                words => {
+                    write!(out, "{{{}|{text}}}", words.join(" ")).expect("writing to a String cannot fail")
+                }
             }
         }
         out
     }
 }
 
-/// Text without anything a terminal would obey. Line feeds stay.
+/// Makes text safe to print: replaces control characters, and tabs with spaces. Keeps line feeds.
 pub fn clean(text: &str) -> String {
     inert(text).replace('\t', "    ")
 }
 
-/// The columns a text takes.
+/// The number of columns that a text takes.
 pub fn width(text: &str) -> usize {
     text.graphemes(true).map(|piece| UnicodeWidthStr::width(piece).min(2)).sum()
 }
 
-/// Pieces with dots between them, as many as fit into some rows. None is cut in the middle; the first ones matter most.
+/// Joins pieces with dots into at most `rows` lines. Leaves out whole pieces that do not fit; the first ones are the most
+/// important.
 pub(crate) fn pieces<'p>(all: impl IntoIterator<Item = &'p str>, columns: usize, rows: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for piece in all {
@@ -172,7 +174,7 @@ pub(crate) fn pieces<'p>(all: impl IntoIterator<Item = &'p str>, columns: usize,
     lines
 }
 
-/// Lines as plain text, one below the other.
+/// Lines as plain text.
 pub fn plain(lines: &[Line]) -> String {
     lines.iter().map(|line| line.plain() + "\n").collect()
 }
@@ -182,13 +184,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_holds_nothing_a_terminal_would_obey() {
+    fn a_line_contains_no_control_sequences() {
         let line = Line::of(Role::Text, "a\x1b[2Jb\nc\td\u{202e}");
         assert_eq!(line.plain(), "a\u{fffd}[2Jb c    d\u{fffd}");
     }
 
     #[test]
-    fn pieces_that_do_not_fit_are_left_out_whole() {
+    fn pieces_that_do_not_fit_are_left_out() {
         let keys = ["enter go", "escape leave", "L label"];
         assert_eq!(pieces(keys, 24, 1), ["enter go · escape leave"]);
         assert_eq!(pieces(keys, 22, 1), ["enter go"]);
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn cutting_counts_columns() {
+    fn truncation_counts_columns() {
         let cut = |text: &str, most| Line::of(Role::Text, text).cut(most).plain();
         assert_eq!(cut("一二三四", 8), "一二三四");
         assert_eq!(cut("一二三四", 7), "一二三…");

@@ -1,5 +1,5 @@
-//! Colors by name. A theme is a file of `token = "color"` lines. Unknown tokens and colors are reported, and what a theme does not
-//! name comes from the built-in theme that it is based on.
+//! Color themes. A theme is a file of `token = "color"` lines. Unknown tokens and colors are reported, and tokens that a theme does
+//! not set come from the built-in theme that it is based on.
 
 mod colour;
 mod detect;
@@ -13,7 +13,7 @@ use crate::text::Style;
 
 macro_rules! roles {
     ($($variant:ident $name:literal),* $(,)?) => {
-        /// What a colour is for. The names are those of theme files.
+        /// The purpose of a color. The names are the tokens in theme files.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
         pub enum Role { #[default] $($variant),* }
 
@@ -58,11 +58,11 @@ const BUILTIN: [(&str, &str); 4] = [
 
 impl Theme {
     pub fn dark() -> Theme {
-        Theme::builtin("dark").expect("it is built in")
+        Theme::builtin("dark").expect("the theme is built in")
     }
 
     pub fn light() -> Theme {
-        Theme::builtin("light").expect("it is built in")
+        Theme::builtin("light").expect("the theme is built in")
     }
 
     pub fn builtin(name: &str) -> Option<Theme> {
@@ -75,7 +75,7 @@ impl Theme {
         BUILTIN.iter().map(|(name, _)| *name)
     }
 
-    /// A theme of the user's, and what is wrong with it.
+    /// Parses a theme file; returns the theme and the problems found in the file.
     pub fn parse(text: &str) -> (Theme, Vec<String>) {
         let table: toml::Table = match toml::from_str(text) {
             Ok(table) => table,
@@ -98,8 +98,8 @@ impl Theme {
         self
     }
 
-    /// Puts the colors of a file over these, which are those of `base`. The tokens are at the top, or below `colors` as in pi's
-    /// themes; `vars` names colors.
+    /// Applies the colors of a file to this theme, which is the one named `base`. The tokens are at the top level, or in
+    /// `colors` as in pi's themes; `vars` defines names for colors.
     fn read(mut self, table: &toml::Table, base: &str) -> (Theme, Vec<String>) {
         let inner = |key: &str| table.get(key).and_then(|inner| inner.as_table());
         let (vars, colors) = (inner("vars"), inner("colors"));
@@ -108,7 +108,7 @@ impl Theme {
         let mut named = vec![false; Role::ALL.len()];
         let mut problems = Vec::new();
         let mut tokens: Vec<_> = own.chain(colors.into_iter().flatten()).collect();
-        // Osier's own tokens come first: they count over those of pi that stand for several.
+        // Osier's own tokens come first: they override pi's tokens, which may set several roles.
         tokens.sort_by_key(|(token, _)| (Role::named(token).is_none(), pi::position(token)));
         for (token, value) in tokens {
             let roles = match (Role::named(token), pi::position(token)) {
@@ -119,7 +119,7 @@ impl Theme {
                     continue;
                 }
             };
-            let Some(colour) = colour_of(value, vars) else {
+            let Some(color) = colour_of(value, vars) else {
                 problems.push(format!(
                     "{token}: {value} is not a color; use a name like cyan, 0 to 255, or #rrggbb"
                 ));
@@ -127,7 +127,7 @@ impl Theme {
             };
             for role in roles {
                 if !std::mem::replace(&mut named[role as usize], true) {
-                    self.colours[role as usize] = colour;
+                    self.colours[role as usize] = color;
                 }
             }
         }
@@ -139,18 +139,18 @@ impl Theme {
         (self, problems)
     }
 
-    /// The bytes that switch a style on; empty if it is plain.
+    /// The escape sequence that starts a style; empty for plain text.
     pub fn begin(&self, style: Style) -> String {
         let mut codes: Vec<String> = Vec::new();
         let flags = [(style.bold, "1"), (style.italic, "3"), (style.underline, "4"), (style.strike, "9")];
         codes.extend(flags.into_iter().filter(|(set, _)| *set).map(|(_, code)| code.to_owned()));
-        let colour = |role: Role| self.colours[role as usize];
-        if style.on == Some(Role::SelectedBg) && !colour(Role::SelectedBg).is_had_by(self.depth) {
-            // With few colours, some of the letters would have that of the ground.
+        let color = |role: Role| self.colours[role as usize];
+        if style.on == Some(Role::SelectedBg) && !color(Role::SelectedBg).is_had_by(self.depth) {
+            // With few colors, some text would have the same color as its background.
             codes.push("7".to_owned());
         } else {
-            codes.extend(colour(style.role).code(self.depth, false));
-            codes.extend(style.on.and_then(|role| colour(role).code(self.depth, true)));
+            codes.extend(color(style.role).code(self.depth, false));
+            codes.extend(style.on.and_then(|role| color(role).code(self.depth, true)));
         }
         if codes.is_empty() { String::new() } else { format!("\x1b[{}m", codes.join(";")) }
     }
@@ -159,7 +159,7 @@ impl Theme {
 /// Keys of a theme file that are not tokens.
 const NOT_TOKENS: [&str; 3] = ["base", "name", "$schema"];
 
-/// A color as it is written, or by the name that `vars` gives it.
+/// Parses a color, or looks up its name in `vars`.
 fn colour_of(value: &toml::Value, vars: Option<&toml::Table>) -> Option<Colour> {
     let named =
         |name: &str| vars.and_then(|vars| vars.get(name)).filter(|value| value.as_str() != Some(name));
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_reported_and_fall_back() {
+    fn problems_are_reported_and_defaults_are_used() {
         let text = "acent = \"red\"\nbad = \"reddish\"\nlabel = \"#ff0000\"\nlink = 300\ncode = \"\"\n";
         let (theme, mut problems) = Theme::parse(text);
         let missing = problems.pop().unwrap();
@@ -214,7 +214,7 @@ mod tests {
         );
         assert!(missing.starts_with("missing tokens, taken from dark: text, dim, accent,"), "{missing}");
         assert_eq!(theme.begin(Role::Bad.into()), Theme::dark().begin(Role::Bad.into()));
-        assert_eq!(theme.begin(Role::Code.into()), "", "an empty text is the terminal's own color");
+        assert_eq!(theme.begin(Role::Code.into()), "", "an empty text is the terminal's default color");
         assert_eq!(theme.with_depth(Depth::True).begin(Role::Label.into()), "\x1b[38;2;255;0;0m");
         let (theme, problems) = Theme::parse("base = \"light\"\naccent = \"red\"");
         assert!(problems[0].starts_with("missing tokens, taken from light: text"), "{problems:?}");
@@ -238,13 +238,13 @@ mod tests {
         assert_eq!(theme.colours[Role::Bad as usize], Colour::Rgb(255, 0, 0));
         assert_eq!(theme.colours[Role::BacktrackNote as usize], Colour::Indexed(8));
         let (theme, _) = Theme::parse("warning = \"red\"\nlabel = \"blue\"\nmuted = \"red\"\ndim = \"blue\"");
-        assert_eq!(theme.colours[Role::Label as usize], Colour::Indexed(4), "its own name wins");
+        assert_eq!(theme.colours[Role::Label as usize], Colour::Indexed(4), "Osier's own token wins");
         assert_eq!(theme.colours[Role::Dim as usize], Colour::Indexed(4));
         assert_eq!(theme.colours[Role::Warn as usize], Colour::Indexed(1));
     }
 
     #[test]
-    fn without_colours_only_weight_and_selection_are_seen() {
+    fn without_colors_only_bold_and_selection_are_visible() {
         let theme = Theme::dark().with_depth(Depth::None);
         assert_eq!(theme.begin(Role::Bad.into()), "");
         assert_eq!(theme.begin(Style::from(Role::Bad).bold()), "\x1b[1m");
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn with_sixteen_colours_every_word_of_a_selected_row_can_be_read() {
+    fn with_sixteen_colors_every_word_of_a_selected_row_is_readable() {
         let selected = |role: Role| Style { on: Some(Role::SelectedBg), ..role.into() };
         for theme in Theme::builtin_names().filter_map(Theme::builtin) {
             let theme = theme.with_depth(Depth::Sixteen);

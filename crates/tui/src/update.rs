@@ -1,4 +1,4 @@
-//! The one function that changes the state: something happened, so this is to be done. It reads no clock and no file.
+//! The one function that changes the state. It takes a message and returns the actions to run. It reads no clock and no file.
 
 pub(crate) mod answering;
 mod events;
@@ -29,7 +29,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
         Msg::Input(input) => match input {
             Input::Key(key) => keys::key(state, key),
             Input::Paste(text) => paste(state, &text),
-            // Colours are for whoever draws.
+            // The loop sets the theme.
             Input::Ground { .. } => Vec::new(),
             Input::Resize(columns, rows) => {
                 (state.columns, state.rows) = (usize::from(columns).max(1), usize::from(rows).max(1));
@@ -74,7 +74,7 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
             state.editor.give_back(text.trim_end_matches('\n'));
             Vec::new()
         }
-        // What was said or deleted meanwhile does not come back.
+        // The path was sent or deleted before the image was read.
         Msg::Image(path, _) if !state.editor.text().contains(&path) => Vec::new(),
         Msg::Image(path, image) => {
             state.editor.put_picture(&path, image);
@@ -95,11 +95,12 @@ pub fn update(state: &mut State, msg: Msg) -> Vec<Action> {
     }
 }
 
-/// A word for the user, until the next key.
+/// Shows a notice until the next key.
 pub(crate) fn tell(state: &mut State, text: &str) {
     state.notice = Some(Line::of(Role::Dim, text));
 }
 
+/// Shows an error until the next key.
 pub(crate) fn complain(state: &mut State, text: &str) {
     state.notice = Some(Line::of(Role::Bad, text));
 }
@@ -113,7 +114,7 @@ fn paste(state: &mut State, text: &str) -> Vec<Action> {
     }
     match image_path(&text) {
         Some(path) => {
-            // It is a path until it is clear that it is an image.
+            // Show the path until the image is read.
             state.editor.paste(&path);
             vec![Action::ReadImage(path)]
         }
@@ -124,7 +125,7 @@ fn paste(state: &mut State, text: &str) -> Vec<Action> {
     }
 }
 
-/// A paste may hold what a terminal would obey; line ends and tabs are meant.
+/// Replaces control characters in a paste, except for line ends and tabs.
 fn clean_paste(text: &str) -> String {
     osier_tree::projection::preview::inert(text).into_owned()
 }
@@ -148,31 +149,31 @@ fn join(state: &mut State, joined: Joined) -> Vec<Action> {
         events::ask(state, id, question);
     }
     if unfinished && !running {
-        let line = Line::of(Role::Warn, "the last turn did not end; /retry goes on with it");
+        let line = Line::of(Role::Warn, "The last turn did not finish; /retry continues it");
         pieces.push(Piece::spaced_notice(vec![line]));
     }
     if pieces.is_empty() { Vec::new() } else { vec![Action::Print(pieces)] }
 }
 
-/// Texts that were never said return to the editor, before what is written there.
+/// Puts unsent prompts back into the editor, before the text that is there.
 pub(crate) fn give_back(state: &mut State, mut texts: Vec<String>) {
     if texts.is_empty() {
         return;
     }
-    let now = state.editor.text().to_owned();
-    texts.extend(Some(now).filter(|now| !now.trim().is_empty()));
+    let current = state.editor.text().to_owned();
+    texts.extend(Some(current).filter(|current| !current.trim().is_empty()));
     state.editor.give_back(&texts.join("\n\n"));
 }
 
-/// What was said returns to the editor, with the images it does not name.
+/// Puts a sent message back into the editor, and adds markers for images that the text does not name.
 fn edit_again(state: &mut State, editor: &continuing::Editor) {
     state.editor.give_back(editor.typed.as_deref().unwrap_or(&editor.text));
     if !state.editor.pictures.used(state.editor.text()).is_empty() {
         return;
     }
     for block in &editor.images {
-        let word = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
-        let image = Image { data: word("data"), mime_type: word("mimeType") };
+        let field = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+        let image = Image { data: field("data"), mime_type: field("mimeType") };
         let name = format!(".{}", image.mime_type.rsplit('/').next().unwrap_or_default());
         if !state.editor.text().to_lowercase().contains(&name) && !image.data.is_empty() {
             state.editor.put_picture("", image);
@@ -180,7 +181,7 @@ fn edit_again(state: &mut State, editor: &continuing::Editor) {
     }
 }
 
-/// The screen shows this path and nothing else.
+/// Replaces the printed conversation with this path.
 fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
     state.shown_to = path.entries;
     let head = match path.earlier {
@@ -188,8 +189,8 @@ fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
             state.setting.welcome.iter().map(|line| Line::of(Role::Dim, line)).collect()
         }
         0 => Vec::new(),
-        1 => vec![Line::of(Role::Dim, "… one entry before this; /tree shows it")],
-        earlier => vec![Line::of(Role::Dim, &format!("… {earlier} entries before this; /tree shows them"))],
+        1 => vec![Line::of(Role::Dim, "… 1 earlier entry; /tree shows it")],
+        earlier => vec![Line::of(Role::Dim, &format!("… {earlier} earlier entries; /tree shows them"))],
     };
     let mut pieces = vec![Piece::notice(head)];
     let mut script = Script::default();
@@ -199,7 +200,7 @@ fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
         pieces.extend(script.line(line));
     }
     let is_stored = state.draft.is_begin_of(&pieces[last..]);
-    // While a turn runs its calls may still get their results.
+    // While a turn runs, its tool calls may still get results.
     if !state.work.turn {
         pieces.extend(script.settle());
     }
@@ -212,7 +213,7 @@ fn show_path(state: &mut State, path: &Path) -> Vec<Action> {
     vec![Action::Show(pieces)]
 }
 
-/// How full the context is, by a reply that says so.
+/// Updates the context tokens from a reply that reports them.
 pub(crate) fn note_usage(state: &mut State, line: &[u8]) {
     if let Ok(entry) = serde_json::from_slice::<Value>(line)
         && let Some(tokens) = entry["message"]["usage"]["totalTokens"].as_u64().filter(|tokens| *tokens > 0)
@@ -221,19 +222,19 @@ pub(crate) fn note_usage(state: &mut State, line: &[u8]) {
     }
 }
 
-/// Asks for the tree, or for what was said, to go on before it.
+/// Requests the tree, for the tree view or for the fork dialog.
 pub(crate) fn read_tree(state: &mut State, fork: bool) -> Vec<Action> {
     state.reading = Some(Reading { fork, since: state.now });
     vec![Action::ReadTree]
 }
 
-/// What a tree was read for.
+/// Opens the dialog that the tree was requested for, or updates the open overlays.
 fn show_tree(state: &mut State, forest: &Forest) -> Vec<Action> {
     let reading = state.reading.take();
     if !state.overlays.is_empty() {
         return hear(state, &News::Forest(forest));
     }
-    // Whoever does not wait for it any more does not want to see it.
+    // The request was canceled.
     let Some(reading) = reading else { return Vec::new() };
     if reading.fork {
         let fork = Fork::new(forest.clone());
@@ -245,25 +246,25 @@ fn show_tree(state: &mut State, forest: &Forest) -> Vec<Action> {
     }
     let tree = Tree::new(forest.clone(), &state.setting);
     match tree.is_empty() {
-        true => tell(state, "the tree is empty; say something first"),
+        true => tell(state, "The tree is empty; send a message first"),
         false => state.overlays.push(Box::new(tree)),
     }
     Vec::new()
 }
 
-/// What was asked for, or what holds after a change.
+/// Opens the settings dialog, or updates it after a change.
 fn show_settings(state: &mut State, rows: Vec<SettingRow>) -> Vec<Action> {
     if !state.overlays.is_empty() {
         return hear(state, &News::Settings(&rows));
     }
     match rows.is_empty() {
-        true => tell(state, "there is nothing to set here"),
+        true => tell(state, "No settings to change here"),
         false => state.overlays.push(Box::new(Settings::new(rows))),
     }
     Vec::new()
 }
 
-/// Tells all components; those that have enough are closed.
+/// Passes an event to all overlays and removes those that close.
 pub(crate) fn hear(state: &mut State, news: &News<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
     state.overlays.retain_mut(|overlay| match overlay.hear(news) {
@@ -281,7 +282,7 @@ pub(crate) fn hear(state: &mut State, news: &News<'_>) -> Vec<Action> {
     actions
 }
 
-/// Carries out what the top component wants.
+/// Applies the outcome of the top overlay.
 pub(crate) fn obey(state: &mut State, outcome: Outcome) -> Vec<Action> {
     let mut open = |overlay: Box<dyn Overlay>| state.overlays.push(overlay);
     match outcome {
@@ -312,7 +313,7 @@ pub(crate) fn obey(state: &mut State, outcome: Outcome) -> Vec<Action> {
 }
 
 fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -> Vec<Action> {
-    // Whoever asked for a summary has heard of its end; one that a turn writes goes on.
+    // A summary that the user requested ends with the reply; one that a turn writes continues.
     if !state.work.turn {
         state.work.summary = None;
     }
@@ -336,9 +337,8 @@ fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -
         }
         (Purpose::Navigate, Ok(Reply::Navigated(moved))) => {
             if moved.cancelled {
-                let word =
-                    if moved.aborted { "stopped; nothing has changed" } else { "the move was refused" };
-                tell(state, word);
+                let notice = if moved.aborted { "Canceled; nothing changed" } else { "The move was refused" };
+                tell(state, notice);
             } else {
                 state.overlays.clear();
                 if let Some(editor) = moved.editor.filter(|_| state.editor.text().trim().is_empty()) {
@@ -352,12 +352,12 @@ fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -
             tell(state, "Grafted the conclusion of the branch");
         }
         (Purpose::Uncompact, Ok(Reply::Stored { .. })) => {
-            tell(state, "all that was left out is sent again; alt+u takes that back");
+            tell(state, "Undid the compaction; everything it left out is sent again · alt+u to go back");
         }
-        (Purpose::Uncompact, Ok(_)) => tell(state, "nothing has changed"),
-        (Purpose::Undo, Ok(Reply::Done)) => tell(state, "there is no move to undo"),
-        (Purpose::Redo, Ok(Reply::Done)) => tell(state, "there is no move to redo"),
-        (Purpose::Change(told), Ok(_)) => tell(state, &told.clone()),
+        (Purpose::Uncompact, Ok(_)) => tell(state, "Nothing changed"),
+        (Purpose::Undo, Ok(Reply::Done)) => tell(state, "No move to undo"),
+        (Purpose::Redo, Ok(Reply::Done)) => tell(state, "No move to redo"),
+        (Purpose::Change(notice), Ok(_)) => tell(state, &notice.clone()),
         (_, Err(error)) => {
             state.work.stopping = false;
             complain(state, &error);
@@ -367,7 +367,7 @@ fn replied(state: &mut State, purpose: &Purpose, reply: Result<Reply, String>) -
     actions
 }
 
-/// Sends a command and remembers why.
+/// The action that sends a command. The purpose comes back with the reply.
 pub(crate) fn send(command: Command, purpose: Purpose) -> Vec<Action> {
     vec![Action::Send(command, purpose)]
 }

@@ -1,5 +1,5 @@
-//! The live part of the screen as a function of the state. It is never higher than the terminal: what is still being said
-//! gives way first.
+//! Draws the live part of the screen from the state. It is never higher than the terminal: the reply being streamed is shortened
+//! first.
 
 use crate::overlay::Room;
 use crate::screen::Frame;
@@ -10,19 +10,19 @@ use crate::theme::Role;
 use crate::transcript::{block, header, tail};
 use crate::update::answering::shares_draft;
 
-/// Lines of output shown below a tool that runs.
+/// The number of output lines shown below a running tool.
 const OUTPUT: usize = 6;
-/// Milliseconds of waiting that nobody notices.
+/// How many milliseconds reading the tree may take before a notice is shown.
 const MOMENT: u64 = 100;
-/// Rows of what is being written that are always shown, if there is room.
+/// The minimum number of rows for the reply being streamed, if there is room.
 const LEAST: usize = 4;
-/// Rows of the editor.
+/// The maximum number of rows of the editor.
 const EDITOR: usize = 10;
 
-/// Rows of the draft below a question.
+/// The maximum number of rows of the draft below a question.
 const DRAFT: usize = 3;
 
-/// The room that an overlay is drawn in, and that its keys count with.
+/// The area that an overlay is drawn in, which its keys use for paging.
 pub(crate) fn room(state: &State) -> Room {
     let below = below(state).len() + draft(state).map_or(0, |draft| draft.lines.len());
     Room {
@@ -33,7 +33,7 @@ pub(crate) fn room(state: &State) -> Room {
     }
 }
 
-/// The same, if the screen is high enough that nothing in it is left out.
+/// The area of the overlay, if the screen is high enough to show all of it.
 pub(crate) fn whole_room(state: &State) -> Option<Room> {
     let room = room(state);
     let others = below(state).len() + draft(state).map_or(0, |draft| draft.lines.len());
@@ -48,11 +48,11 @@ fn below(state: &State) -> Vec<Line> {
     below
 }
 
-/// What is read in a moment is not worth a word.
+/// The notice about reading the tree, once it takes noticeable time.
 fn reading(state: &State) -> Option<Line> {
     let since = state.reading?.since;
-    let told = Line::of(Role::Dim, "reading the tree …; escape stops waiting");
-    (state.now.saturating_sub(since) >= MOMENT).then(|| told.cut(state.columns))
+    let notice = Line::of(Role::Dim, "Reading the tree… (esc to cancel)");
+    (state.now.saturating_sub(since) >= MOMENT).then(|| notice.cut(state.columns))
 }
 
 pub fn view(state: &State) -> Frame {
@@ -85,7 +85,7 @@ fn draft(state: &State) -> Option<Frame> {
     })
 }
 
-/// One above the other.
+/// Stacks two frames.
 fn over(mut above: Frame, below: Option<Frame>) -> Frame {
     if let Some(below) = below {
         let row = above.lines.len();
@@ -95,7 +95,7 @@ fn over(mut above: Frame, below: Option<Frame>) -> Frame {
     above
 }
 
-/// What does not fit is left out at the top, but for the cursor's row.
+/// Removes rows that do not fit: first at the top, but never the cursor's row.
 fn trim(frame: &mut Frame, height: usize) {
     let over = frame.lines.len().saturating_sub(height);
     if over > 0 {
@@ -117,18 +117,18 @@ fn editor(state: &State) -> Frame {
         let room = state.rows.saturating_sub(lines.len() + 3);
         lines.extend(list.into_iter().take(room));
     } else if state.editor.is_empty() && !state.work.is_going_on() && state.facts.depth == 0 {
-        let hint = "say something, or /help";
+        let hint = "type a message, or /help";
         let first = std::mem::take(&mut lines[0]);
         lines[0] = first.with(Role::Dim, hint).cut(state.columns);
     }
     Frame { lines, cursor: Some(cursor) }
 }
 
-/// The reply as it comes, tools that run, a command of the user's.
+/// The streamed reply, running tools, a running command of the user, and a summary in progress.
 fn working(state: &State) -> Vec<Line> {
     let look = state.look();
     let mut lines = state.draft.live(look);
-    // What would not fit on a narrower screen would end up in the terminal's scrollback after a resize.
+    // Rows that do not fit on a narrower screen would end up in the scrollback after a resize.
     lines.drain(..lines.len().saturating_sub((state.rows / 3).max(LEAST)));
     if state.work.turn {
         for call in state.script.waiting() {
@@ -157,7 +157,7 @@ fn queued(state: &State) -> Vec<Line> {
     let mut lines: Vec<Line> = state.steering.iter().map(|text| line("next: ", text)).collect();
     lines.extend(state.follow_up.iter().map(|text| line("then: ", text)));
     if !lines.is_empty() {
-        lines.push(Line::of(Role::Dim, "alt+up takes them back").cut(state.columns));
+        lines.push(Line::of(Role::Dim, "alt+up to edit them").cut(state.columns));
         lines.insert(0, Line::new());
     }
     lines

@@ -175,7 +175,7 @@ fn example(name: &str) -> PathBuf {
 #[test]
 fn one_talks_looks_at_the_tree_moves_and_leaves() {
     let mut terminal = Terminal::start(80, 24);
-    terminal.wait_for("say something, or /help");
+    terminal.wait_for("type a message, or /help");
     terminal.press("read notes.txt\r");
     terminal.wait_for("returned 1 line");
     terminal.press("/tree\r");
@@ -184,10 +184,10 @@ fn one_talks_looks_at_the_tree_moves_and_leaves() {
     terminal.press("\x1b[H\r");
     terminal.wait_for("What of the branch you leave?");
     terminal.press("1");
-    terminal.wait_for("moved from");
+    terminal.wait_for("Moved from");
     terminal.wait_for("> read notes.txt");
     terminal.press("\x1bu");
-    terminal.wait_for("undone: back");
+    terminal.wait_for("Undone: moved");
     terminal.wait_for("returned 1 line");
     terminal.press("\x03");
     terminal.press("/quit\r");
@@ -197,7 +197,7 @@ fn one_talks_looks_at_the_tree_moves_and_leaves() {
 #[test]
 fn nothing_is_changed_before_one_says_yes() {
     let mut terminal = Terminal::start(60, 20);
-    terminal.wait_for("say something");
+    terminal.wait_for("type a message");
     terminal.press("write hello to new.txt\r");
     terminal.wait_for("Allow write to create new.txt?");
     let path = terminal.folder.path().join("code").join("new.txt");
@@ -222,7 +222,7 @@ fn nothing_is_changed_before_one_says_yes() {
 #[test]
 fn a_resize_draws_anew_and_forty_columns_will_do() {
     let mut terminal = Terminal::start(100, 30);
-    terminal.wait_for("say something");
+    terminal.wait_for("type a message");
     terminal.press("\u{4f60}\u{597d} \u{1f600}");
     terminal.wait_for("> 你好 😀");
     terminal.resize(40, 12);
@@ -257,7 +257,7 @@ fn a_panic_beside_what_draws_is_told_and_leaves_the_terminal_as_it_is() {
 #[test]
 fn whoever_kills_it_gets_his_terminal_back() {
     let mut terminal = Terminal::start(80, 24);
-    terminal.wait_for("say something");
+    terminal.wait_for("type a message");
     terminal.signal(Signal::TERM);
     assert_eq!(terminal.end(), Some(143));
 }
@@ -266,7 +266,7 @@ fn whoever_kills_it_gets_his_terminal_back() {
 fn every_signal_that_ends_it_gives_the_terminal_back() {
     for (signal, code) in [(Signal::INT, 130), (Signal::QUIT, 131), (Signal::HUP, 129)] {
         let mut terminal = Terminal::start(80, 24);
-        terminal.wait_for("say something");
+        terminal.wait_for("type a message");
         terminal.signal(signal);
         assert_eq!(terminal.end(), Some(code), "{signal:?}");
     }
@@ -276,7 +276,7 @@ fn every_signal_that_ends_it_gives_the_terminal_back() {
 fn ctrl_z_gives_the_terminal_to_the_shell_and_going_on_draws_anew() {
     let mut terminal =
         Terminal::run_with("tui", 80, 24, |command| command.env("NO_COLOR", "1").process_group(0));
-    terminal.wait_for("say something");
+    terminal.wait_for("type a message");
     terminal.press("half a thought\x1a");
     let left = terminal.wait_for_bytes("\x1b[?2004l", 0);
     let child = Pid::from_child(&terminal.child);
@@ -320,7 +320,7 @@ fn the_terminals_answer_about_its_background_is_no_text_and_no_key_is_lost() {
 #[test]
 fn no_key_is_lost_while_the_terminal_changes_its_size() {
     let mut terminal = Terminal::start(100, 30);
-    terminal.wait_for("say something");
+    terminal.wait_for("type a message");
     for round in 0..20 {
         terminal.resize(if round % 2 == 0 { 60 } else { 100 }, 30);
         terminal.press("x");
@@ -333,7 +333,7 @@ fn no_key_is_lost_while_the_terminal_changes_its_size() {
 #[test]
 fn two_escapes_that_come_at_once_open_the_tree() {
     let mut terminal = Terminal::start(80, 24);
-    terminal.wait_for("say something");
+    terminal.wait_for("type a message");
     terminal.press("read notes.txt\r");
     terminal.wait_for("returned 1 line");
     // Escape stops a turn that has not quite ended; then nothing opens, and the next two do.

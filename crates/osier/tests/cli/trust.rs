@@ -322,7 +322,7 @@ fn a_person_is_asked_once_and_the_answer_is_remembered() {
 
 /// Leaves the screen, once it is there. Gives what was seen before.
 fn leave(mut terminal: Terminal) -> String {
-    let seen = terminal.until("say something, or /help");
+    let seen = terminal.until("type a message, or /help");
     terminal.type_in("\u{4}");
     assert_eq!(terminal.end().0, 0);
     seen

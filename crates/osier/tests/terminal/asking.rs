@@ -82,9 +82,9 @@ fn escape_at_a_question_stops_the_turn_and_leaving_asks_first() {
     server.next().calls("bash", &json!({ "command": "touch made" }));
     screen.wait_for("Allow bash to run this command?");
     screen.press(CTRL_D);
-    screen.wait_for("Leave while a turn runs?");
+    screen.wait_for("Quit while a turn is running?");
     screen.press("1");
-    screen.wait_gone("Leave while a turn runs?");
+    screen.wait_gone("Quit while a turn is running?");
     screen.press(ESCAPE);
     screen.wait_gone("Allow bash");
     screen.wait_gone("waiting for your answer");

@@ -57,7 +57,7 @@ fn one_moves_in_the_tree_and_says_it_differently() {
     screen.wait_for("What of the branch you leave?");
     screen.press("1");
     screen.wait_for("> two");
-    screen.wait_for("moved from the answer “second” to the answer “first”");
+    screen.wait_for("Moved from the answer “second” to the answer “first”");
     assert_eq!(
         (&last(&world)["customType"], &last(&world)["parentId"]),
         (&json!("osier.leaf"), &json!("00000002"))
@@ -70,18 +70,18 @@ fn one_moves_in_the_tree_and_says_it_differently() {
     let moves =
         |world: &World| world.lines("s.jsonl").iter().filter(|line| line.contains("osier.leaf")).count();
     // The turn may not quite have ended; then it is refused.
-    screen.wait_gone("escape stops");
+    screen.wait_gone("esc to stop");
     screen.insist("\x1bu", |_| moves(&world) == 2);
-    screen.wait_for("undone: back");
+    screen.wait_for("Undone: moved");
     screen.press("\x1br");
-    screen.wait_for("redone: forth");
+    screen.wait_for("Redone: moved");
     assert_eq!(moves(&world), 3);
     screen.press("\x1bu\x1br\x1bu");
     screen.wait_until("three moves more", |text| {
         moves(&world) == 6 && text.contains("> two\n") && !text.contains("> two and a half")
     });
-    screen.wait_for("undone: back");
-    screen.wait_gone("redone: forth");
+    screen.wait_for("Undone: moved");
+    screen.wait_gone("Redone: moved");
     screen.leave();
 }
 
@@ -156,13 +156,13 @@ fn a_label_is_given_here_and_seen_in_the_tree() {
     let (world, mut screen) = with_script(&server, SCRIPT);
     screen.wait_for("#4");
     screen.say("/label good start");
-    screen.wait_for("labeled good start");
+    screen.wait_for("Labeled good start");
     screen.say("/tree");
     screen.wait_for("[good start]");
     screen.press(ESCAPE);
     screen.wait_gone("Session tree");
     screen.say("/name Numbers");
-    screen.wait_for("named Numbers");
+    screen.wait_for("Renamed the session to Numbers");
     screen.leave();
     let tree = world.ok("tree s.jsonl");
     assert!(tree.contains("[good start] assistant: \"second\""), "{tree}");
@@ -178,10 +178,10 @@ fn branches_are_compared_side_by_side_and_grafted() {
     );
     screen.wait_for("third");
     screen.say("/compare 00000004 00000007");
-    screen.wait_for("They part at 00000002");
+    screen.wait_for("Diverged at 00000002");
     screen.wait_for("assistant: \"second\"");
     screen.press(ESCAPE);
-    screen.wait_gone("They part at");
+    screen.wait_gone("Diverged at");
     screen.say("/graft 00000004");
     screen.wait_for("◆ conclusion of branch 00000004");
     screen.wait_for("│ second");
@@ -242,20 +242,20 @@ fn compacting_draws_a_card_and_shortens_what_is_sent() {
     // The summary streams before it is stored; the card shows that it is.
     screen.wait_for("◆ compaction of");
     screen.say("/compaction");
-    screen.wait_for("What the last compaction left out");
+    screen.wait_for("Left out by the last compaction");
     screen.wait_for("3 entries dropped");
     screen.wait_for("user: \"one\"");
     screen.press(ESCAPE);
-    screen.wait_gone("What the last compaction left out");
+    screen.wait_gone("Left out by the last compaction");
     screen.say("three");
     let asked = server.next();
     assert!(asked.messages()[0].contains("Two was asked."), "{:?}", asked.messages());
     asked.answer("third");
     screen.wait_for("third");
-    screen.wait_gone("escape stops");
+    screen.wait_gone("esc to stop");
     screen.say("/compaction undo");
-    screen.wait_for("all that was left out is sent again");
-    screen.wait_for("moved from the answer “third” to the answer “second”");
+    screen.wait_for("everything it left out is sent again");
+    screen.wait_for("Moved from the answer “third” to the answer “second”");
     screen.say("four");
     let asked = server.next();
     assert_eq!(asked.messages()[0], "user: one", "{:?}", asked.messages());

@@ -60,7 +60,7 @@ fn after_kill_nine_in_mid_turn_one_goes_on() {
     let mut screen = open(&world, &["--continue"]);
     screen.wait_for("> look around");
     screen.wait_for("interrupted");
-    screen.wait_for("the last turn did not end; /retry goes on with it");
+    screen.wait_for("The last turn did not finish; /retry continues it");
     screen.say("go on");
     let asked = server.next();
     let messages = asked.messages();

@@ -69,7 +69,7 @@ fn forty_columns_will_do_for_a_whole_conversation() {
     screen.wait_for("lines 2–4 of 4");
     screen.answer("y");
     screen.wait_for("Done: write new.txt");
-    screen.wait_gone("escape stops");
+    screen.wait_gone("esc to stop");
     screen.leave();
     assert_eq!(world.read("new.txt"), b"hello\n");
 }

@@ -24,7 +24,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 const ALONE: Duration = Duration::from_millis(400);
 
 /// What stands in an editor that waits for the first words.
-pub(crate) const READY: &str = "say something, or /help";
+pub(crate) const READY: &str = "type a message, or /help";
 
 /// As a terminal sends it that tells keys apart: no other key can be part of it.
 pub(crate) const ESCAPE: &str = "\x1b[27u";
@@ -210,7 +210,7 @@ impl Screen {
     pub(crate) fn leave(mut self) -> String {
         self.press(CTRL_D);
         let deadline = Instant::now() + PATIENCE;
-        let asks = |screen: &Screen| screen.text().contains("Leave while a");
+        let asks = |screen: &Screen| screen.text().contains("Quit while a");
         while self.child.try_wait().unwrap().is_none() && !asks(&self) && Instant::now() < deadline {
             self.read(Duration::from_millis(20));
         }

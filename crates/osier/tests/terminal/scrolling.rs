@@ -73,10 +73,10 @@ fn a_move_prints_only_what_was_never_shown() {
         screen.press("\x1b[A\r");
         screen.wait_for("What of the branch you leave?");
         screen.press("1");
-        screen.wait_for("moved from");
+        screen.wait_for("Moved from");
         screen.press("\x03");
         screen.press("\x1bu");
-        screen.wait_for("undone: back");
+        screen.wait_for("Undone: moved");
         screen.wait_for("answer 11");
     }
     // The line about the move takes two rows; apart from these nothing was pushed up.
@@ -113,7 +113,7 @@ fn a_resize_while_an_answer_comes_neither_loses_nor_repeats_a_word() {
     asked.text(paragraph('e').trim_end());
     asked.end("stop");
     screen.wait_for("e29");
-    screen.wait_until("the end of the turn", |text| !text.contains("escape stops"));
+    screen.wait_until("the end of the turn", |text| !text.contains("esc to stop"));
     let text = screen.text();
     for (letter, count) in [('a', 30), ('b', 30), ('c', 4), ('d', 30), ('e', 30)] {
         for number in 0..count {

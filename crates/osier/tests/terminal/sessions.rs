@@ -22,10 +22,10 @@ fn resume_without_a_name_begins_with_the_list() {
     screen.press("\r");
     screen.wait_for("> remember the milk");
     screen.wait_gone("Sessions this directory");
-    screen.wait_for("now in ");
+    screen.wait_for("Resumed session ");
     screen.say("/new");
     screen.wait_for(READY);
-    screen.wait_for("a new session; /resume leads back to");
+    screen.wait_for("; /resume returns to");
     screen.say("/resume");
     screen.wait_for("› remember the milk");
     screen.press(ESCAPE);
@@ -51,7 +51,7 @@ fn the_list_shows_as_many_digits_of_an_id_as_it_needs() {
     screen.press("bread");
     screen.wait_gone("milk");
     screen.press("\r");
-    screen.wait_for("now in 019b7ca9-a8");
+    screen.wait_for("Resumed session 019b7ca9-a8");
     screen.say("/resume");
     screen.wait_for("milk");
     screen.press("milk");
@@ -78,7 +78,7 @@ fn a_fork_goes_on_elsewhere_with_the_text_in_the_editor() {
     screen.wait_gone("Go on before a message");
     screen.wait_for("> two");
     screen.wait_gone("second");
-    screen.wait_for("forked from 5e551011");
+    screen.wait_for(" from 5e551011");
     screen.press("\r");
     let asked = server.next();
     assert_eq!(asked.messages(), ["user: one", "assistant: first", "user: two"]);
@@ -194,9 +194,9 @@ fn whoever_waits_for_a_store_that_says_nothing_can_stop_that() {
     screen.wait_for(READY);
     screen.say("/resume 00000000");
     screen.press("for the other one");
-    screen.wait_for("another session is being opened; escape stops that");
+    screen.wait_for("Opening another session… (esc to cancel)");
     screen.press(ESCAPE);
-    screen.wait_for("stopped; this session goes on");
+    screen.wait_for("Canceled; still in this session");
     screen.wait_for(READY);
     screen.leave();
 }
@@ -257,8 +257,8 @@ fn whoever_goes_elsewhere_while_a_turn_runs_is_told_that_it_was_stopped() {
     screen.wait_for("next: and this");
     screen.say("/branch");
     asked.until_hung_up();
-    screen.wait_for("the turn was stopped; it is in 5e551011");
-    screen.wait_for("forked from 5e551011");
+    screen.wait_for("Stopped the turn in 5e551011");
+    screen.wait_for(" from 5e551011");
     screen.wait_for("> and this");
     screen.press("\x03");
     screen.leave();

@@ -20,7 +20,7 @@ fn a_first_conversation_needs_no_key_and_says_how_to_come_back() {
         `osier models`.
         /help lists commands and keys. alt+t opens the tree; ctrl+d leaves.
 
-        > say something, or /help
+        > type a message, or /help
         ~/code │ offline/offline · medium │ #0 │ <1> │ file
     "#]]
     .assert_eq(&screen.shown(&world));
@@ -133,7 +133,7 @@ fn escape_stops_the_turn_and_ctrl_c_twice_leaves() {
     assert_eq!(asked.messages(), ["user: tell a story", "assistant: Once upon", "user: another one"]);
     asked.answer("The end.");
     screen.wait_for("The end.");
-    screen.insist(CTRL_C, |text| text.contains("ctrl+c again, or ctrl+d, leaves"));
+    screen.insist(CTRL_C, |text| text.contains("Press ctrl+c again or ctrl+d to quit"));
     screen.press(CTRL_C);
     assert_eq!(screen.end().0, Some(0));
 }

@@ -1,4 +1,4 @@
-//! Carries out actions. What takes time runs in a task of its own and answers with a message.
+//! Runs actions. Slow ones run in a background task that sends a message when it is done.
 
 use std::path::Path as FilePath;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::error::told;
 use crate::msg::{Action, Msg, Purpose, Which};
 use crate::screen::Output;
 
-/// Files that completion knows of, at most.
+/// The maximum number of files that completion offers.
 const FILES: usize = 20_000;
 
-/// Whoever types on so soon does not want what he has typed so far to be looked for in conversations.
+/// How long a search waits for more input before it reads conversations.
 const TYPING: Duration = Duration::from_millis(150);
 
 impl App {
@@ -44,7 +44,8 @@ impl App {
             }
             Action::PasteImage => self.task(|_| async move {
                 let image = images::from_clipboard().await;
-                let none = || Msg::Failed("there is no image in the clipboard that can be read".to_owned());
+                let none =
+                    || Msg::Failed("cannot paste an image: no readable image in the clipboard".to_owned());
                 Ok(image.map_or_else(none, |image| Msg::Image(String::new(), image)))
             }),
             Action::Remember(text) => {
@@ -62,14 +63,14 @@ impl App {
         }
     }
 
-    /// Commands reach the agent in the order in which they were given; answers come when they come.
+    /// Sends a command to the agent. Commands arrive in order; replies may not.
     fn send(&mut self, command: Command, purpose: Purpose) {
         let (worker, setting) = (self.worker.clone(), self.state.setting.clone());
-        // The task that sends them ends with the interface.
+        // The receiving task is gone only when the interface ends.
         let _ = self.commands.send(Outgoing { worker, setting, command, purpose });
     }
 
-    /// What only reads or writes the session runs beside the loop.
+    /// Runs an action that only reads or writes the session in a background task.
     fn run_errand(&mut self, action: Action) {
         let around = Around {
             columns: self.state.columns,
@@ -81,7 +82,7 @@ impl App {
         self.task(move |worker| async move { errands::run(&worker, action, &around).await });
     }
 
-    /// Changes a setting; the screen follows.
+    /// Changes a setting and applies it to the screen.
     fn set(&mut self, key: &str, value: &str) {
         let msg = match self.host.set(key, value) {
             Ok(changed) => {
@@ -105,7 +106,7 @@ impl App {
         self.task(|worker| async move { Ok(Msg::Facts(Box::new(reading::facts(&worker, branch).await?))) });
     }
 
-    /// Runs something beside the loop; an error is a line for the user.
+    /// Runs work in a background task. An error is shown to the user.
     fn task<F>(&self, work: impl FnOnce(Worker) -> F)
     where
         F: Future<Output = Result<Msg, Error>> + Send + 'static,
@@ -114,7 +115,7 @@ impl App {
         let answers = self.answers.clone();
         tokio::spawn(async move {
             let msg = work.await.unwrap_or_else(|error| Msg::Failed(told(&error)));
-            // Nobody listens any more once the interface has ended.
+            // The receiver is gone only when the interface has ended.
             let _ = answers.send(Heard::Msg(msg));
         });
     }
@@ -128,14 +129,14 @@ impl App {
         self.opening = Some(opening.abort_handle());
         tokio::spawn(async move {
             let opened = opening.await.unwrap_or_else(|failed| match failed.is_cancelled() {
-                true => Err("stopped; this session goes on".to_owned()),
-                false => Err("the session could not be opened: osier is at fault; try again".to_owned()),
+                true => Err("Canceled; still in this session".to_owned()),
+                false => Err("cannot open the session: internal error; try again".to_owned()),
             });
             let _ = answers.send(Heard::Opened(Box::new(opened)));
         });
     }
 
-    /// Looks into conversations, the one used last first. Each find is told at once.
+    /// Searches conversations, the most recently used first. Reports each hit at once.
     fn search(&mut self, query: String, cards: Arc<Vec<Card>>, among: Vec<usize>) {
         self.stop_search();
         let stores = self.host.stores(self.worker.session());
@@ -158,7 +159,7 @@ impl App {
         self.search = Some(searching.abort_handle());
     }
 
-    /// What an older search still finds is not heard any more.
+    /// Aborts the search. Hits that it already sent are ignored.
     fn stop_search(&mut self) {
         self.searches += 1;
         if let Some(search) = self.search.take() {
@@ -166,24 +167,24 @@ impl App {
         }
     }
 
-    /// Through the terminal, so that it works over ssh.
+    /// Copies through the terminal (OSC 52), which works over SSH.
     fn copy(&mut self, text: &str) {
         use std::io::Write;
         let count = text.chars().count();
         let text = base64::engine::general_purpose::STANDARD.encode(text);
-        // A terminal that cannot copy ignores it.
+        // A terminal without clipboard support ignores it.
         let _ = write!(self.screen.out(), "\x1b]52;c;{text}\x07");
         let told = format!("Copied {count} characters to the clipboard");
         crate::update::tell(&mut self.state, &told);
     }
 }
 
-/// A change is made, and the user is told.
+/// The message that reports a completed change to the user.
 pub(super) fn done(told: String) -> Msg {
     Msg::Replied(Purpose::Change(told), Box::new(Ok(Reply::Done)))
 }
 
-/// The files below a folder that version control would see.
+/// The files below a folder, without those that version control ignores.
 async fn files(folder: String) -> Vec<String> {
     let walk = move || {
         let root = FilePath::new(&folder);

@@ -1,13 +1,13 @@
-//! The user's own editor on a text.
+//! Edits a text in the user's external editor.
 
 use std::process::Command;
 
 use crate::msg::Msg;
 
-/// Lets the user edit the text; the terminal is the editor's meanwhile.
+/// Runs the editor on the text. The editor owns the terminal until it exits.
 pub(super) async fn edit(editor: Option<String>, text: String) -> Msg {
     let Some(editor) = editor else {
-        return Msg::Failed("no editor is set; set VISUAL or EDITOR".to_owned());
+        return Msg::Failed("cannot open an editor: none is set; set VISUAL or EDITOR".to_owned());
     };
     let edited = tokio::task::spawn_blocking(move || -> std::io::Result<String> {
         let file = tempfile::Builder::new().prefix("osier-").suffix(".md").tempfile()?;
@@ -21,7 +21,7 @@ pub(super) async fn edit(editor: Option<String>, text: String) -> Msg {
     });
     match edited.await {
         Ok(Ok(text)) => Msg::Text(text),
-        Ok(Err(error)) => Msg::Failed(format!("the editor could not be used: {error}")),
-        Err(_) => Msg::Failed("the editor could not be used".to_owned()),
+        Ok(Err(error)) => Msg::Failed(format!("cannot run the editor: {error}")),
+        Err(_) => Msg::Failed("cannot run the editor: internal error".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! What reads or writes the session and needs nothing of the screen. Each runs beside the loop and answers with a message.
+//! Actions that read or write sessions without touching the screen. Each runs in a background task and returns a message.
 
 use std::io::ErrorKind;
 use std::path::{Path as FilePath, PathBuf};
@@ -23,13 +23,13 @@ use crate::pages;
 use crate::text::Line;
 use crate::theme::Role;
 
-/// How many sessions are listed at most, those used last.
+/// The maximum number of listed sessions; the most recently used count.
 const LISTED: usize = 10_000;
 
-/// Bytes of images that a session keeps for its editor. Those that were pasted last count.
+/// The maximum bytes of pasted images that a session stores for its editor; the latest count.
 const IMAGES: usize = 8 << 20;
 
-/// What an errand has to know of the screen and the program.
+/// What a task needs to know about the screen and the program.
 #[derive(Debug)]
 pub(super) struct Around {
     pub(super) columns: usize,
@@ -59,7 +59,7 @@ pub(super) async fn run(worker: &Worker, action: Action, around: &Around) -> Res
         Action::TellCost => Ok(Msg::Told(pages::usage(&reading::usage(worker).await?, around.columns))),
         Action::CopyAnswer => Ok(match reading::answer(worker).await? {
             Some(text) => Msg::Copied(text),
-            None => Msg::Failed("there is no answer to copy yet".to_owned()),
+            None => Msg::Failed("cannot copy: no answer yet".to_owned()),
         }),
         Action::TellCompaction => tell_compaction(worker, around).await,
         Action::Export(path) => export(worker, path, around).await,
@@ -78,13 +78,13 @@ async fn tell_compaction(worker: &Worker, around: &Around) -> Result<Msg, Error>
     let told = around.host.compaction(worker, around.columns).await;
     let page = |mut lines: Vec<Line>| {
         lines.push(Line::new());
-        lines.push(Line::of(Role::Dim, "/compaction undo goes to before it: all of this is sent again"));
-        Msg::Page("What the last compaction left out".to_owned(), lines)
+        lines.push(Line::of(Role::Dim, "/compaction undo moves to before it; all of this is sent again"));
+        Msg::Page("Left out by the last compaction".to_owned(), lines)
     };
     Ok(told.map_or_else(Msg::Failed, page))
 }
 
-/// Other sessions, each in its own store; the list of all as it is afterwards.
+/// Lists, renames or deletes sessions in their stores; returns the new list.
 async fn change_sessions(session: &Session, action: Action, host: &dyn Host) -> Result<Msg, Error> {
     let stores = &host.stores(session);
     match action {
@@ -107,7 +107,7 @@ fn owner(spot: &Spot, stores: &Stores) -> Result<Arc<dyn Store>, Error> {
     Ok(stores.get(store).cloned().ok_or_else(gone)?)
 }
 
-/// A session, and those of its sub-agents in the same store. They stay if it is in use.
+/// Deletes a session, then the sessions of its sub-agents in the same store. Those stay if the session is in use.
 async fn delete(store: Arc<dyn Store>, key: &str, host: &dyn Host) -> Result<(), Error> {
     let card = store.card(key).await?;
     let (below, _) = Stores::new(vec![store.clone()]).below(std::slice::from_ref(&card)).await?;
@@ -120,15 +120,15 @@ async fn delete(store: Arc<dyn Store>, key: &str, host: &dyn Host) -> Result<(),
     Ok(())
 }
 
-/// What a list does not show, and why.
+/// Describes which sessions the list does not show, and why.
 fn missing(listed: &Listed) -> Option<String> {
     let away = listed.down.iter().map(|down| down.why.to_string());
-    let more = listed.page.more.then(|| format!("only the last {LISTED} sessions are listed"));
+    let more = listed.page.more.then(|| format!("only the latest {LISTED} sessions are listed"));
     let missing: Vec<String> = away.chain(more).collect();
     (!missing.is_empty()).then(|| missing.join("; "))
 }
 
-/// Marks of this session. Whoever shows its tree gets it as it is afterwards.
+/// Writes marks to this session; returns the changed tree for an open tree view.
 async fn write(worker: &Worker, action: Action) -> Result<Msg, Error> {
     let session = worker.session();
     match action {
@@ -136,13 +136,12 @@ async fn write(worker: &Worker, action: Action) -> Result<Msg, Error> {
         Action::Label { entry: Some(entry), label } => drop(session.label(&entry, label.as_deref()).await?),
         Action::Label { entry: None, label } => {
             session.label(&here(worker), label.as_deref()).await?;
-            let told =
-                label.map_or_else(|| "label taken away".to_owned(), |label| format!("labeled {label}"));
+            let told = label.map_or_else(|| "Label removed".to_owned(), |label| format!("Labeled {label}"));
             return Ok(done(told));
         }
         Action::Rename(name) => {
             session.rename(&name).await?;
-            return Ok(done(format!("named {name}")));
+            return Ok(done(format!("Renamed the session to {name}")));
         }
         Action::DeleteBranch(entry) => drop(session.delete_branch(&entry).await?),
         Action::RestoreBranch(entry) => drop(session.restore_branch(&entry).await?),
@@ -161,7 +160,7 @@ async fn write(worker: &Worker, action: Action) -> Result<Msg, Error> {
     Ok(Msg::Grown(Box::new(reading::forest(worker).await?)))
 }
 
-/// As many of the last images as may be kept.
+/// The latest images that fit into the limit.
 fn latest(mut images: Vec<(String, Image)>) -> Vec<(String, Image)> {
     let number = |marker: &str| {
         let digits: String =
@@ -178,14 +177,14 @@ fn latest(mut images: Vec<(String, Image)>) -> Vec<(String, Image)> {
     images
 }
 
-/// The id of the entry where one is.
+/// The id of the entry at the current position.
 fn here(worker: &Worker) -> String {
     let (state, at) = worker.cursor().here();
     let tree = &state.tree;
     tree.heads().anchor(at).map(|seq| tree.id(seq).to_string()).unwrap_or_default()
 }
 
-/// Keeps what was pasted in the session's settings.
+/// Stores pasted content in the session's settings.
 async fn keep(
     session: &Session,
     key: &str,
@@ -203,7 +202,7 @@ async fn compared(worker: &Worker, left: &str, right: &str, columns: usize) -> R
     let wanted: Vec<Seq> = tree.path(left).into_iter().chain(tree.path(right)).collect();
     let lines = reading::lines(worker, &wanted).await?;
     let lines = pages::comparison(&compare(&tree, left, right, &lines), columns);
-    Ok(Msg::Page("Two branches".to_owned(), lines))
+    Ok(Msg::Page("Branch comparison".to_owned(), lines))
 }
 
 async fn export(worker: &Worker, path: Option<String>, around: &Around) -> Result<Msg, Error> {
@@ -224,13 +223,13 @@ async fn export(worker: &Worker, path: Option<String>, around: &Around) -> Resul
     Ok(match write_own(&path, &text) {
         Ok(()) => Msg::Told(vec![Line::of(Role::Dim, &format!("Exported to {}", path.display()))]),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            Msg::Failed(format!("{} exists already; name another file: /export FILE", path.display()))
+            Msg::Failed(format!("cannot export to {}: the file exists; try /export FILE", path.display()))
         }
         Err(error) => Msg::Failed(format!("cannot write {}: {error}", path.display())),
     })
 }
 
-/// The file to write: as it was named, in a folder that was named, or a new one in the working directory.
+/// The file to write: the named file, or a new file in the named folder or in the working directory.
 fn export_path(named: Option<&str>, name: &str, around: &Around) -> Result<PathBuf, String> {
     let folder = FilePath::new(&around.folder);
     let named = named.map(|named| named.trim_matches(['"', '\'']));
@@ -243,20 +242,20 @@ fn export_path(named: Option<&str>, name: &str, around: &Around) -> Result<PathB
         _ if path.is_dir() => Ok(unused(&path, name)),
         Some("md" | "markdown" | "txt" | "jsonl") => Ok(path),
         end => {
-            let end = end.map_or_else(|| "a name without an ending".to_owned(), |end| format!(".{end}"));
+            let end = end.map_or_else(|| "a file without an extension".to_owned(), |end| format!(".{end}"));
             Err(format!("cannot export to {end}; try FILE.md for Markdown or FILE.jsonl for a session"))
         }
     }
 }
 
-/// A name that no file in the folder has.
+/// The path of a file that does not exist in the folder yet.
 fn unused(folder: &FilePath, name: &str) -> PathBuf {
     let numbered = (2..).map(|number| format!("{name}-{number}.md"));
     let mut names = std::iter::once(format!("{name}.md")).chain(numbered).map(|name| folder.join(name));
     names.find(|path| !path.exists()).unwrap_or_else(|| folder.join(name))
 }
 
-/// The path as a session of its own.
+/// The path as the file of a new session.
 async fn session_of(session: &Session, at: Place) -> Result<Vec<u8>, Error> {
     let id = Session::fresh_id(&**session.store(), session.env()).await?;
     let mut header = Header::new(&id, session.env().clock.now(), &session.header().cwd);
@@ -276,7 +275,7 @@ async fn session_of(session: &Session, at: Place) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// A new file that only its owner reads. What is there already is not overwritten.
+/// Writes a new file that only its owner can read. Fails if it exists.
 fn write_own(path: &FilePath, text: &[u8]) -> std::io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
@@ -289,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_images_the_last_are_kept() {
+    fn only_the_latest_images_are_stored() {
         let image = |size: usize| Image { data: "A".repeat(size), mime_type: "image/png".to_owned() };
         let images = vec![
             ("[image #10 c.png]".to_owned(), image(5 << 20)),

@@ -1,5 +1,5 @@
-//! Images whose bare path is in a prompt, as a file manager pastes it. They go along with the text, which stays as it is. The
-//! agent attaches what `@file` names.
+//! Reads images from the clipboard, and images whose plain path is in a prompt, as a file manager pastes it. They are sent
+//! along with the unchanged text. The agent attaches files named with `@file`.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -15,13 +15,13 @@ use crate::state::Setting;
 
 const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
 
-/// Programs that give the clipboard's image, by system.
+/// Programs that print the clipboard's image: Wayland, X11, macOS.
 const CLIPBOARDS: [&[&str]; 3] = [
     &["wl-paste", "--type", "image/png"],
     &["xclip", "-selection", "clipboard", "-target", "image/png", "-o"],
     &["pngpaste", "-"],
 ];
-/// How long one of them may take. What owns the clipboard may hang, and then so do they.
+/// How long one of them may take. They hang if the owner of the clipboard hangs.
 const PATIENCE: Duration = Duration::from_secs(3);
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 
@@ -33,7 +33,7 @@ pub(super) async fn named_in(text: &str, setting: &Setting) -> Vec<Image> {
     images
 }
 
-/// Reads an image as the tool does that the model reads images with. A path that leads nowhere is only a word.
+/// Reads an image with the `read` tool. Returns `None` if the path is not an image.
 pub(super) async fn read(path: &str, setting: &Setting) -> Option<Image> {
     let env = Env { home: setting.home.as_ref().map(PathBuf::from), ..Env::default() };
     let context = ToolContext::new(&setting.cwd, &setting.cwd, env);
@@ -45,7 +45,7 @@ pub(super) async fn read(path: &str, setting: &Setting) -> Option<Image> {
     })
 }
 
-/// The image in the clipboard, if there is one and a program that gives it.
+/// The image in the clipboard, if there is one and a program can read it.
 pub(super) async fn from_clipboard() -> Option<Image> {
     for line in CLIPBOARDS {
         let mut command = Command::new(line[0]);
@@ -72,12 +72,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_meant_as_an_image_is_one() {
+    fn only_plain_paths_with_an_image_extension_are_read() {
         assert_eq!(paths("see @x/a.png, './b.JPG' and c.png at http x/y.txt"), ["./b.JPG"]);
     }
 
     #[tokio::test]
-    async fn an_image_goes_along_and_what_is_not_there_is_a_word() {
+    async fn existing_images_are_attached_and_missing_ones_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let point = "R0lGODlhAQABAIAAAP///wAAACwAAAAAAQABAAACAkQBADs=";
         let point = base64::engine::general_purpose::STANDARD.decode(point).unwrap();

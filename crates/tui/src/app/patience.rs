@@ -1,18 +1,18 @@
-//! Waiting for what may never come, such as a store that is away, without being deaf to the user.
+//! Waits for work that may hang, such as a query to an unreachable store, while keys and signals stay responsive.
 
 use super::signals::Signals;
 use crate::input::Keyboard;
 
-/// What became of the waiting.
+/// How the wait ended.
 pub(super) enum Waited<T> {
     Done(T),
-    /// The user has waited long enough.
+    /// The user canceled the wait.
     Enough,
-    /// The program is to end, with this exit code.
+    /// The program must exit with this code.
     End(u8),
 }
 
-/// Waits for something. What is typed meanwhile is kept for later, but for a key that stops it.
+/// Waits for the work. Keeps input for later, except for a key that cancels the wait.
 pub(super) async fn patiently<T>(
     work: impl Future<Output = T>,
     keyboard: &mut Keyboard,

@@ -1,4 +1,4 @@
-//! What is read of a session when it is asked for: the path's end, the tree, what was said, what it cost.
+//! Reads from a session on demand: the end of the path, the tree, messages, usage.
 
 use std::collections::BTreeMap;
 use std::path::Path as FilePath;
@@ -27,7 +27,7 @@ use crate::state::Facts;
 use crate::theme;
 use crate::transcript::{Look, Script, block, header};
 
-/// How many entries of a path are shown at once. The others are in the tree.
+/// The maximum number of entries of a path that are shown at once. The tree shows the others.
 const SHOWN: usize = 120;
 
 pub(super) async fn path(worker: &Worker, moved: Option<&Moved>, columns: usize) -> Result<Path, Error> {
@@ -37,7 +37,7 @@ pub(super) async fn path(worker: &Worker, moved: Option<&Moved>, columns: usize)
     let mut wanted = transcript_entries(tree, at);
     wanted.retain(|seq| on_path.contains(seq));
     let mut earlier = wanted.len().saturating_sub(SHOWN);
-    // A card needs its call.
+    // Do not start with a result: its card needs the tool call.
     while wanted.get(earlier).is_some_and(|seq| tree.head(*seq).role == Role::ToolResult) {
         earlier += 1;
     }
@@ -59,7 +59,7 @@ pub(super) async fn path(worker: &Worker, moved: Option<&Moved>, columns: usize)
     Ok(Path { lines, earlier, remark, entries: state.version.entries })
 }
 
-/// A place in words that a person knows: what was said there, or last before it.
+/// Describes a position for the user by the nearest message at or above it.
 async fn name(worker: &Worker, tree: &SessionTree, id: Option<&str>) -> Result<String, Error> {
     for seq in tree.heads().up(id.and_then(|id| tree.find(id))) {
         let word = match (tree.head(seq).kind, tree.head(seq).role) {
@@ -74,15 +74,15 @@ async fn name(worker: &Worker, tree: &SessionTree, id: Option<&str>) -> Result<S
         let entry = lines.get(&seq).and_then(|line| read_entry(line).ok());
         let text = entry.as_ref().map(shown_text).unwrap_or_default();
         let text = one_line(text.trim(), 200);
-        // A reply that only calls tools says nothing that one would know it by.
+        // A reply with only tool calls has no text to recognize it by.
         if !text.is_empty() {
             return Ok(format!("{word} “{text}”"));
         }
     }
-    Ok("the beginning".to_owned())
+    Ok("the start".to_owned())
 }
 
-/// All of an entry, drawn as the conversation is.
+/// A page with the complete entry, drawn like the conversation.
 pub(super) async fn page(worker: &Worker, id: &str, columns: usize) -> Result<Msg, Error> {
     let (state, _) = worker.cursor().here();
     let seq = state.tree.require(id)?;
@@ -101,21 +101,21 @@ pub(super) async fn page(worker: &Worker, id: &str, columns: usize) -> Result<Ms
     Ok(Msg::Page(format!("Entry {id}"), drawn))
 }
 
-/// What the user said, for the history.
+/// The user's messages on the path, for the prompt history.
 pub(super) fn said(path: &Path) -> Vec<String> {
     let entries = path.lines.iter().filter_map(|line| read_entry(line).ok());
     let users = entries.filter(|entry| entry.role == Role::User);
     users.map(|entry| shown_text(&entry).into_owned()).collect()
 }
 
-/// Whether the last turn on the path could go on.
+/// Whether the last turn on the path did not finish.
 pub(super) async fn is_unfinished(worker: &Worker) -> Result<bool, Error> {
     let (state, at) = worker.cursor().here();
     let lines = lines(worker, &tail_entries(&state.tree, at)).await?;
     Ok(Tail::of(&state.tree, at, &lines).is_open())
 }
 
-/// Two sessions, and what the one has to do with the other.
+/// Describes a switch between two sessions and how they are related.
 pub(super) async fn switched(from: &Session, to: &Session, stopped: bool) -> Switched {
     let name = async |session: &Session| match session.tree().marks().name() {
         Some(name) => one_line(name, 60),
@@ -133,7 +133,7 @@ pub(super) async fn switched(from: &Session, to: &Session, stopped: bool) -> Swi
     Switched { now: name(to).await, before: name(from).await, can_return: is_said(from), how, stopped }
 }
 
-/// The texts behind the markers in the session's settings.
+/// The pasted texts in the session's settings, by marker.
 pub(super) fn pastes(worker: &Worker) -> BTreeMap<String, String> {
     let tree = worker.session().tree();
     let kept = tree.marks().settings().get("pastedTextMap").and_then(|map| map.as_object().cloned());
@@ -141,7 +141,7 @@ pub(super) fn pastes(worker: &Worker) -> BTreeMap<String, String> {
     kept.into_iter().flatten().filter_map(text).collect()
 }
 
-/// The same for images, which are kept as addresses that hold their data.
+/// The pasted images in the session's settings, which are stored as data URLs.
 pub(super) fn pictures(worker: &Worker) -> BTreeMap<String, Image> {
     let tree = worker.session().tree();
     let kept = tree.marks().settings().get("pastedImageMap").and_then(|map| map.as_object().cloned());
@@ -152,7 +152,7 @@ pub(super) fn pictures(worker: &Worker) -> BTreeMap<String, Image> {
     kept.into_iter().flatten().filter_map(image).collect()
 }
 
-/// All text of an entry.
+/// The complete text of an entry.
 pub(super) async fn text(worker: &Worker, id: &str) -> Result<String, Error> {
     let seq = worker.session().tree().require(id)?;
     let lines = lines(worker, &[seq]).await?;
@@ -167,7 +167,7 @@ pub(super) async fn forest(worker: &Worker) -> Result<Forest, Error> {
     Ok(Forest { tree: state.tree.clone(), leaf, texts: Arc::new(texts) })
 }
 
-/// The prefix of the session's id that names it in its store, as far as the store can be asked.
+/// The shortest unique prefix of the session's id in its store, or its first eight characters if the store does not answer.
 pub(super) async fn short_id(session: &Session) -> String {
     let asked = session.store().short_id(session.id()).await;
     asked.unwrap_or_else(|_| first_eight(session.id()).to_owned())
@@ -195,7 +195,7 @@ pub(super) async fn facts(worker: &Worker, git_branch: Option<String>) -> Result
     })
 }
 
-/// How many tokens the model would get now: as its last reply reported them, or estimated.
+/// The tokens of the current context: as the last reply reported them, or estimated.
 async fn context(worker: &Worker) -> Result<TokenCount, Error> {
     let (state, at) = worker.cursor().here();
     let mut weighing = state.tree.weighing(at);
@@ -208,7 +208,7 @@ async fn context(worker: &Worker) -> Result<TokenCount, Error> {
     }
 }
 
-/// The text of the last answer on the path.
+/// The text of the last assistant message on the path.
 pub(super) async fn answer(worker: &Worker) -> Result<Option<String>, Error> {
     let (state, at) = worker.cursor().here();
     let tree = &state.tree;
@@ -240,7 +240,7 @@ pub(super) async fn usage(worker: &Worker) -> Result<UsageReport, Error> {
     Ok(meter.report(&state.tree, at))
 }
 
-/// The lines of these entries.
+/// The log lines of these entries.
 pub(super) async fn lines(worker: &Worker, wanted: &[Seq]) -> Result<FxHashMap<Seq, Vec<u8>>, Error> {
     let mut lines = FxHashMap::default();
     let take = |seq: Seq, line: &[u8]| -> Result<(), Error> {

@@ -1,5 +1,4 @@
-//! Sends commands to the agent beside the loop, in the order in which they were given. Nothing that the loop gives up or
-//! waits for can lose one.
+//! Sends commands to the agent in order, from a task of its own, so that a wait that the loop cancels cannot lose a command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +14,10 @@ use crate::state::Setting;
 
 /// How long the images that a prompt names may take to read.
 const IMAGES: Duration = Duration::from_secs(10);
-/// How long the end of the program waits for what was given last.
+/// How long the program waits at exit for the last commands.
 const LAST: Duration = Duration::from_secs(1);
 
-/// A command, and the agent it is for.
+/// A command and the agent that receives it.
 pub(super) struct Outgoing {
     pub(super) worker: Worker,
     pub(super) setting: Arc<Setting>,
@@ -26,25 +25,25 @@ pub(super) struct Outgoing {
     pub(super) purpose: Purpose,
 }
 
-/// Starts the task that sends what it gets.
+/// Starts the task that sends commands.
 pub(super) fn start(answers: UnboundedSender<Heard>) -> (UnboundedSender<Outgoing>, JoinHandle<()>) {
     let (commands, queue) = unbounded_channel();
     (commands, tokio::spawn(send_all(queue, answers)))
 }
 
-/// Waits until the task has sent everything, now that nobody gives it more.
+/// Waits until the task has sent everything. The sending half of its channel must be closed.
 pub(super) async fn finish(sender: JoinHandle<()>) {
-    // Whatever went wrong in it, the program ends.
+    // The program ends in any case.
     let _ = tokio::time::timeout(LAST, sender).await;
 }
 
 async fn send_all(mut queue: UnboundedReceiver<Outgoing>, answers: UnboundedSender<Heard>) {
     while let Some(Outgoing { worker, setting, command, purpose }) = queue.recv().await {
         let answers = answers.clone();
-        // Nobody listens any more once the interface has ended.
+        // The receiver is gone only when the interface has ended.
         let answer = move |reply| drop(answers.send(Heard::Msg(Msg::Replied(purpose, Box::new(reply)))));
         let Ok(command) = tokio::time::timeout(IMAGES, with_images(command, &setting)).await else {
-            answer(Err("cannot read the images that the prompt names: it takes too long".to_owned()));
+            answer(Err("cannot read the images that the prompt names: timed out".to_owned()));
             continue;
         };
         let mut sent = Box::pin(async move {
@@ -53,13 +52,13 @@ async fn send_all(mut queue: UnboundedReceiver<Outgoing>, answers: UnboundedSend
         tokio::select! {
             biased;
             () = &mut sent => {}
-            // It is in the agent's mailbox by now.
+            // The agent has queued the command; wait for its reply in another task.
             () = std::future::ready(()) => drop(tokio::spawn(sent)),
         }
     }
 }
 
-/// The command, with the images that a prompt names.
+/// Adds the images that a prompt names to the command.
 async fn with_images(command: Command, setting: &Setting) -> Command {
     match command {
         Command::Prompt { text, mut images, files, when } => {

@@ -1,4 +1,4 @@
-//! What the system tells the program, and how the program stops itself for the shell.
+//! Signals from the system, and suspending the program.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use nix::unistd::{getpgid, getpgrp, getppid, getsid};
 use rustix::process::{Signal as Raw, kill_current_process_group};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Signals that mean something to the interface.
+/// The signals that the interface handles.
 pub(super) struct Signals {
     pub(super) ending: Ending,
     stop: Signal,
@@ -14,7 +14,7 @@ pub(super) struct Signals {
     resized: Signal,
 }
 
-/// Those after which the program ends.
+/// The signals that end the program.
 pub(super) struct Ending {
     terminate: Signal,
     hang_up: Signal,
@@ -23,7 +23,7 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    /// The exit code.
+    /// Waits for one of them; returns the exit code.
     pub(super) async fn next(&mut self) -> u8 {
         tokio::select! {
             _ = self.terminate.recv() => 143,
@@ -34,14 +34,14 @@ impl Ending {
     }
 }
 
-/// What came.
+/// A signal that was received.
 pub(super) enum Told {
-    /// To end, with this exit code.
+    /// End with this exit code.
     End(u8),
     Stop,
-    /// It was stopped from outside, and goes on.
+    /// Another process stopped the program, and it continues now.
     GoOn,
-    /// The terminal has another size.
+    /// The size of the terminal changed.
     Resized,
 }
 
@@ -73,25 +73,25 @@ impl Signals {
         }
     }
 
-    /// While another program had the terminal, its keys were not meant for us.
+    /// Discards signals from keys that were typed while another program had the terminal.
     pub(super) fn forget_keys(&mut self) -> io::Result<()> {
         (self.ending.interrupt, self.ending.quit) = (of(Raw::INT)?, of(Raw::QUIT)?);
         self.stop = of(Raw::TSTP)?;
         Ok(())
     }
 
-    /// Stops the program; comes back when the shell lets it go on.
+    /// Stops the program; returns when the shell resumes it.
     pub(super) async fn suspend(&mut self) -> io::Result<()> {
         self.going_on = of(Raw::CONT)?;
         kill_current_process_group(Raw::STOP)?;
-        // The stop may reach this thread a moment late.
+        // The stop may reach this thread with a delay.
         self.going_on.recv().await;
         Ok(())
     }
 }
 
-/// Whether there is a shell that would take the terminal and let us go on: a parent of the same session in another group.
-/// In a container the session may be the outer system's, which has the number 0 here.
+/// Whether a shell can take the terminal and resume the program: a parent process in the same session but in another process
+/// group. In a container, the session may belong to the outer system and have the number 0.
 pub(super) fn has_shell() -> bool {
     let parent = getppid();
     let same_session =

@@ -1,4 +1,4 @@
-//! A streamed reply and the stored one.
+//! Compares streamed replies with stored ones.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -36,8 +36,8 @@ fn marked(pieces: &[Piece], look: Look<'_>) -> String {
     draw_all(pieces, look).iter().map(|line| line.marked() + "\n").collect()
 }
 
-/// At every moment the screen shows what it would show if the text so far were a stored reply, and what is printed
-/// stays as it is.
+/// Checks that after every delta the screen shows what it would show if the text so far were a stored reply, and that printed
+/// pieces never change.
 fn check(text: &str, lengths: &[usize], widths: &[usize]) {
     let mut draft = Draft::default();
     let mut printed = start(&mut draft);
@@ -70,7 +70,7 @@ proptest! {
 }
 
 #[test]
-fn a_table_may_come_in_pieces_of_any_size() {
+fn a_table_can_be_streamed_in_deltas_of_any_size() {
     let text = "Intro\n\n| name | what it is |\n|---|---|\n| a | first |\n| b | a rather long one |\n\nend\n";
     for size in 1..12 {
         check(text, &[size], &[60, 24]);
@@ -78,7 +78,7 @@ fn a_table_may_come_in_pieces_of_any_size() {
 }
 
 #[test]
-fn of_a_long_reply_only_the_end_is_open() {
+fn only_the_end_of_a_long_reply_can_still_change() {
     let line = |number: usize| if number % 7 == 3 { "\n".into() } else { format!("let x{number} = 1;\n") };
     let code: String = (0..500).map(line).collect();
     let prose: String = (0..300).map(|number| format!("Paragraph {number} says so.\n\n")).collect();
@@ -95,7 +95,7 @@ fn of_a_long_reply_only_the_end_is_open() {
 }
 
 #[test]
-fn a_reply_that_is_stored_otherwise_is_printed_from_where_it_differs() {
+fn a_stored_reply_that_differs_from_the_stream_is_printed_from_the_difference_on() {
     let mut draft = Draft::default();
     let mut printed = start(&mut draft);
     printed.extend(push(&mut draft, "one\n\ntwo\n\nthr"));

@@ -1,18 +1,18 @@
-//! What was said before, for up and down and for searches. The text one was writing is the newest of it.
+//! The prompt history, for the up and down keys and for search. The unsent text counts as its newest item.
 
-/// How much is remembered.
+/// The maximum number of prompts.
 const MOST: usize = 2000;
 
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub struct History {
     said: Vec<String>,
-    /// Where one is, and what was being written when one left.
+    /// The current position while you browse, and the unsent text.
     at: Option<(usize, String)>,
 }
 
 impl History {
-    /// What was typed in other sessions comes before what was said in this one.
+    /// Prompts of other sessions come before those of this session.
     pub fn new(elsewhere: Vec<String>, here: Vec<String>) -> History {
         let mut said: Vec<String> = elsewhere.into_iter().filter(|text| !here.contains(text)).collect();
         said.extend(here);
@@ -36,7 +36,7 @@ impl History {
 
     pub(super) fn older(&mut self, now: &str) -> Option<String> {
         let (at, kept) = match self.at.take() {
-            // What was changed since is a text of its own.
+            // An edited prompt is a new unsent text.
             Some((at, kept)) if self.said.get(at).is_some_and(|said| said == now) => (at, kept),
             _ => (self.said.len(), now.to_owned()),
         };

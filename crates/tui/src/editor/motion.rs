@@ -1,4 +1,4 @@
-//! Where the cursor goes: by letters as one sees them, by words, by lines.
+//! Cursor motions by grapheme, word and line.
 
 use unicode_segmentation::UnicodeSegmentation;
 
@@ -13,13 +13,13 @@ impl Editor {
         self.text[at..].graphemes(true).next().map_or(at, |piece| at + piece.len())
     }
 
-    /// The start of the word that ends before the cursor.
+    /// The start of the last word before `at`.
     pub(super) fn word_before(&self, at: usize) -> usize {
         let words = self.text[..at].split_word_bound_indices();
         words.rev().find(|(_, word)| is_word(word)).map_or(0, |(start, _)| start)
     }
 
-    /// The end of the word that the cursor is in or before.
+    /// The end of the first word at or after `at`.
     pub(super) fn word_after(&self, at: usize) -> usize {
         let mut words = self.text[at..].split_word_bound_indices();
         words.find(|(_, word)| is_word(word)).map_or(self.text.len(), |(start, word)| at + start + word.len())

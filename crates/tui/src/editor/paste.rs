@@ -1,9 +1,9 @@
-//! Long pastes: the editor shows a marker, and what was pasted goes out in its place. The session keeps them under the same
-//! markers, so that they survive a restart.
+//! Long pastes: the editor shows a marker and sends the pasted text in its place. The session stores the texts by marker, so
+//! they survive a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A paste longer than this is folded.
+/// A longer paste is shown as a marker.
 const LINES: usize = 10;
 const CHARACTERS: usize = 1000;
 
@@ -11,20 +11,20 @@ const CHARACTERS: usize = 1000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pastes {
     kept: BTreeMap<String, String>,
-    /// Markers that the session does not keep yet.
+    /// Markers that the session does not store yet.
     fresh: BTreeSet<String>,
     last: usize,
 }
 
 impl Pastes {
-    /// What the session has kept.
+    /// Starts with the pastes that the session stores.
     pub fn new(kept: BTreeMap<String, String>) -> Pastes {
         let number = |marker: &String| marker.strip_prefix("[paste #")?.split(' ').next()?.parse().ok();
         let last = kept.keys().filter_map(number).max().unwrap_or(0);
         Pastes { kept, fresh: BTreeSet::new(), last }
     }
 
-    /// Keeps a text if it is long; gives what the editor shows.
+    /// Registers a long paste; returns the text or marker that the editor shows.
     pub(super) fn keep(&mut self, text: String) -> String {
         let lines = text.lines().count();
         if lines <= LINES && text.chars().count() <= CHARACTERS {
@@ -42,35 +42,35 @@ impl Pastes {
         marker
     }
 
-    /// The text with all that was pasted.
+    /// Replaces the markers in a text with the pasted texts.
     pub fn expanded(&self, text: &str) -> String {
         self.used(text).fold(text.to_owned(), |text, (marker, paste)| text.replace(marker, paste))
     }
 
-    /// The pastes a text uses, by marker.
+    /// The pastes whose markers are in a text.
     pub fn used<'p>(&'p self, text: &str) -> impl Iterator<Item = (&'p String, &'p String)> {
         let text = text.to_owned();
         self.kept.iter().filter(move |(marker, _)| text.contains(marker.as_str()))
     }
 
-    /// Those that the session does not keep yet; it is told of each once.
+    /// The pastes in a text that the session does not store yet. Returns each only once.
     pub(crate) fn fresh(&mut self, text: &str) -> Vec<(String, String)> {
         let used: Vec<(String, String)> = self
             .used(text)
             .filter(|(marker, _)| self.fresh.contains(*marker))
             .map(|(marker, paste)| (marker.clone(), paste.clone()))
             .collect();
-        self.fresh.retain(|marker| used.iter().all(|(told, _)| told != marker));
+        self.fresh.retain(|marker| used.iter().all(|(saved, _)| saved != marker));
         used
     }
 
-    /// A text that was said, with the markers of what was pasted: the reverse of [`Pastes::expanded`].
+    /// Replaces the pasted texts in a sent prompt with their markers: the reverse of expanding.
     pub fn folded(&self, text: &str) -> String {
         self.kept.iter().filter(|(_, paste)| !paste.trim().is_empty()).fold(
             text.to_owned(),
             |text, (marker, paste)| {
-                let said = if text.contains(paste.as_str()) { paste.as_str() } else { paste.trim_end() };
-                text.replace(said, marker)
+                let sent = if text.contains(paste.as_str()) { paste.as_str() } else { paste.trim_end() };
+                text.replace(sent, marker)
             },
         )
     }

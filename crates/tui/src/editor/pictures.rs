@@ -1,5 +1,5 @@
-//! Pasted images: the editor shows a marker, and the image goes along with what is said. The session keeps them under the
-//! same markers, so that they survive a restart.
+//! Pasted images: the editor shows a marker and sends the image along with the prompt. The session stores the images by marker,
+//! so they survive a restart.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use osier_model::Image;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pictures {
     kept: BTreeMap<String, Image>,
-    /// Markers that the session does not keep yet.
+    /// Markers that the session does not store yet.
     fresh: BTreeSet<String>,
     last: usize,
 }
 
 impl Pictures {
-    /// What the session has kept.
+    /// Starts with the images that the session stores.
     pub fn new(kept: BTreeMap<String, Image>) -> Pictures {
         let number =
             |marker: &String| marker.strip_prefix("[image #")?.split([' ', ']']).next()?.parse().ok();
@@ -23,7 +23,7 @@ impl Pictures {
         Pictures { kept, fresh: BTreeSet::new(), last }
     }
 
-    /// Keeps an image; gives what the editor shows.
+    /// Adds an image; returns its marker.
     pub(crate) fn keep(&mut self, name: &str, image: Image) -> String {
         self.last += 1;
         let name = name.replace(['[', ']', '\n'], "");
@@ -36,7 +36,7 @@ impl Pictures {
         marker
     }
 
-    /// The images a text names, in its order.
+    /// The images whose markers are in a text, in order.
     pub(crate) fn used(&self, text: &str) -> Vec<Image> {
         let mut found: Vec<(usize, &Image)> = self
             .kept
@@ -47,7 +47,7 @@ impl Pictures {
         found.into_iter().map(|(_, image)| image.clone()).collect()
     }
 
-    /// Those that the session does not keep yet; it is told of each once.
+    /// The images in a text that the session does not store yet. Returns each only once.
     pub(crate) fn fresh(&mut self, text: &str) -> Vec<(String, Image)> {
         let used: Vec<String> =
             self.fresh.iter().filter(|marker| text.contains(marker.as_str())).cloned().collect();
@@ -62,7 +62,7 @@ impl Pictures {
     }
 }
 
-/// A pasted text that is nothing but the path of an image, as terminals and file managers write it.
+/// The path, if a pasted text is only the path of an image, as terminals and file managers write it.
 pub(crate) fn image_path(pasted: &str) -> Option<String> {
     const ENDINGS: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
     let text = pasted.trim();
@@ -77,7 +77,7 @@ pub(crate) fn image_path(pasted: &str) -> Option<String> {
     (is_image && is_path && path.len() < 4096).then_some(path)
 }
 
-/// `%20` is a space in addresses.
+/// Decodes percent-encoding: `%20` is a space.
 fn decoded(address: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = address.as_bytes();
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_of_an_image_is_seen_however_it_is_written() {
+    fn the_path_of_an_image_is_recognized_in_every_notation() {
         let path = |text: &str| image_path(text).unwrap_or_default();
         assert_eq!(path("/a/shot.png\n"), "/a/shot.png");
         assert_eq!(path("'/a/my shot.PNG' "), "/a/my shot.PNG");
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_go_on_counting_and_each_is_told_to_the_session_once() {
+    fn marker_numbers_continue_and_each_image_is_stored_once() {
         let image = |data: &str| Image { data: data.to_owned(), mime_type: "image/png".to_owned() };
         let mut pictures = Pictures::new([("[image #4 a.png]".to_owned(), image("a"))].into());
         let marker = pictures.keep("b].png", image("b"));

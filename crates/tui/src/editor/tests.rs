@@ -1,9 +1,9 @@
-//! Keys in, text with `|` for the cursor out.
+//! Presses keys and compares the text; `|` is the cursor.
 
 use super::*;
 use crate::theme::Role;
 
-fn played(start: &str, keys: &str) -> Editor {
+fn after_keys(start: &str, keys: &str) -> Editor {
     let mut editor = Editor::default();
     editor.set(&start.replace('|', ""));
     editor.at = start.find('|').unwrap_or(start.len());
@@ -26,11 +26,11 @@ fn shown(editor: &Editor) -> String {
 
 #[track_caller]
 fn check(start: &str, keys: &str, end: &str) {
-    assert_eq!(shown(&played(start, keys)), end, "{start} {keys}");
+    assert_eq!(shown(&after_keys(start, keys)), end, "{start} {keys}");
 }
 
 #[test]
-fn letters_and_words() {
+fn typing_and_motions_work_by_characters_words_and_lines() {
     check("", "a b left c", "ac|b");
     check("one two-three|", "alt+left", "one two-|three");
     check("one two|", "ctrl+left ctrl+left", "|one two");
@@ -41,7 +41,7 @@ fn letters_and_words() {
 }
 
 #[test]
-fn erasing_keeps_what_it_takes() {
+fn killed_text_can_be_yanked() {
     check("one two| three", "ctrl+w", "one | three");
     check("one two| three", "ctrl+w ctrl+e ctrl+y", "one  threetwo|");
     check("one two| three", "ctrl+k ctrl+a ctrl+y", " three|one two");
@@ -52,7 +52,7 @@ fn erasing_keeps_what_it_takes() {
 }
 
 #[test]
-fn undo_and_redo_go_by_words() {
+fn undo_and_redo_work_by_words() {
     check("", "a b space c ctrl+_", "ab|");
     check("", "a b space c ctrl+_ ctrl+_", "|");
     check("", "a b space c ctrl+_ ctrl+_ alt+_", "ab|");
@@ -61,14 +61,14 @@ fn undo_and_redo_go_by_words() {
 }
 
 #[test]
-fn up_and_down_keep_the_column_over_short_and_broken_lines() {
+fn up_and_down_keep_the_column_across_short_and_wrapped_lines() {
     check("abcdef\nx\nabcdef|", "up up", "abcdef|\nx\nabcdef");
     check("0123456789abcde|", "up", "01234|56789abcde");
     check("ab|\ncd", "down", "ab\ncd|");
 }
 
 #[test]
-fn the_history_gives_back_what_was_being_written() {
+fn the_history_restores_the_unsent_text() {
     let mut editor = Editor::default();
     for text in ["first", "second"] {
         editor.set(text);
@@ -85,7 +85,7 @@ fn the_history_gives_back_what_was_being_written() {
 }
 
 #[test]
-fn a_long_paste_is_a_marker_that_goes_out_whole() {
+fn a_long_paste_shows_as_a_marker_and_is_sent_in_full() {
     let mut editor = Editor::default();
     let long = "line\n".repeat(12);
     editor.paste("short\r\nones");
@@ -104,8 +104,8 @@ fn a_long_paste_is_a_marker_that_goes_out_whole() {
 }
 
 #[test]
-fn rows_are_drawn_around_the_cursor() {
-    let editor = played("one\ntwo\n一二三四五六七|", "");
+fn the_view_shows_the_rows_around_the_cursor() {
+    let editor = after_keys("one\ntwo\n一二三四五六七|", "");
     let (lines, cursor) = editor.view(13, 3, Role::Accent);
     assert_eq!(crate::text::plain(&lines), "  two\n  一二三四五\n  六七\n");
     assert_eq!(cursor, (2, 6));

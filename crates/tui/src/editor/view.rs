@@ -1,4 +1,4 @@
-//! The editor's rows: lines broken where the width ends, and the cursor among them.
+//! The rows of the editor, wrapped at the width, and the position of the cursor.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::text::{Line, Style, width};
 use crate::theme::Role;
 
 impl Editor {
-    /// The rows of the text. A row that was broken at the width ends where the next begins.
+    /// The rows of the text. A row that is wrapped ends where the next one starts.
     pub(super) fn rows(&self, most: usize) -> Vec<Range<usize>> {
         let most = most.max(2);
         let mut rows = Vec::new();
@@ -49,9 +49,9 @@ impl Editor {
         row.end
     }
 
-    /// At most `height` rows around the cursor, behind a prompt, and the cursor in them.
+    /// At most `height` rows around the cursor, with a prompt marker, and the cursor position in them.
     pub fn view(&self, most: usize, height: usize, prompt: Role) -> (Vec<Line>, (usize, usize)) {
-        // One column stays free for the cursor behind the last letter.
+        // Two columns for the prompt marker, one for the cursor after the last character.
         let rows = self.rows(most.saturating_sub(3));
         let (row, column) = self.place(&rows);
         let from = (row + 1).saturating_sub(height.max(1));

@@ -1,4 +1,5 @@
-//! Bytes of a terminal as keys, pastes and answers. What is not whole yet waits for more; what means nothing is left out.
+//! Parses bytes from the terminal into keys, pastes and answers. An incomplete sequence waits for more bytes; an unknown one is
+//! ignored.
 
 mod sequence;
 
@@ -6,13 +7,13 @@ use std::time::Duration;
 
 use crate::key::{Code, Input, Key};
 
-/// How long the beginning of something may wait for the rest. An answer of the terminal is surely not over; of an escape
-/// nobody knows whether it is the key.
+/// How long an incomplete sequence waits for the rest. A lone escape may be the Escape key, so its timeout is short; an
+/// incomplete answer of the terminal always continues.
 const ESCAPE: Duration = Duration::from_millis(30);
 const ANSWER: Duration = Duration::from_secs(1);
-/// How long a paste may pause. After that its end was lost, and what comes is typed again.
+/// How long a paste may pause. After that its end counts as lost, and further bytes are keys again.
 const PAUSE: Duration = Duration::from_secs(2);
-/// An answer is not longer than this.
+/// The maximum length of an answer.
 const LONGEST: usize = 256;
 
 const PASTE: &[u8] = b"\x1b[200~";
@@ -22,29 +23,29 @@ const PASTED: &[u8] = b"\x1b[201~";
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     bytes: Vec<u8>,
-    /// Within a paste; what it holds is in `bytes`.
+    /// Inside a paste, whose content is in `bytes`.
     pasting: bool,
-    /// The end of the paste is not before this place.
+    /// The end marker of the paste does not start before this index.
     searched: usize,
 }
 
-/// What the bytes begin with, and how many of them it takes.
+/// What the bytes start with, and how many bytes it takes.
 enum Found {
     Input(Input, usize),
-    /// Something that means nothing here.
+    /// A sequence to ignore.
     Nothing(usize),
-    /// More is needed.
+    /// An incomplete sequence.
     Part,
 }
 
 impl Parser {
-    /// Takes bytes in; gives what is whole.
+    /// Adds bytes; returns the complete input.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<Input> {
         self.bytes.extend_from_slice(bytes);
         self.whole(false)
     }
 
-    /// How long to wait for the rest of what has begun.
+    /// How long to wait for the rest of an incomplete sequence.
     pub(super) fn patience(&self) -> Option<Duration> {
         match self.bytes.as_slice() {
             _ if self.pasting => Some(PAUSE),
@@ -54,7 +55,7 @@ impl Parser {
         }
     }
 
-    /// Nothing more comes: what has begun is what was typed.
+    /// Ends the wait: parses incomplete bytes as they are.
     pub(super) fn give_up(&mut self) -> Vec<Input> {
         self.whole(true)
     }
@@ -84,7 +85,7 @@ impl Parser {
         }
         self.bytes.drain(..from);
         if self.pasting {
-            // The last bytes may be the beginning of the end.
+            // The last bytes may be the start of the end marker.
             self.searched = self.bytes.len().saturating_sub(PASTED.len() - 1);
             if at_last && self.bytes.is_empty() {
                 self.pasting = false;
@@ -94,7 +95,7 @@ impl Parser {
     }
 }
 
-/// All up to the end of a paste, which is not before `from`; at last all there is.
+/// The paste up to its end marker, which does not start before `from`; all bytes if `at_last`.
 fn pasted(bytes: &[u8], from: usize, at_last: bool) -> Found {
     let end = bytes[from..].windows(PASTED.len()).position(|window| window == PASTED);
     let text = |end: usize| Input::Paste(String::from_utf8_lossy(&bytes[..end]).into_owned());
@@ -116,7 +117,7 @@ fn first(bytes: &[u8], at_last: bool) -> Found {
         _ => plain(bytes),
     };
     match found {
-        // Nothing more comes, so an escape is the key, or was held with the next.
+        // No more bytes follow, so an escape is the Escape key, or Alt with the next key.
         Found::Part if at_last => match bytes {
             [0x1b] | [0x1b, 0x1b] => Found::Input(Input::Key(Code::Escape.into()), 1),
             [0x1b, next, ..] if next.is_ascii() => with_alt(plain(&[*next]), 1),
@@ -126,7 +127,7 @@ fn first(bytes: &[u8], at_last: bool) -> Found {
     }
 }
 
-/// Two escapes are two keys, unless a sequence follows: then alt was held.
+/// Two escapes are two keys, unless a sequence follows: then Alt was held.
 fn twice(rest: &[u8]) -> Found {
     match rest {
         [] => Found::Part,
@@ -155,7 +156,7 @@ fn plain(bytes: &[u8]) -> Found {
         b'\t' => key(Code::Tab),
         0x7f => key(Code::Backspace),
         0 => Found::Input(Input::Key(Key::ctrl(' ')), 1),
-        // Control takes three bits away: what is left is the letter, or one of `\]^_`.
+        // Control clears the upper three bits: the rest is a letter, or one of `\]^_`.
         byte @ 1..=26 => Found::Input(Input::Key(Key::ctrl(char::from(byte + b'a' - 1))), 1),
         byte @ 28..=31 => Found::Input(Input::Key(Key::ctrl(char::from(byte + b'@'))), 1),
         _ => character(bytes),
@@ -177,7 +178,7 @@ fn character(bytes: &[u8]) -> Found {
     ch.map_or(Found::Nothing(1), |ch| Found::Input(Input::Key(Code::Char(ch).into()), length))
 }
 
-/// An answer of the terminal: `]11;rgb:ffff/ffff/ffff`. The others were not asked for.
+/// An answer of the terminal about its background: `]11;rgb:ffff/ffff/ffff`. Ignores other answers.
 fn answer(bytes: &[u8]) -> Found {
     if bytes.get(2).is_some_and(|byte| !byte.is_ascii_digit()) {
         return with_alt(plain(b"]"), 1);

@@ -1,4 +1,4 @@
-//! The finished pieces that have not scrolled off.
+//! Finished pieces that have not scrolled off.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::transcript::Look;
 #[derive(Debug, Default)]
 pub(super) struct History {
     printed: VecDeque<Printed>,
-    /// The pieces of the conversation that were ever printed.
+    /// The keys of all pieces of the conversation that were ever printed.
     seen: FxHashSet<u64>,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct History {
 struct Printed {
     piece: Piece,
     lines: Vec<Line>,
-    /// The first lines that have scrolled off.
+    /// The number of first lines that have scrolled off.
     gone: usize,
 }
 
@@ -37,12 +37,12 @@ impl Printed {
 }
 
 impl History {
-    /// The rows of all pieces, without those that have scrolled off.
+    /// The number of rows of all pieces, without those that have scrolled off.
     pub(super) fn rows(&self) -> usize {
         self.printed.iter().map(Printed::rows).sum()
     }
 
-    /// The rows from one on.
+    /// The rows from `from` on.
     pub(super) fn lines(&self, from: usize) -> impl Iterator<Item = &Line> {
         self.printed.iter().flat_map(|printed| &printed.lines[printed.gone..]).skip(from)
     }
@@ -57,7 +57,7 @@ impl History {
         self.printed.clear();
     }
 
-    /// Draws what is wholly here in another way. What has scrolled off in part stays as it is.
+    /// Draws the pieces again with other options. A piece that has partly scrolled off stays as it is.
     pub(super) fn draw_again(&mut self, look: Look<'_>) {
         for printed in &mut self.printed {
             if printed.gone == 0 {
@@ -66,7 +66,7 @@ impl History {
         }
     }
 
-    /// The first rows have scrolled off.
+    /// Removes the first rows, which have scrolled off.
     pub(super) fn scroll_off(&mut self, mut rows: usize) {
         while let Some(first) = self.printed.front_mut().filter(|_| rows > 0) {
             let gone = first.rows().min(rows);
@@ -78,8 +78,8 @@ impl History {
         }
     }
 
-    /// The terminal has another size, and so many rows for the visible ones, each of which takes more of them now. Gives the
-    /// rows to clear there. Keeps the pieces in them; what was covered is kept in any case.
+    /// Adapts to a new size of the terminal: keeps the last pieces that certainly fit into `room` rows, and returns how many
+    /// rows to clear. `height` is the number of rows that a line of some width takes now. Covered pieces are always kept.
     pub(super) fn keep_certain(
         &mut self,
         visible: usize,
@@ -105,7 +105,7 @@ impl History {
         rows
     }
 
-    /// Makes the rest of a first piece that has scrolled off in part a piece of its own.
+    /// If the first piece has partly scrolled off, makes the rest of it a separate piece.
     fn cut_first(&mut self) {
         if let Some(first) = self.printed.front_mut().filter(|first| first.gone > 0) {
             let lines = first.lines.split_off(first.gone);
@@ -113,8 +113,8 @@ impl History {
         }
     }
 
-    /// Other pieces take the place of these. What both have in common stays; of the others, those that were never printed are
-    /// kept, and as many before them as fit.
+    /// Replaces the pieces. Those that both have in common stay. Of the others, keeps the ones that were never printed, and as
+    /// many before them as fit.
     pub(super) fn replace(&mut self, pieces: Vec<Piece>, room: usize, look: Look<'_>) {
         let unseen = self.unseen(&pieces);
         let Some((here, at)) = self.shared(&pieces).filter(|(_, at)| *at <= unseen) else {
@@ -126,12 +126,12 @@ impl History {
         self.extend(pieces.into_iter().skip(at + 1).collect(), look);
     }
 
-    /// The pieces that were never printed, and as many before them as fit.
+    /// Adds the pieces that were never printed, and as many before them as fit.
     fn show(&mut self, pieces: Vec<Piece>, room: usize, look: Look<'_>) {
         let cut = Piece::notice(vec![Line::of(Role::Dim, "… earlier entries are in /tree")]);
         let room = room.saturating_sub(cut.draw(look).len());
         let start = self.unseen(&pieces).min(fitting(&pieces, room, look));
-        // The first piece says itself what comes before.
+        // The first piece is itself a notice about earlier entries.
         let start = if start == 1 { 0 } else { start };
         if start > 0 {
             self.extend(vec![cut], look);
@@ -139,14 +139,14 @@ impl History {
         self.extend(pieces.into_iter().skip(start).collect(), look);
     }
 
-    /// The first piece that was never printed.
+    /// The index of the first piece that was never printed.
     fn unseen(&self, pieces: &[Piece]) -> usize {
         let is_unseen = |piece: &Piece| piece.key().is_some_and(|key| !self.seen.contains(&key));
         pieces.iter().position(is_unseen).unwrap_or(pieces.len())
     }
 
-    /// The first piece of the conversation that is here, and where it stands among others: where most of what follows it is
-    /// the same.
+    /// The index of the first piece of the conversation here, and its index among the other pieces: the one with the longest
+    /// run of equal pieces.
     fn shared(&self, pieces: &[Piece]) -> Option<(usize, usize)> {
         let first = self.printed.iter().position(|printed| printed.piece.key().is_some())?;
         let here = || self.printed.iter().skip(first).filter_map(|printed| printed.piece.key());
@@ -159,7 +159,7 @@ impl History {
     }
 }
 
-/// The first of the last pieces that fit into some rows; at least the last one is taken.
+/// The index of the first of the last pieces that fit into `room` rows. Always includes the last piece.
 fn fitting(pieces: &[Piece], room: usize, look: Look<'_>) -> usize {
     let mut rows = 0;
     let mut start = pieces.len();

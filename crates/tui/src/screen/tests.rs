@@ -1,4 +1,4 @@
-//! Frames on terminal emulators.
+//! Draws frames on terminal emulators.
 
 use expect_test::{Expect, expect};
 use proptest::collection::vec;
@@ -86,7 +86,7 @@ impl Terminal {
 }
 
 #[test]
-fn finished_lines_go_above_and_live_ones_stay_below() {
+fn finished_lines_are_printed_above_the_live_rows() {
     let mut terminal = Terminal::new();
     terminal.draw("", "one\ntwo");
     terminal.draw("a\nb", "one\ntwo");
@@ -114,7 +114,7 @@ fn finished_lines_go_above_and_live_ones_stay_below() {
 }
 
 #[test]
-fn what_scrolls_off_is_in_the_scrollback_once() {
+fn each_line_enters_the_scrollback_once() {
     let mut terminal = Terminal::new();
     for number in 0..10 {
         terminal.draw(&format!("line {number}"), "live\n>");
@@ -136,9 +136,9 @@ fn what_scrolls_off_is_in_the_scrollback_once() {
     "#]]);
 }
 
-/// tmux takes a whole screen into its history if all of it is cleared at once, from the corner on.
+/// tmux copies the whole screen to its history if it is cleared at once from the top left corner.
 #[test]
-fn nothing_is_cleared_from_the_corner_on() {
+fn nothing_is_cleared_from_the_top_left_corner() {
     let mut terminal = Terminal::new();
     let mut bytes = Vec::new();
     let full = "live\nlive\nlive\nlive\nlive\nlive";
@@ -161,7 +161,7 @@ fn nothing_is_cleared_from_the_corner_on() {
 }
 
 #[test]
-fn an_overlay_covers_the_history_and_uncovers_it() {
+fn closing_an_overlay_restores_the_history_it_covered() {
     let mut terminal = Terminal::new();
     terminal.draw("1\n2\n3\n4", ">");
     let before = terminal.text();
@@ -196,7 +196,7 @@ fn an_overlay_covers_the_history_and_uncovers_it() {
 }
 
 #[test]
-fn what_comes_while_an_overlay_is_open_waits_below_it() {
+fn output_finished_while_an_overlay_is_open_is_printed_when_it_closes() {
     let mut terminal = Terminal::new();
     terminal.draw("1\n2\n3", "\n>");
     terminal.is_overlay = true;
@@ -229,7 +229,7 @@ fn what_comes_while_an_overlay_is_open_waits_below_it() {
 }
 
 #[test]
-fn after_a_resize_everything_on_the_screen_is_drawn_at_the_new_width() {
+fn a_resize_redraws_everything_on_the_screen_at_the_new_width() {
     let mut terminal = Terminal::new();
     terminal.draw("one two three", "live\n> abc");
     terminal.check(expect![[r#"
@@ -262,7 +262,7 @@ fn after_a_resize_everything_on_the_screen_is_drawn_at_the_new_width() {
 }
 
 #[test]
-fn clearing_draws_what_is_on_the_screen_and_leaves_the_scrollback() {
+fn clearing_redraws_the_screen_and_keeps_the_scrollback() {
     let mut terminal = Terminal::new();
     terminal.draw("1\n2\n3\n4\n5\n6\n7", ">");
     terminal.parser.process(b"\r\nnoise of another program\r\n");
@@ -285,17 +285,17 @@ fn clearing_draws_what_is_on_the_screen_and_leaves_the_scrollback() {
     "#]]);
 }
 
-fn said(text: &str) -> Piece {
+fn thinking(text: &str) -> Piece {
     Piece::thinking(text)
 }
 
-fn path(said: &[&str]) -> Output {
-    let pieces = said.iter().map(|text| self::said(text)).collect();
+fn path(texts: &[&str]) -> Output {
+    let pieces = texts.iter().map(|text| thinking(text)).collect();
     Output { pieces, replaces: true }
 }
 
 #[test]
-fn a_move_keeps_what_both_paths_share_and_prints_what_is_new() {
+fn a_move_keeps_the_shared_pieces_and_prints_the_new_ones() {
     let mut terminal = Terminal::new();
     terminal.output(path(&["a", "b", "c", "d"]), ">");
     terminal.check(expect![[r#"
@@ -310,7 +310,7 @@ fn a_move_keeps_what_both_paths_share_and_prints_what_is_new() {
         ∴ d
         >
     "#]]);
-    // Back to what is on the screen.
+    // Move back to a piece on the screen.
     terminal.output(path(&["a", "b", "c"]), ">");
     terminal.check(expect![[r#"
 
@@ -322,7 +322,7 @@ fn a_move_keeps_what_both_paths_share_and_prints_what_is_new() {
         ∴ c
         >
     "#]]);
-    // To a branch that was never shown.
+    // Move to a branch that was never shown.
     terminal.output(path(&["a", "b", "x", "y"]), ">");
     terminal.check(expect![[r#"
 
@@ -336,7 +336,7 @@ fn a_move_keeps_what_both_paths_share_and_prints_what_is_new() {
         ∴ y
         >
     "#]]);
-    // To one that was: nothing is pushed off the screen.
+    // Move to a branch that was shown: nothing is pushed off the screen.
     terminal.output(path(&["a", "b", "c", "d"]), ">");
     terminal.check(expect![[r#"
 
@@ -353,7 +353,7 @@ fn a_move_keeps_what_both_paths_share_and_prints_what_is_new() {
 }
 
 #[test]
-fn a_path_that_was_shown_before_is_shown_as_far_as_it_fits() {
+fn a_path_that_was_shown_before_is_shown_again_as_far_as_it_fits() {
     let mut terminal = Terminal::new();
     terminal.output(path(&["a", "b", "c", "d", "e", "f"]), ">");
     terminal.output(path(&["g", "h", "i", "j", "k"]), ">");
@@ -386,9 +386,9 @@ fn a_path_that_was_shown_before_is_shown_as_far_as_it_fits() {
 }
 
 #[test]
-fn folding_changes_what_is_on_the_screen_and_prints_nothing_twice() {
+fn folding_redraws_in_place_and_prints_nothing_twice() {
     let mut terminal = Terminal::new();
-    let piece = |text: &str| Output { pieces: vec![said(text)], replaces: false };
+    let piece = |text: &str| Output { pieces: vec![thinking(text)], replaces: false };
     terminal.output(piece("one\ntwo\nthree\nfour\nfive\nsix"), ">");
     terminal.check(expect![[r#"
 
@@ -413,7 +413,7 @@ fn folding_changes_what_is_on_the_screen_and_prints_nothing_twice() {
 }
 
 #[test]
-fn a_line_that_is_too_long_is_cut_and_colors_end_with_it() {
+fn a_long_line_is_truncated_and_its_color_is_reset() {
     let mut screen = Screen::new(Vec::new(), Theme::dark(), 5, 6);
     let line = Line::of(Role::Bad, "一二三四");
     assert_eq!(screen.painted(&line), "\x1b[91m一二\x1b[0m\x1b[90m…\x1b[0m");
@@ -422,7 +422,7 @@ fn a_line_that_is_too_long_is_cut_and_colors_end_with_it() {
     assert!(String::from_utf8(screen.out.clone()).unwrap().ends_with(&format!("{BELOW}\x1b[?25h")));
 }
 
-/// A reply that is streamed while the terminal changes its size, on an emulator that breaks lines anew.
+/// A reply that is streamed while the terminal is resized, on an emulator that rewraps lines.
 struct Streamed {
     screen: Screen<Vec<u8>>,
     emulator: Emulator,
@@ -451,7 +451,7 @@ impl Streamed {
 
     fn draw(&mut self, pieces: Vec<Piece>) {
         let mut lines = self.draft.live(self.look());
-        // As much of it as the view shows.
+        // Keep as much as the view shows.
         lines.drain(..lines.len().saturating_sub((self.size.1 / 3).max(4)));
         lines.extend([Line::new(), Line::of(Role::Text, "> "), Line::of(Role::Dim, "status")]);
         let cursor = Some((lines.len() - 2, 2));
@@ -488,9 +488,9 @@ fn words(text: &str) -> Vec<&str> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Without a resize, scrollback and screen are those of the whole text at once.
+    /// Without a resize, scrollback and screen equal those of the text printed at once.
     #[test]
-    fn a_streamed_reply_leaves_the_terminal_as_a_whole_one(
+    fn a_streamed_reply_looks_like_one_printed_at_once(
         text in any_markdown(), lengths in cuts(), columns in 10_usize..100, rows in 8_usize..30,
     ) {
         let mut streamed = Streamed::new(columns, rows);
@@ -503,9 +503,9 @@ proptest! {
         prop_assert_eq!(streamed.emulator.text(), whole.emulator.text());
     }
 
-    /// Whatever the size was meanwhile, each word is there once and in order. What is live fits on each of the screens.
+    /// After any resizes, each word is there once and in order. The live rows fit on every screen.
     #[test]
-    fn no_resize_loses_or_repeats_a_word(
+    fn resize_keeps_every_word_once(
         blocks in vec((0_usize..4, 1_usize..40), 1..12), lengths in cuts(),
         sizes in vec((40_usize..80, 22_usize..28, 0_usize..40), 1..6),
     ) {

@@ -1,4 +1,4 @@
-//! A terminal emulator that breaks lines anew when its width changes, and remembers what has scrolled off.
+//! A terminal emulator with scrollback that rewraps lines when its width changes.
 
 use alacritty_terminal::event::VoidListener;
 use alacritty_terminal::grid::Dimensions;
@@ -43,7 +43,7 @@ impl Emulator {
         self.term.resize(Size(columns, rows));
     }
 
-    /// The scrollback and the screen. Lines that the terminal broke are whole here.
+    /// The scrollback and the screen, with wrapped lines joined.
     pub(crate) fn text(&self) -> String {
         self.lines(-(self.term.grid().history_size() as i32))
     }

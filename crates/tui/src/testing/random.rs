@@ -1,10 +1,10 @@
-//! Random Markdown, and random ways to cut it into pieces.
+//! Random Markdown, and random ways to split it into pieces.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Lines that mean something to Markdown, together more so.
+/// Lines with Markdown syntax, alone or in combination.
 #[rustfmt::skip]
 const LINES: &[&str] = &[
     "", "", "", "", "plain words", "more *soft* **bold** ~~gone~~ `code` words that go on over the edge of narrow screens",
@@ -19,7 +19,7 @@ const LINES: &[&str] = &[
     "![cat](c.png)", "[open", "](x)", "**open", "still open**", "`open", "hard break  ", "hard\\", "你好，世界：这是一个很长的句子，要换行。", "👩‍👩‍👧 🎉 e\u{301}", "\\*not\\*", "&amp; &copy;", "$x$", "a\u{1b}[2Jb",
 ];
 
-/// Lines in any order: what a model never writes as well.
+/// Lines in any order, including combinations that a model would never write.
 pub(crate) fn any_markdown() -> impl Strategy<Value = String> {
     let line = prop_oneof![9 => select(LINES).prop_map(str::to_owned), 1 => "[ -~]{0,20}"];
     (vec((line, select(&["\n", "\n", "\n", "\n\n", "\r\n"][..])), 0..25), any::<bool>()).prop_map(
@@ -30,12 +30,12 @@ pub(crate) fn any_markdown() -> impl Strategy<Value = String> {
     )
 }
 
-/// Where a text is cut.
+/// Lengths of the pieces of a text.
 pub(crate) fn cuts() -> impl Strategy<Value = Vec<usize>> {
     prop_oneof![vec(1_usize..9, 1..4), vec(1_usize..60, 1..8)]
 }
 
-/// The pieces of a text, whose lengths in characters repeat.
+/// Splits a text into pieces of these lengths in characters, in a cycle.
 pub(crate) fn pieces(text: &str, lengths: &[usize]) -> Vec<String> {
     let mut letters = text.chars().peekable();
     let mut pieces = Vec::new();

@@ -1,11 +1,11 @@
-//! Breaking lines to a width: prose between words, code anywhere. Wide characters may be parted from each other, but
-//! punctuation does not begin a line.
+//! Wraps lines: prose between words, code anywhere. A line may also break between wide characters, but never starts with closing
+//! punctuation.
 
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{Line, Span, Style, width};
 
-/// Punctuation that stays with what is before it.
+/// Punctuation that stays with the character before it.
 const CLOSING: &str = "，。！？、；：）」』】》”’…";
 
 struct Cell<'a> {
@@ -14,7 +14,7 @@ struct Cell<'a> {
     width: usize,
 }
 
-/// Breaks a line of prose. A word longer than the width is cut.
+/// Wraps a line of prose. Splits words that are longer than the width.
 pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
     let most = most.max(2);
     let mut done = Vec::new();
@@ -34,7 +34,7 @@ pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
             used = taken(&now);
             breaks_at = 0;
         }
-        // A line that was broken does not begin with the space it was broken at.
+        // Drop the space at which the line was wrapped.
         if is_space && now.is_empty() && !done.is_empty() {
             continue;
         }
@@ -48,7 +48,7 @@ pub fn wrap(line: &Line, most: usize) -> Vec<Line> {
     done
 }
 
-/// Breaks a line wherever the width ends.
+/// Wraps a line exactly at the width.
 pub fn hard_wrap(line: &Line, most: usize) -> Vec<Line> {
     let most = most.max(2);
     let mut done = Vec::new();
@@ -77,7 +77,7 @@ fn taken(cells: &[Cell<'_>]) -> usize {
     cells.iter().map(|cell| cell.width).sum()
 }
 
-/// The cells without the spaces at their end.
+/// The cells as a line, without trailing spaces.
 fn joined(cells: &[Cell<'_>]) -> Line {
     let end = cells.iter().rposition(|cell| cell.text != " ").map_or(0, |last| last + 1);
     whole(&cells[..end])
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn prose_breaks_between_words_and_cuts_only_what_is_too_long() {
+    fn prose_wraps_between_words_and_splits_only_long_words() {
         expect![[r#"
             a few words that
             go on
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn chinese_breaks_anywhere_but_before_punctuation() {
+    fn chinese_wraps_anywhere_except_before_punctuation() {
         expect![[r#"
             一二三
             四五，
@@ -127,14 +127,14 @@ mod tests {
     }
 
     #[test]
-    fn styles_survive_and_spaces_inside_stay() {
+    fn wrapping_keeps_styles_and_inner_spaces() {
         let line = Line::of(Role::Text, "one  ").with(Role::Code, "two three");
         let lines: Vec<String> = wrap(&line, 8).iter().map(Line::marked).collect();
         assert_eq!(lines, ["one  {code|two}", "{code|three}"]);
     }
 
     #[test]
-    fn code_breaks_where_the_width_ends_and_keeps_its_spaces() {
+    fn code_wraps_at_the_width_and_keeps_its_spaces() {
         let lines = hard_wrap(&Line::of(Role::Text, "    let x = 1;"), 8);
         assert_eq!(plain(&lines), "    let \nx = 1;\n");
         assert_eq!(hard_wrap(&Line::new(), 8), [Line::new()]);

@@ -1,6 +1,6 @@
-//! One colour, and what it becomes on a terminal that has fewer.
+//! A color, and its nearest equivalent on a terminal with fewer colors.
 
-/// How many colours a terminal has.
+/// How many colors a terminal supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Depth {
     None,
@@ -13,7 +13,7 @@ pub enum Depth {
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// The terminal's own.
+    /// The terminal's default color.
     Default,
     Indexed(u8),
     Rgb(u8, u8, u8),
@@ -38,7 +38,7 @@ const NAMES: [&str; 16] = [
     "brightWhite",
 ];
 
-/// The sixteen as most terminals have them.
+/// The sixteen base colors as most terminals show them.
 const BASE: [(u8, u8, u8); 16] = [
     (0, 0, 0),
     (205, 0, 0),
@@ -75,21 +75,21 @@ impl Colour {
         }
     }
 
-    /// The code that chooses it. `None` for the terminal's own.
+    /// The escape code that selects the color; `None` for the terminal's default.
     pub(super) fn code(self, depth: Depth, background: bool) -> Option<String> {
         let (low, high, many) = if background { (40, 100, 48) } else { (30, 90, 38) };
         match (depth, self) {
             (Depth::None, _) | (_, Colour::Default) => None,
             (_, Colour::Indexed(index @ 0..8)) => Some(format!("{}", low + u32::from(index))),
             (_, Colour::Indexed(index @ 8..16)) => Some(format!("{}", high + u32::from(index) - 8)),
-            (Depth::Sixteen, colour) => Colour::Indexed(nearest(colour.rgb())).code(Depth::Many, background),
+            (Depth::Sixteen, color) => Colour::Indexed(nearest(color.rgb())).code(Depth::Many, background),
             (_, Colour::Indexed(index)) => Some(format!("{many};5;{index}")),
             (Depth::Many, Colour::Rgb(r, g, b)) => Some(format!("{many};5;{}", of_cube(r, g, b))),
             (Depth::True, Colour::Rgb(r, g, b)) => Some(format!("{many};2;{r};{g};{b}")),
         }
     }
 
-    /// Whether a terminal shows this very colour, not one that is near.
+    /// Whether a terminal shows exactly this color.
     pub(super) fn is_had_by(self, depth: Depth) -> bool {
         match self {
             Colour::Default | Colour::Indexed(0..16) => depth != Depth::None,
@@ -108,19 +108,19 @@ impl Colour {
                 (level(index / 36), level(index / 6 % 6), level(index % 6))
             }
             Colour::Indexed(index) => {
-                let grey = 8 + 10 * (index - 232);
-                (grey, grey, grey)
+                let gray = 8 + 10 * (index - 232);
+                (gray, gray, gray)
             }
         }
     }
 }
 
-/// The nearest of the 216 colors of the cube, or of the grays if it is one.
+/// The nearest of the 216 colors of the cube, or the nearest gray.
 fn of_cube(r: u8, g: u8, b: u8) -> u8 {
     if r.max(g).max(b) - r.min(g).min(b) < 8 && (4..=243).contains(&r) {
         return 232 + ((r - 3) / 10).min(23);
     }
-    // Its levels are 0, 95, 135, 175, 215 and 255.
+    // The levels of the cube are 0, 95, 135, 175, 215 and 255.
     let level = |part: u8| match part {
         ..48 => 0,
         48..115 => 1,
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_colour_becomes_the_nearest_the_terminal_has() {
+    fn a_color_becomes_the_nearest_one_that_the_terminal_supports() {
         let red = Colour::parse("#e01010").unwrap();
         assert_eq!(red.code(Depth::True, false).unwrap(), "38;2;224;16;16");
         assert_eq!(red.code(Depth::Many, true).unwrap(), "48;5;160");

@@ -1,8 +1,8 @@
-//! What the environment tells about colours. The caller reads it; nothing here does.
+//! Detects color support from environment variables, which the caller reads.
 
 use super::Depth;
 
-/// How many colours there are, by `NO_COLOR`, `TERM` and `COLORTERM`.
+/// The color support, from `NO_COLOR`, `TERM` and `COLORTERM`.
 pub fn depth(no_color: Option<&str>, term: Option<&str>, colorterm: Option<&str>) -> Depth {
     let term = term.unwrap_or_default();
     match colorterm.unwrap_or_default() {
@@ -13,7 +13,7 @@ pub fn depth(no_color: Option<&str>, term: Option<&str>, colorterm: Option<&str>
     }
 }
 
-/// Whether the background is light, by `COLORFGBG`: `15;0` is light on dark.
+/// Whether the background is light, from `COLORFGBG`: `15;0` is light on dark.
 pub fn is_light(colorfgbg: Option<&str>) -> bool {
     let background = colorfgbg.and_then(|value| value.rsplit(';').next()?.parse::<u8>().ok());
     matches!(background, Some(7 | 9..=15))
@@ -24,17 +24,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_are_as_many_as_the_terminal_says() {
+    fn color_support_is_detected_from_the_environment() {
         assert_eq!(depth(None, Some("xterm"), None), Depth::Sixteen);
         assert_eq!(depth(None, Some("tmux-256color"), None), Depth::Many);
         assert_eq!(depth(None, Some("xterm-256color"), Some("truecolor")), Depth::True);
         assert_eq!(depth(Some("1"), Some("xterm"), Some("truecolor")), Depth::None);
-        assert_eq!(depth(Some(""), Some("xterm"), None), Depth::Sixteen, "an empty one says nothing");
+        assert_eq!(depth(Some(""), Some("xterm"), None), Depth::Sixteen, "an empty NO_COLOR has no effect");
         assert_eq!(depth(None, Some("dumb"), None), Depth::None);
     }
 
     #[test]
-    fn a_light_background_is_seen_where_it_is_told() {
+    fn a_light_background_is_detected_from_colorfgbg() {
         assert!(is_light(Some("0;15")) && is_light(Some("0;default;15")) && is_light(Some("0;7")));
         assert!(
             !is_light(Some("15;0")) && !is_light(Some("15;8")) && !is_light(Some("x")) && !is_light(None)

@@ -1,8 +1,8 @@
-//! The color tokens of pi's themes, and what each colors here.
+//! The color tokens of pi's themes, and the roles that each sets.
 
 use super::Role;
 
-/// Every token of pi with the roles that it stands for. Those without one color boxes and borders that Osier does not draw.
+/// Every token of pi with the roles that it sets. Tokens without roles color elements that Osier does not draw.
 #[rustfmt::skip]
 pub const PI_TOKENS: &[(&str, &[Role])] = &[
     ("accent", &[Role::Accent]),
@@ -56,7 +56,7 @@ pub const PI_TOKENS: &[(&str, &[Role])] = &[
     ("thinkingHigh", &[]),
     ("thinkingXhigh", &[]),
     ("bashMode", &[]),
-    // Newer ones, which a theme of pi may leave out.
+    // Newer tokens, which are optional in pi's themes.
     ("thinkingMax", &[]),
     ("scrollbarTrack", &[]),
     ("scrollbarThumb", &[]),
@@ -64,7 +64,7 @@ pub const PI_TOKENS: &[(&str, &[Role])] = &[
     ("searchMatchText", &[]),
 ];
 
-/// Where a token stands in the list.
+/// The index of a token in the list.
 pub(super) fn position(token: &str) -> Option<usize> {
     PI_TOKENS.iter().position(|(name, _)| *name == token)
 }

@@ -1,7 +1,7 @@
 //! Keys while a question shares the screen with the draft: which of them answer it, and which are text being typed.
 //!
-//! An answer counts if no other key arrives within [`ALONE`] milliseconds before or after it, and if the question was visible
-//! for as long. So it is held back for that time; every other key in between makes it a part of the draft.
+//! A key answers the question only if no other key arrives within a short time before or after it, and if the question was
+//! visible for at least that time. So the key is held back for that time; if another key arrives, both are text for the draft.
 
 use super::keys::write;
 use super::obey;
@@ -11,27 +11,27 @@ use crate::overlay::{ALONE, Outcome};
 use crate::state::State;
 use crate::view::room;
 
-/// An answer that is held back.
+/// A key that answers a question unless another key follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Held {
     key: Key,
-    /// When it counts, by the clock of [`State::now`].
+    /// When it counts as the answer, in the time of `UiState::now`.
     pub(crate) until: u64,
 }
 
-/// Whether the component on top leaves the draft visible.
+/// Whether the top overlay leaves the draft visible.
 pub(crate) fn shares_draft(state: &State) -> bool {
     state.overlays.last().is_some_and(|overlay| overlay.shares_draft())
 }
 
-/// Notes that something was typed or pasted. True if it may be an answer: nothing else came shortly before it.
+/// Records that you typed or pasted something. Returns whether it may be an answer: no other input arrived shortly before.
 pub(super) fn note_input(state: &mut State) -> bool {
     let is_quiet = state.typed.is_none_or(|at| state.now.saturating_sub(at) >= ALONE);
     state.typed = Some(state.now);
     !release(state) && is_quiet
 }
 
-/// What was held back belongs to the draft after all. False if there was nothing.
+/// Types the held key into the draft. Returns false if no key is held.
 pub(super) fn release(state: &mut State) -> bool {
     let Some(held) = state.held.take() else { return false };
     if held.key.typed().is_some() {
@@ -40,7 +40,7 @@ pub(super) fn release(state: &mut State) -> bool {
     true
 }
 
-/// A key while the question is on top; none if it is for the draft.
+/// Handles a key while the question is on top; returns `None` if the key is for the draft.
 pub(super) fn key(state: &mut State, key: Key, is_alone: bool) -> Option<Vec<Action>> {
     let (now, room, is_empty) = (state.now, room(state), state.editor.is_empty());
     let overlay = state.overlays.last_mut()?;
@@ -57,7 +57,7 @@ pub(super) fn key(state: &mut State, key: Key, is_alone: bool) -> Option<Vec<Act
     }
 }
 
-/// Time has passed: an answer that stayed alone counts.
+/// Answers the question with the held key once its time has passed.
 pub(super) fn settle(state: &mut State) -> Vec<Action> {
     let Some(held) = state.held.filter(|held| held.until <= state.now) else { return Vec::new() };
     state.held = None;

@@ -1,4 +1,4 @@
-//! What the session and the agent tell.
+//! Handles events of the session and of the agent.
 
 use osier_agent::{Event, Finished, Live, Question};
 use osier_session::{CursorId, Event as SessionEvent};
@@ -16,7 +16,7 @@ use crate::state::State;
 use crate::text::Line;
 use crate::theme::Role;
 
-/// How much of a tool's output is kept to be shown while it runs.
+/// How many bytes of output are kept to show while a tool or command runs.
 const KEPT: usize = 16 << 10;
 
 pub(super) fn event(state: &mut State, event: Event) -> Vec<Action> {
@@ -37,7 +37,7 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
             actions.extend(hear(state, &News::Committed));
             actions
         }
-        // It changes how another entry reads, whoever appended it.
+        // An update changes how another entry is shown, whichever cursor appended it.
         SessionEvent::Committed { line, .. } if is_kind(&line, Kind::EntryUpdate) => {
             vec![Action::ShowPath { moved: None }]
         }
@@ -61,12 +61,12 @@ fn session(state: &mut State, event: SessionEvent) -> Vec<Action> {
             }
         }
         SessionEvent::CursorMoved { cursor: CursorId::MAIN, .. } => {
-            // Where one stands is the other program's place now.
+            // The notice is about the old position.
             state.notice = None;
             vec![Action::ShowPath { moved: None }]
         }
         SessionEvent::ContinuedElsewhere { .. } => {
-            tell(state, "another program goes on from here; what you say next makes a branch");
+            tell(state, "Another program continued from here; your next message starts a branch");
             Vec::new()
         }
         SessionEvent::Reset { .. } => vec![Action::ShowPath { moved: None }],
@@ -99,11 +99,11 @@ fn committed(state: &mut State, line: &[u8], is_draft: bool) -> Vec<Action> {
         state.work.summary = None;
     }
     if entry.kind == Kind::Compaction {
-        // What the last reply reported does not hold any more.
+        // The usage that the last reply reported is outdated.
         state.context = TokenCount::default();
     }
     match entry.kind {
-        // The leaf jumped: the screen shows where one is now.
+        // The leaf moved: show the new path.
         Kind::Leaf => return vec![Action::ShowPath { moved: Some(moved(line)) }],
         Kind::BranchSummary | Kind::Backtrack => {
             state.draft = Draft::default();
@@ -127,7 +127,7 @@ fn moved(line: &[u8]) -> Moved {
     Moved { why, from: id(&entry["data"]["fromId"]), to: id(&entry["parentId"]) }
 }
 
-/// A question lies over everything else.
+/// Shows a question on top of all other overlays.
 pub(super) fn ask(state: &mut State, id: u64, question: Question) {
     answering::release(state);
     state.work.asked.push(id);
@@ -145,7 +145,7 @@ fn live(state: &mut State, live: Live) -> Vec<Action> {
         Live::Retrying { attempt, seconds, message, .. } => {
             let message = one_line(&message, 120);
             state.work.retrying =
-                Some(format!("{message}; try {attempt} failed, the next in {} s", seconds.ceil()));
+                Some(format!("{message}; attempt {attempt} failed, retrying in {} s", seconds.ceil()));
         }
         Live::ToolStarted { call, .. } => state.work.tools.push((call, String::new())),
         Live::ToolOutput { call, text, .. } => {
@@ -179,13 +179,13 @@ fn live(state: &mut State, live: Live) -> Vec<Action> {
             return hear(state, &News::Summary(&text));
         }
         Live::Notice { text } => tell(state, &one_line(&text, 400)),
-        #[allow(unreachable_patterns, reason = "news that is not known yet is no reason to stop")]
+        #[allow(unreachable_patterns, reason = "events added later are ignored")]
         _ => {}
     }
     Vec::new()
 }
 
-/// The end of what was printed is enough.
+/// Appends output and keeps only the end of it.
 fn keep(printed: &mut String, more: &str) {
     printed.push_str(more);
     if printed.len() > 2 * KEPT {
@@ -198,7 +198,7 @@ fn keep(printed: &mut String, more: &str) {
 fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -> Vec<Action> {
     state.work.turn = false;
     if finished == Some(Finished::Cancelled) && !state.work.stopping {
-        tell(state, "the turn was stopped; /tree has what it did");
+        tell(state, "Turn stopped; /tree shows what it did");
     }
     state.work.stopping = false;
     state.work.retrying = None;
@@ -212,11 +212,11 @@ fn ended(state: &mut State, finished: Option<Finished>, error: Option<String>) -
     if finished == Some(Finished::Failed) {
         tell(state, "The turn failed; /retry tries again");
     }
-    // What the model said about its failure stands in its reply; what the program could not do does not.
+    // The reply shows errors of the model, but not errors of the program.
     if let (None, Some(error)) = (finished, error) {
         let line = Line::of(Role::Bad, &format!("✗ {error}"));
         pieces.push(Piece::spaced_notice(vec![line]));
-        complain(state, "it could not go on; /retry tries again");
+        complain(state, "The turn failed; /retry tries again");
     }
     print(pieces)
 }

@@ -1,4 +1,4 @@
-//! What keys mean when nothing lies over the editor.
+//! Handles keys: global keys, the keys of the editor, and keys that open overlays pass on.
 
 use osier_agent::attachments::mentions;
 use osier_agent::{Command, When};
@@ -14,7 +14,7 @@ use crate::overlay::{Choose, Outcome, Recall};
 use crate::state::{DoubleEscape, State};
 use crate::view::room;
 
-/// Milliseconds within which a second Escape counts.
+/// The maximum milliseconds between the two presses of a double Escape.
 const TWICE: u64 = 500;
 
 pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
@@ -49,7 +49,7 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
         (Code::Char('d'), true, _) if state.editor.is_empty() => quit(state),
         (Code::Char('l'), true, _) => vec![Action::Redraw],
         (Code::Char('o'), true, _) => {
-            // Whoever draws sees that it is to be drawn otherwise.
+            // The screen redraws the history when this changes.
             state.open = !state.open;
             Vec::new()
         }
@@ -70,7 +70,7 @@ pub(super) fn key(state: &mut State, key: Key) -> Vec<Action> {
     }
 }
 
-/// A key for the draft below a question.
+/// Handles a key for the draft below a question.
 fn draft_key(state: &mut State, key: Key, warned: bool) -> Vec<Action> {
     match (key.code, key.ctrl, key.alt) {
         (Code::Escape, ..) => cancel(state),
@@ -85,15 +85,16 @@ fn draft_key(state: &mut State, key: Key, warned: bool) -> Vec<Action> {
     }
 }
 
-/// Ctrl+D. What still runs would be stopped, so that is asked about.
+/// Handles Ctrl+D: quits, but asks first while something is running.
 fn quit(state: &mut State) -> Vec<Action> {
     if !state.work.is_going_on() {
         return vec![Action::Quit];
     }
-    let title = if state.work.turn { "Leave while a turn runs?" } else { "Leave while a command runs?" };
+    let title =
+        if state.work.turn { "Quit while a turn is running?" } else { "Quit while a command is running?" };
     let choose = Choose::new(title)
         .with("Stay", || Outcome::Close)
-        .with("Stop it and leave", || Outcome::End(vec![Action::Quit]));
+        .with("Stop it and quit", || Outcome::End(vec![Action::Quit]));
     state.overlays.push(Box::new(choose));
     Vec::new()
 }
@@ -102,14 +103,14 @@ pub(super) fn write(state: &mut State, key: Key) -> Vec<Action> {
     let width = state.columns.saturating_sub(3);
     state.editor.key(key, width);
     if matches!(key.code, Code::Up | Code::Down) {
-        // What was said before is not being written, and the next one is a key further.
+        // You are browsing the history: the next up or down must not go to a completion list.
         state.completion = None;
         return Vec::new();
     }
     asked_for_files(state)
 }
 
-/// A backslash before Enter makes a line; for terminals that cannot tell Shift+Enter.
+/// Handles Enter. A backslash before it starts a new line, for terminals that cannot report Shift+Enter.
 fn enter(state: &mut State) -> Vec<Action> {
     if state.editor.text().ends_with('\\') && state.editor.cursor() == state.editor.text().len() {
         state.editor.complete(state.editor.cursor() - 1, "\n");
@@ -134,7 +135,7 @@ fn submit(state: &mut State, while_it_works: When) -> Vec<Action> {
     if let Some(command) = UserCommand::parse(text.trim()) {
         if state.work.bash.is_some() {
             state.editor.set(&text);
-            complain(state, "a command of yours is still running; escape stops it");
+            complain(state, "cannot run the command: another one is running; esc stops it");
             return Vec::new();
         }
         if !state.work.is_going_on() {
@@ -145,15 +146,15 @@ fn submit(state: &mut State, while_it_works: When) -> Vec<Action> {
         return actions;
     }
     let when = if state.work.turn { while_it_works } else { When::Now };
-    // Only what was typed names files; a paste is still a marker in it.
+    // Files are attached only by typed text; pastes are still markers in it.
     let files = mentions(&typed);
     let prompt = Command::Prompt { text: text.trim().to_owned(), images, files, when };
     actions.extend(send(prompt, Purpose::Say(typed)));
     actions
 }
 
-/// Keeps what was typed for other sessions. What begins with a space stays private, as in a shell, and pasted texts and
-/// images stay with their session.
+/// Adds a prompt to the history of all sessions. A prompt that starts with a space stays private, as in a shell, and prompts with
+/// pastes stay in their session.
 fn remember(state: &State, typed: &str) -> Option<Action> {
     let editor = &state.editor;
     let is_pasted = editor.pastes.used(typed).next().is_some() || !editor.pictures.used(typed).is_empty();
@@ -161,7 +162,7 @@ fn remember(state: &State, typed: &str) -> Option<Action> {
     (!is_pasted && !is_private).then(|| Action::Remember(typed.to_owned()))
 }
 
-/// Pastes that the session is to keep.
+/// The actions that store new pastes in the session.
 fn keep(state: &mut State, typed: &str) -> Vec<Action> {
     let (texts, images) = (state.editor.pastes.fresh(typed), state.editor.pictures.fresh(typed));
     let texts = (!texts.is_empty()).then_some(Action::KeepPastes(texts));
@@ -173,7 +174,7 @@ fn escape(state: &mut State, escaped: Option<u64>) -> Vec<Action> {
         return cancel(state);
     }
     if !state.editor.is_empty() {
-        tell(state, "alt+t opens the tree; escape twice does if nothing is written");
+        tell(state, "alt+t opens the tree; so does esc twice when the editor is empty");
         return Vec::new();
     }
     if escaped.is_none_or(|at| state.now.saturating_sub(at) > TWICE) {
@@ -187,7 +188,7 @@ fn escape(state: &mut State, escaped: Option<u64>) -> Vec<Action> {
     }
 }
 
-/// Ctrl-C: stops what goes on, empties the editor, and the second time leaves.
+/// Handles Ctrl+C: stops running work, else clears the editor, else quits on the second press.
 fn stop(state: &mut State, warned: bool) -> Vec<Action> {
     if state.work.is_going_on() && !state.work.stopping {
         return cancel(state);
@@ -200,7 +201,7 @@ fn stop(state: &mut State, warned: bool) -> Vec<Action> {
         return vec![Action::Quit];
     }
     state.warned = true;
-    tell(state, "ctrl+c again, or ctrl+d, leaves");
+    tell(state, "Press ctrl+c again or ctrl+d to quit");
     Vec::new()
 }
 
@@ -216,7 +217,7 @@ fn next_thinking(state: &mut State) -> Vec<Action> {
     send(Command::SetThinking(next), Purpose::Change(format!("thinking: {}", next.name())))
 }
 
-/// Keys of an open completion.
+/// Handles a key while the completion list is open; returns `None` if the key is for the editor.
 fn completing(state: &mut State, key: Key) -> Option<Vec<Action>> {
     let completion = state.completion.as_mut()?;
     match (key.code, key.ctrl || key.alt) {
@@ -228,14 +229,14 @@ fn completing(state: &mut State, key: Key) -> Option<Vec<Action>> {
             state.editor.complete(from, &format!("{text} "));
             state.completion = None;
         }
-        // A slash alone chooses nothing yet.
+        // A lone slash selects nothing until you move the selection.
         (Code::Enter, false) if !key.shift && state.editor.text() == "/" && !completion.moved => {}
         (Code::Enter, false) if !key.shift => {
             let (from, text) = (completion.from, completion.chosen()?.text.clone());
-            let whole = state.editor.text()[from..state.editor.cursor()] == *text;
+            let is_complete = state.editor.text()[from..state.editor.cursor()] == *text;
             let is_command = from == 0 && text.starts_with('/');
             state.completion = None;
-            if whole {
+            if is_complete {
                 return None;
             }
             state.editor.complete(from, &if is_command { text } else { format!("{text} ") });
@@ -246,7 +247,7 @@ fn completing(state: &mut State, key: Key) -> Option<Vec<Action>> {
     Some(Vec::new())
 }
 
-/// Looks what could be completed, and asks for the files if they are needed.
+/// Updates the completion list, and requests the list of files when it is first needed.
 fn asked_for_files(state: &mut State) -> Vec<Action> {
     if complete(state) && state.files.is_none() {
         state.files = Some(Vec::new().into());
@@ -255,7 +256,7 @@ fn asked_for_files(state: &mut State) -> Vec<Action> {
     Vec::new()
 }
 
-/// Brings the completion up to date. True if a file is being named.
+/// Updates the completion list. Returns whether a file name is being completed.
 pub(super) fn complete(state: &mut State) -> bool {
     let text = state.editor.text().to_owned();
     let Some((from, word)) = Completion::word(&text, state.editor.cursor()) else {

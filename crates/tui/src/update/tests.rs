@@ -1,4 +1,4 @@
-//! Messages in, screens out.
+//! Sends messages and compares the screens.
 
 mod approvals;
 mod fitting;
@@ -32,7 +32,7 @@ fn stream(desk: &mut Desk, id: &str, text: &str) {
 }
 
 #[test]
-fn a_first_look() {
+fn an_empty_session_shows_the_welcome_lines_and_a_hint() {
     let mut desk = Desk::new(60, 12);
     let mut setting = crate::state::Setting::clone(&desk.state.setting);
     setting.welcome = vec!["Welcome. The built-in model needs no key.".to_owned()];
@@ -41,12 +41,12 @@ fn a_first_look() {
     desk.check(expect![[r#"
         Welcome. The built-in model needs no key.
 
-        > say something, or /help
+        > type a message, or /help
         code │ a/model │ #0 │ 5e551011
     "#]]);
 }
 
-/// What comes of a draft that broke off after `text`, and of the reply that takes its place.
+/// The screen after a reply broke off after `text` and a second one was received.
 fn retried(text: &str) -> String {
     let mut desk = Desk::on(60, 16, "say a");
     desk.live(Live::TurnStarted);
@@ -64,7 +64,7 @@ fn retried(text: &str) -> String {
 }
 
 #[test]
-fn a_reply_that_breaks_off_is_withdrawn() {
+fn a_reply_that_breaks_off_is_replaced_by_the_next_one() {
     let text = retried("half an");
     assert!(!text.contains("half") && text.matches("the whole answer").count() == 1, "{text}");
     let text = retried("A first paragraph\n\nhalf an\nanswer");
@@ -98,7 +98,7 @@ fn a_failed_turn_offers_retry() {
 }
 
 #[test]
-fn what_is_said_is_sent_and_shown_once_it_is_stored() {
+fn a_prompt_is_sent_and_shown_once_it_is_stored() {
     let mut desk = Desk::on(60, 16, "say a; reply b");
     desk.say("and now?");
     expect![[r#"
@@ -121,7 +121,7 @@ fn what_is_said_is_sent_and_shown_once_it_is_stored() {
         and more
 
         >
-        ⣾ writing · 0 s · ↓ ~5 tokens · escape stops
+        ⣾ writing · 0 s · ↓ ~5 tokens · esc to stop
         code │ a/model │ #2 │ 5e551011
     "#]]);
     let content = json!([{ "type": "text", "text": "Some words\n\nand more" }]);
@@ -148,7 +148,7 @@ fn what_is_said_is_sent_and_shown_once_it_is_stored() {
 }
 
 #[test]
-fn live_and_replayed_screens_are_alike() {
+fn live_and_replayed_screens_are_equal() {
     let script = "say go; reply I look calls read notes.txt, bash make; result one; error no details {\"exitCode\":1}; reply **done**; say thanks; reply You are welcome.";
     let mut live = Desk::new(60, 40);
     live.state.facts.depth = 7;
@@ -160,7 +160,7 @@ fn live_and_replayed_screens_are_alike() {
 }
 
 #[test]
-fn a_tool_that_runs_shows_the_end_of_what_it_prints() {
+fn a_running_tool_shows_the_end_of_its_output() {
     let mut desk = Desk::on(60, 20, "say go");
     desk.live(Live::TurnStarted);
     desk.play("reply calls bash make test");
@@ -184,13 +184,13 @@ fn a_tool_that_runs_shows_the_end_of_what_it_prints() {
           line 9
 
         >
-        ⣟ running tools · 1:05 min · escape stops
+        ⣟ running tools · 1:05 min · esc to stop
         code │ a/model │ #1 │ 5e551011
     "#]]);
 }
 
 #[test]
-fn what_was_said_before_is_walked_through_also_past_a_command() {
+fn up_moves_through_the_history_past_commands() {
     let mut desk = Desk::on(60, 20, "say go");
     for text in ["first", "/nonsense", "/compact"] {
         desk.say(text);
@@ -201,7 +201,7 @@ fn what_was_said_before_is_walked_through_also_past_a_command() {
 }
 
 #[test]
-fn what_is_said_while_it_works_waits_and_can_be_taken_back() {
+fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
     let mut desk = Desk::on(60, 14, "say go");
     desk.live(Live::TurnStarted);
     desk.press("'stop' enter 'later' alt+enter");
@@ -217,10 +217,10 @@ fn what_is_said_while_it_works_waits_and_can_be_taken_back() {
 
         next: stop
         then: later
-        alt+up takes them back
+        alt+up to edit them
 
         >
-        ⢿ waiting · 0 s · escape stops
+        ⢿ waiting · 0 s · esc to stop
         code │ a/model │ #1 │ 5e551011
     "#]]);
     desk.press("alt+up");
@@ -232,7 +232,7 @@ fn what_is_said_while_it_works_waits_and_can_be_taken_back() {
 }
 
 #[test]
-fn escape_stops_and_twice_opens_the_tree() {
+fn escape_stops_the_turn_and_double_escape_opens_the_tree() {
     let mut desk = Desk::on(60, 14, "say go");
     desk.live(Live::TurnStarted);
     desk.press("escape");
@@ -247,11 +247,11 @@ fn escape_stops_and_twice_opens_the_tree() {
     desk.press("escape");
     assert_eq!(desk.asked(), "", "too slow");
     desk.press("'x' escape escape");
-    assert_eq!(desk.asked(), "", "not while something is written");
+    assert_eq!(desk.asked(), "", "not while the editor has text");
 }
 
 #[test]
-fn ctrl_c_empties_the_editor_then_warns_then_leaves() {
+fn ctrl_c_clears_the_editor_then_shows_a_hint_then_quits() {
     let mut desk = Desk::new(60, 10);
     desk.press("'x' ctrl+c");
     assert!(desk.state.editor.is_empty());
@@ -265,7 +265,7 @@ fn ctrl_c_empties_the_editor_then_warns_then_leaves() {
 }
 
 #[test]
-fn commands_are_completed_and_an_unknown_one_names_the_nearest() {
+fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
     let mut desk = Desk::new(60, 14);
     desk.press("'/co'");
     desk.check(expect![[r#"
@@ -282,16 +282,16 @@ fn commands_are_completed_and_an_unknown_one_names_the_nearest() {
     desk.press("down tab");
     assert_eq!(desk.state.editor.text(), "/copy ");
     desk.press("ctrl+c '/tre' enter");
-    assert_eq!(desk.asked(), "ReadTree\n", "what is chosen is run");
+    assert_eq!(desk.asked(), "ReadTree\n", "the selected command runs");
     desk.press("'/trxe' enter");
     assert!(desk.text().contains("there is no command /trxe; did you mean /tree?"), "{}", desk.text());
-    assert_eq!(desk.state.editor.text(), "/trxe", "nothing typed is lost");
+    assert_eq!(desk.state.editor.text(), "/trxe", "typed text is kept");
     desk.press("ctrl+u '/usr/bin' space 'is' enter");
-    assert!(desk.asked().starts_with("Send(Prompt { text: \"/usr/bin is\""), "a path is something to say");
+    assert!(desk.asked().starts_with("Send(Prompt { text: \"/usr/bin is\""), "a path is not a command");
 }
 
 #[test]
-fn files_are_asked_for_once_and_completed_anywhere() {
+fn files_are_listed_once_and_completed_anywhere() {
     let mut desk = Desk::new(60, 14);
     desk.press("'see' space '@ma'");
     assert_eq!(desk.asked(), "ListFiles\n");
@@ -321,7 +321,7 @@ fn a_move_fills_the_editor_only_if_it_is_empty() {
 }
 
 #[test]
-fn after_a_move_the_screen_shows_the_new_path_only_and_says_what_moved() {
+fn after_a_move_the_screen_shows_only_the_new_path() {
     let mut desk = Desk::on(60, 14, "say a; reply b; say c; reply d");
     desk.play("move b");
     expect![[r#"
@@ -346,11 +346,11 @@ fn keys_undo_and_redo_moves() {
     desk.press("alt+u alt+r");
     assert_eq!(desk.asked(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
     desk.hear(Msg::Replied(Purpose::Undo, Box::new(Ok(Reply::Done))));
-    assert!(desk.text().contains("there is no move to undo"));
+    assert!(desk.text().contains("No move to undo"));
 }
 
 #[test]
-fn commands_of_the_user_run_beside_a_turn() {
+fn user_commands_run_one_at_a_time_with_live_output() {
     let mut desk = Desk::on(60, 14, "say a");
     desk.say("!ls -l");
     expect![[r#"
@@ -366,16 +366,16 @@ fn commands_of_the_user_run_beside_a_turn() {
           one
 
         >
-        ⣾ running your command · 0 s · escape stops
+        ⣾ running your command · 0 s · esc to stop
         code │ a/model │ #1 │ 5e551011
     "#]]);
     desk.say("!pwd");
     assert_eq!(desk.asked(), "");
-    assert!(desk.text().contains("still running"), "{}", desk.text());
+    assert!(desk.text().contains("another one is running"), "{}", desk.text());
 }
 
 #[test]
-fn the_status_line_leaves_out_what_matters_least() {
+fn the_status_line_leaves_out_the_least_important_parts() {
     let mut desk = Desk::on(100, 8, "say a");
     desk.state.facts.git_branch = Some("main".into());
     desk.state.facts.window = 200_000;
@@ -405,7 +405,7 @@ fn the_status_line_leaves_out_what_matters_least() {
 }
 
 #[test]
-fn what_a_former_process_never_said_is_in_the_editor() {
+fn prompts_that_an_earlier_process_never_sent_return_to_the_editor() {
     let mut desk = Desk::new(60, 12);
     let returned = vec![Said::text("lost?".to_owned())];
     desk.hear(Msg::Joined(Box::new(Joined { returned, ..Joined::default() })));
@@ -413,7 +413,7 @@ fn what_a_former_process_never_said_is_in_the_editor() {
 }
 
 #[test]
-fn a_prompt_that_was_refused_returns_to_the_editor() {
+fn a_refused_prompt_returns_to_the_editor() {
     let mut desk = Desk::new(60, 12);
     desk.say("hello");
     desk.hear(Msg::Replied(Purpose::Say("hello".into()), Box::new(Err("no key is set".into()))));
@@ -422,7 +422,7 @@ fn a_prompt_that_was_refused_returns_to_the_editor() {
 }
 
 #[test]
-fn the_fork_dialog_goes_on_here_or_in_a_new_session() {
+fn the_fork_dialog_moves_here_or_opens_a_new_session() {
     let mut desk = Desk::on(60, 20, "say one; reply a; say two; reply b; move a; say three; reply c");
     desk.say("/fork");
     assert_eq!(desk.asked(), "ReadTree\n");
@@ -455,7 +455,7 @@ fn the_fork_dialog_goes_on_here_or_in_a_new_session() {
 }
 
 #[test]
-fn a_summary_that_a_turn_writes_is_shown_until_its_card_is() {
+fn a_compaction_summary_is_shown_live_until_its_card_is_printed() {
     let mut desk = Desk::on(60, 20, "say a; reply b");
     desk.live(Live::TurnStarted);
     desk.live(Live::SummaryStarted { of: "compaction" });
@@ -467,7 +467,7 @@ fn a_summary_that_a_turn_writes_is_shown_until_its_card_is() {
 }
 
 #[test]
-fn the_models_return_to_a_checkpoint_shows_the_path_it_is_on_now() {
+fn a_backtrack_of_the_model_shows_the_new_path() {
     let mut desk = Desk::on(60, 24, "say find it; reply looking; say more; reply no");
     desk.play("return 0 It is in *b*");
     assert_eq!(desk.asked(), "ShowPath { moved: None }\n");
@@ -494,7 +494,7 @@ fn the_models_return_to_a_checkpoint_shows_the_path_it_is_on_now() {
 }
 
 #[test]
-fn ctrl_z_suspends_whatever_is_open() {
+fn ctrl_z_suspends_even_with_an_open_overlay() {
     let mut desk = Desk::on(60, 24, "say a");
     desk.press("ctrl+z");
     desk.open_tree();
@@ -504,7 +504,7 @@ fn ctrl_z_suspends_whatever_is_open() {
 }
 
 #[test]
-fn a_page_can_be_read_over_the_tree() {
+fn a_page_opens_over_the_tree() {
     let mut desk = Desk::on(60, 24, "say a; reply b");
     desk.open_tree();
     let lines = (0..50).map(|number| Line::of(Role::Text, &format!("line {number}"))).collect();

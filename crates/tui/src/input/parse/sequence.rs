@@ -1,15 +1,15 @@
-//! Keys that terminals write as sequences: arrows and their like, keys with modifiers, and the newer forms that tell all
-//! keys apart.
+//! Keys that terminals send as escape sequences: arrows and similar keys, keys with modifiers, and the newer protocols that
+//! distinguish all keys.
 
 use super::Found;
 use crate::key::{Code, Input, Key};
 
-/// Bits of the modifiers, whose number is one more.
+/// Modifier bits. The number in a sequence is the sum of the bits plus one.
 const SHIFT: u32 = 1;
 const ALT: u32 = 2;
 const CTRL: u32 = 4;
 
-/// What follows `ESC [`.
+/// Parses what follows `ESC [`.
 pub(super) fn control(rest: &[u8]) -> Found {
     let Some(end) = rest.iter().position(|byte| (0x40..=0x7e).contains(byte)) else {
         let is_sequence = rest.iter().all(|byte| (0x20..0x40).contains(byte)) && rest.len() < 64;
@@ -23,7 +23,7 @@ pub(super) fn control(rest: &[u8]) -> Found {
     }
 }
 
-/// What follows `ESC O`.
+/// Parses what follows `ESC O`.
 pub(super) fn application(rest: &[u8]) -> Found {
     match rest {
         [] => Found::Part,
@@ -87,7 +87,7 @@ fn with(code: Code, held: Option<u32>) -> Key {
     Key { code, ctrl: bits & CTRL != 0, alt: bits & ALT != 0, shift: bits & SHIFT != 0 }
 }
 
-/// A key by its number: a character's, or one that the protocol made up.
+/// A key by its code: a character, or one of the codes that the keyboard protocol defines.
 fn pressed(number: u32, shifted: Option<u32>, held: Option<u32>) -> Option<Key> {
     let code = match number {
         13 | 57414 => Code::Enter,
@@ -113,7 +113,7 @@ fn pressed(number: u32, shifted: Option<u32>, held: Option<u32>) -> Option<Key> 
         Code::Char(ch) if key.ctrl => {
             Key { code: Code::Char(ch.to_ascii_lowercase()), shift: key.shift || ch.is_uppercase(), ..key }
         }
-        // The character tells that shift was held.
+        // The uppercase character already implies Shift.
         Code::Char(ch) if key.shift => {
             let upper = shifted.and_then(char::from_u32).or_else(|| ch.to_uppercase().next());
             Key { code: Code::Char(upper.unwrap_or(ch)), shift: false, ..key }

@@ -1,8 +1,8 @@
-//! Bytes in, keys out.
+//! Feeds bytes and compares the parsed input.
 
 use super::*;
 
-fn told(inputs: &[Input]) -> String {
+fn to_text(inputs: &[Input]) -> String {
     let one = |input: &Input| match input {
         Input::Key(key) => key.to_string(),
         Input::Paste(text) => format!("paste({text})"),
@@ -12,7 +12,7 @@ fn told(inputs: &[Input]) -> String {
     inputs.iter().map(one).collect::<Vec<_>>().join(" ")
 }
 
-/// However the bytes are cut, the keys are the same.
+/// Checks that the parsed input does not depend on how the bytes are split.
 #[track_caller]
 fn check(bytes: &str, expected: &str) {
     for size in [1, 2, 3, 5, 1000] {
@@ -20,13 +20,13 @@ fn check(bytes: &str, expected: &str) {
         let mut inputs: Vec<Input> =
             bytes.as_bytes().chunks(size).flat_map(|piece| parser.take(piece)).collect();
         inputs.extend(parser.give_up());
-        assert_eq!(told(&inputs), expected, "{bytes:?} in pieces of {size}");
-        assert!(parser.patience().is_none(), "{bytes:?}: something is left");
+        assert_eq!(to_text(&inputs), expected, "{bytes:?} in pieces of {size}");
+        assert!(parser.patience().is_none(), "{bytes:?}: unparsed bytes are left");
     }
 }
 
 #[test]
-fn letters_of_every_script_and_control() {
+fn characters_of_every_script_and_control_keys_are_parsed() {
     check("aZ1/", "a Z 1 /");
     check("你é😀", "你 é 😀");
     check("\r\t\x7f\n", "enter tab backspace ctrl+j");
@@ -35,7 +35,7 @@ fn letters_of_every_script_and_control() {
 }
 
 #[test]
-fn sequences_with_and_without_modifiers() {
+fn sequences_are_parsed_with_and_without_modifiers() {
     check("\x1b[A\x1b[B\x1bOC\x1bOD", "up down right left");
     check("\x1b[H\x1b[F\x1b[1~\x1b[4~\x1b[3~\x1b[5~\x1b[6~", "home end home end delete pageUp pageDown");
     check("\x1b[1;5D\x1b[1;3C\x1b[1;2A\x1b[3;5~", "ctrl+left alt+right shift+up ctrl+delete");
@@ -44,7 +44,7 @@ fn sequences_with_and_without_modifiers() {
 }
 
 #[test]
-fn the_newer_forms_tell_all_keys_apart() {
+fn the_newer_protocols_distinguish_all_keys() {
     check("\x1b[27u\x1b[13;2u\x1b[127;5u\x1b[9;2u", "escape shift+enter ctrl+backspace shift+tab");
     check("\x1b[111;6u\x1b[122;5u\x1b[27;5;9~", "ctrl+shift+o ctrl+z ctrl+tab");
     check("\x1b[97;3u\x1b[97:65;2u\x1b[97;1:3u", "alt+a A");
@@ -52,17 +52,17 @@ fn the_newer_forms_tell_all_keys_apart() {
 }
 
 #[test]
-fn escape_is_a_key_when_nothing_follows_and_two_are_two() {
+fn a_lone_escape_is_a_key_and_two_are_two_keys() {
     check("\x1b", "escape");
     check("\x1b\x1b", "escape escape");
     let mut parser = Parser::default();
     assert_eq!(parser.take(b"\x1b"), []);
     assert_eq!(parser.patience(), Some(ESCAPE));
-    assert_eq!(told(&parser.take(b"[A")), "up", "it was the beginning of a sequence");
+    assert_eq!(to_text(&parser.take(b"[A")), "up", "the escape was the start of a sequence");
 }
 
 #[test]
-fn a_paste_is_one_text_whatever_it_holds() {
+fn a_paste_is_one_input_whatever_it_contains() {
     check(
         "x\x1b[200~one\ntwo\x1b[A\x1b]11;rgb:1/1/1\x07\x03\x1b[201~y",
         "x paste(one\ntwo\x1b[A\x1b]11;rgb:1/1/1\x07\x03) y",
@@ -71,20 +71,20 @@ fn a_paste_is_one_text_whatever_it_holds() {
 }
 
 #[test]
-fn a_paste_whose_end_is_lost_swallows_no_key() {
+fn a_paste_without_an_end_marker_swallows_no_later_keys() {
     let mut parser = Parser::default();
     parser.take(b"\x1b[200~long");
-    assert_eq!(parser.patience(), Some(PAUSE), "it is waited for");
-    assert_eq!(told(&parser.give_up()), "paste(long)");
-    assert_eq!(told(&parser.take(b"x\x1b[201~y")), "x y", "the end may come late");
+    assert_eq!(parser.patience(), Some(PAUSE), "the parser waits for the end");
+    assert_eq!(to_text(&parser.give_up()), "paste(long)");
+    assert_eq!(to_text(&parser.take(b"x\x1b[201~y")), "x y", "the end marker may arrive late");
     parser.take(b"\x1b[200~");
-    assert_eq!(told(&parser.give_up()), "");
-    assert_eq!(told(&parser.take(b"z")), "z");
+    assert_eq!(to_text(&parser.give_up()), "");
+    assert_eq!(to_text(&parser.take(b"z")), "z");
 }
 
-/// Were all of it searched again for each piece, this would not end.
+/// Searching everything again for each piece would take quadratic time.
 #[test]
-fn a_long_paste_is_searched_once() {
+fn a_long_paste_is_parsed_in_linear_time() {
     let mut parser = Parser::default();
     parser.take(b"\x1b[200~");
     for _ in 0..16_384 {
@@ -95,18 +95,18 @@ fn a_long_paste_is_searched_once() {
 }
 
 #[test]
-fn the_answer_about_the_background_is_taken_out_of_what_is_typed() {
+fn the_answer_about_the_background_is_separated_from_typed_keys() {
     check("ab\x1b]11;rgb:ffff/ffff/f0f0\x1b\\cd", "a b light(true) c d");
     check("\x1b]11;rgb:1e1e/1E1E/2e2e\x07x", "light(false) x");
     check("\x1b]11;rgb:fd/f6/e3\x1b\\", "light(true)");
     check("\x1b]52;c;aGk=\x07x", "x");
     let mut parser = Parser::default();
     parser.take(b"\x1b]11;rgb:ff");
-    assert_eq!(parser.patience(), Some(ANSWER), "a slow line may part it");
+    assert_eq!(parser.patience(), Some(ANSWER), "a slow connection may split it");
 }
 
 #[test]
-fn no_key_is_lost_that_only_looks_like_an_answer() {
+fn keys_that_look_like_the_start_of_an_answer_are_kept() {
     check("\x1b]x", "alt+] x");
     check("\x1b]", "alt+]");
     check("\x1b]1", "alt+] 1");
@@ -115,11 +115,11 @@ fn no_key_is_lost_that_only_looks_like_an_answer() {
 }
 
 #[test]
-fn what_means_nothing_is_left_out_and_nothing_hangs() {
+fn unknown_sequences_are_ignored_and_nothing_is_left_over() {
     check("\x1b[?64;1;2c\x1b[I\x1b[O\x1b[12;34R\x1bOPa", "a");
     let mut parser = Parser::default();
-    assert_eq!(told(&parser.take(b"\xff\xfea\xe4x")), "a");
-    assert_eq!(told(&parser.take(b"yz")), "x y z");
+    assert_eq!(to_text(&parser.take(b"\xff\xfea\xe4x")), "a");
+    assert_eq!(to_text(&parser.take(b"yz")), "x y z");
     for first in 0..=255u8 {
         for second in 0..=255u8 {
             let mut parser = Parser::default();

@@ -497,14 +497,14 @@ fn a_summary_shows_its_progress_and_stopping_it_goes_back_to_the_row() {
           ## Goal
           to see
         escape stops it; then nothing has changed
-        ⣾ summarizing · 0 s · escape stops
+        ⣾ summarizing · 0 s · esc to stop
         code │ a/model │ #8 │ 5e551011
     "#]]);
     desk.press("escape");
     assert_eq!(desk.asked(), "Send(Cancel, Cancel)\n");
     desk.moved(Navigated { cancelled: true, aborted: true, ..Navigated::default() });
     assert!(desk.text().contains("› ├⊟ user: \"c\""), "{}", desk.text());
-    assert!(desk.text().contains("stopped; nothing has changed"), "{}", desk.text());
+    assert!(desk.text().contains("Canceled; nothing changed"), "{}", desk.text());
 }
 
 #[test]
@@ -575,5 +575,5 @@ fn ten_thousand_entries_are_no_trouble() {
 fn an_empty_tree_is_a_word_and_no_panel() {
     let desk = tree(60, 24, "");
     assert!(desk.state.overlays.is_empty());
-    assert!(desk.text().contains("the tree is empty"));
+    assert!(desk.text().contains("The tree is empty"));
 }

@@ -1,4 +1,4 @@
-//! Questions whether a tool may run: which keys answer them, and what becomes of the others.
+//! Approval questions: which keys answer them, and which keys are text for the draft.
 
 use super::*;
 use crate::testing::question_about;
@@ -17,7 +17,7 @@ fn ask(desk: &mut Desk, id: u64, command: &str, offers: &[&str]) {
 const YES: &str = "Send(Answer { question: 7, answer: Once }, Answer)\n";
 
 #[test]
-fn an_approval_shows_all_of_what_would_run() {
+fn an_approval_shows_the_complete_command() {
     let mut desk = asked(60, 20, "git push\n--force\u{1b}[2J", &["bash:git push", "bash"]);
     desk.check(expect![[r#"
 
@@ -30,12 +30,12 @@ fn an_approval_shows_all_of_what_would_run() {
           p  Yes, always exactly this command
           a  Yes, always bash
           n  No, and continue without it
-        ⣾ waiting for your answer · 0 s · escape stops the turn
+        ⣾ waiting for your answer · 0 s · esc to stop the turn
         code │ a/model │ #1 │ 5e551011
     "#]]);
     desk.wait(300);
     desk.press("p");
-    assert_eq!(desk.asked(), "", "another key may still come");
+    assert_eq!(desk.asked(), "", "another key may still follow");
     desk.wait(300);
     expect![[r#"
         Send(Answer { question: 7, answer: Always(Command("git push")) }, Answer)
@@ -44,7 +44,7 @@ fn an_approval_shows_all_of_what_would_run() {
 }
 
 #[test]
-fn a_key_answers_when_no_other_comes_within_300_ms_before_or_after_it() {
+fn a_key_answers_only_if_no_other_key_arrives_within_300_ms() {
     let mut desk = asked(60, 20, "touch x", &["bash"]);
     desk.wait(300);
     desk.press("y");
@@ -60,7 +60,7 @@ fn a_key_answers_when_no_other_comes_within_300_ms_before_or_after_it() {
     desk.wait(199);
     desk.press("'es'");
     desk.wait(10_000);
-    assert_eq!(desk.asked(), "", "a key came after it");
+    assert_eq!(desk.asked(), "", "another key followed");
     assert_eq!(desk.state.editor.text(), "yes");
     assert!(desk.text().contains("Allow bash") && desk.text().contains("> yes"), "{}", desk.text());
     desk.press("y");
@@ -70,7 +70,7 @@ fn a_key_answers_when_no_other_comes_within_300_ms_before_or_after_it() {
 }
 
 #[test]
-fn a_draft_goes_on_while_a_question_is_visible() {
+fn the_draft_can_be_edited_while_a_question_is_visible() {
     let mut desk = Desk::on(60, 20, "say go");
     desk.live(Live::TurnStarted);
     desk.press("'please'");
@@ -89,7 +89,7 @@ fn a_draft_goes_on_while_a_question_is_visible() {
           a  Yes, always bash
           n  No, and continue without it
         > please look at any
-        ⣟ waiting for your answer · 0 s · escape stops the turn
+        ⣟ waiting for your answer · 0 s · esc to stop the turn
         code │ a/model │ #1 │ 5e551011
     "#]]);
     desk.press("enter");
@@ -100,11 +100,11 @@ fn a_draft_goes_on_while_a_question_is_visible() {
     .assert_eq(&desk.asked());
     desk.press("enter");
     desk.wait(300);
-    assert_eq!(desk.asked(), YES, "without a draft Enter takes the marked answer");
+    assert_eq!(desk.asked(), YES, "without a draft, Enter gives the selected answer");
 }
 
 #[test]
-fn what_was_typed_before_the_question_was_visible_never_answers_it() {
+fn keys_typed_before_the_question_was_visible_never_answer_it() {
     let mut desk = asked(60, 20, "touch x", &["bash"]);
     desk.wait(150);
     desk.press("y");
@@ -121,11 +121,11 @@ fn what_was_typed_before_the_question_was_visible_never_answers_it() {
 }
 
 #[test]
-fn a_key_that_is_heard_late_still_belongs_to_the_text() {
+fn a_key_that_is_handled_late_still_makes_both_keys_text() {
     let mut desk = asked(60, 20, "touch x", &[]);
     desk.wait(500);
     desk.press("y");
-    // The loop was busy: the next key is heard late, but before the timer.
+    // The loop was busy: it handles the next key late, but before the timer.
     desk.state.now += 5_000;
     desk.press("o");
     desk.wait(300);
@@ -149,13 +149,13 @@ fn pasted_text_never_answers() {
 }
 
 #[test]
-fn no_takes_a_reason_and_an_answer_elsewhere_closes_the_question() {
+fn no_asks_for_a_reason_and_an_answer_from_another_client_closes_the_question() {
     let mut desk = asked(60, 20, "rm x", &[]);
     desk.wait(300);
     desk.press("n");
     desk.wait(300);
     assert!(
-        desk.text().contains("Why not?") && !desk.text().contains("escape stops the turn"),
+        desk.text().contains("Why not?") && !desk.text().contains("esc to stop the turn"),
         "{}",
         desk.text()
     );
@@ -187,12 +187,12 @@ fn escape_stops_the_turn() {
 }
 
 #[test]
-fn leaving_while_something_runs_asks() {
+fn quitting_during_a_turn_asks_first() {
     let mut desk = Desk::on(60, 20, "say go");
     desk.live(Live::TurnStarted);
     desk.press("ctrl+d");
     assert_eq!(desk.asked(), "");
-    assert!(desk.text().contains("Leave while a turn runs?"), "{}", desk.text());
+    assert!(desk.text().contains("Quit while a turn is running?"), "{}", desk.text());
     desk.press("enter");
     assert_eq!(desk.asked(), "");
     desk.press("ctrl+d 2");
@@ -203,7 +203,7 @@ fn leaving_while_something_runs_asks() {
 }
 
 #[test]
-fn every_line_of_a_long_question_can_be_seen() {
+fn paging_shows_every_line_of_a_long_question() {
     for (columns, rows) in [(100, 30), (40, 12)] {
         let mut desk = Desk::on(columns, rows, "say go");
         desk.live(Live::TurnStarted);
@@ -223,7 +223,7 @@ fn every_line_of_a_long_question_can_be_seen() {
 }
 
 #[test]
-fn a_long_diff_can_be_paged_before_one_answers() {
+fn a_long_diff_can_be_paged() {
     let mut desk = Desk::on(40, 14, "say go");
     let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
     let what = osier_tools::Change::Diff { path: "src/main.rs".to_owned(), diff, created: false };
@@ -264,7 +264,7 @@ fn diff(path: &str, diff: String) -> osier_tools::Change {
 }
 
 #[test]
-fn nothing_is_allowed_before_its_end_was_on_the_screen() {
+fn a_change_cannot_be_allowed_before_its_end_was_on_the_screen() {
     let long: String = (1..=41).map(|number| format!("+line {number}.\n")).collect();
     for yes in ["y", "enter"] {
         let mut desk = asked_about(60, 24, diff("a", long.clone()), osier_tools::approvals::Why::Writes);
@@ -288,11 +288,11 @@ fn nothing_is_allowed_before_its_end_was_on_the_screen() {
     desk.wait(300);
     desk.press("n");
     desk.wait(300);
-    assert!(desk.text().contains("Why not?"), "refusing needs no reading");
+    assert!(desk.text().contains("Why not?"), "refusing does not require paging");
 }
 
 #[test]
-fn a_screen_that_shows_nothing_of_the_question_takes_no_answer() {
+fn a_screen_too_small_for_the_question_accepts_no_answer() {
     for (columns, rows) in [(60, 3), (3, 20)] {
         let mut desk =
             asked_about(columns, rows, diff("a", "+evil\n".to_owned()), osier_tools::approvals::Why::Writes);
@@ -309,7 +309,7 @@ fn a_screen_that_shows_nothing_of_the_question_takes_no_answer() {
 }
 
 #[test]
-fn the_reason_stays_when_a_title_is_cut_and_the_path_can_be_read_whole() {
+fn a_truncated_title_keeps_the_reason_and_the_full_path_is_shown_below() {
     let path = format!("/{}/etc/passwd", "deep/".repeat(20));
     let mut desk = asked_about(40, 24, diff(&path, "+x\n".to_owned()), osier_tools::approvals::Why::Outside);
     assert!(desk.text().contains("\nOutside the project: allow bash to chan…\n"), "{}", desk.text());
@@ -331,7 +331,7 @@ fn the_reason_stays_when_a_title_is_cut_and_the_path_can_be_read_whole() {
 }
 
 #[test]
-fn a_name_with_hidden_characters_does_not_look_genuine() {
+fn hidden_characters_in_names_are_shown_as_codes() {
     for hidden in
         "\u{200b}\u{200e}\u{200f}\u{61c}\u{2800}\u{3164}\u{e0041}\u{fe0f}\u{ad}\u{2060}\u{202e}\u{a0}\0"
             .chars()
@@ -349,7 +349,7 @@ fn a_name_with_hidden_characters_does_not_look_genuine() {
 }
 
 #[test]
-fn a_row_that_goes_on_with_a_line_does_not_look_like_a_line_of_the_diff() {
+fn a_wrapped_diff_line_does_not_look_like_another_diff_line() {
     let desk = asked_about(
         20,
         24,
@@ -360,7 +360,7 @@ fn a_row_that_goes_on_with_a_line_does_not_look_like_a_line_of_the_diff() {
 }
 
 #[test]
-fn a_sentence_that_begins_with_y_after_a_pause_does_not_answer() {
+fn typing_a_sentence_that_starts_with_y_does_not_answer() {
     for pause in [300, 700, 5_000] {
         let mut desk = asked(60, 20, "touch x", &["bash"]);
         desk.wait(pause);

@@ -1,10 +1,10 @@
-//! Every screen, from the smallest to the largest.
+//! Screens of all sizes.
 
 use super::*;
 use crate::testing::question_about;
 
 #[test]
-fn the_help_fits_any_screen() {
+fn help_fits_a_small_screen() {
     let mut desk = Desk::new(40, 12);
     desk.say("/help");
     desk.check(expect![[r#"
@@ -26,7 +26,7 @@ fn the_help_fits_any_screen() {
 }
 
 #[test]
-fn a_resize_at_any_moment() {
+fn resizing_works_at_any_time() {
     let mut desk = Desk::on(80, 24, "say a question; reply an answer");
     desk.open_tree();
     desk.resize(40, 12);
@@ -39,7 +39,7 @@ fn a_resize_at_any_moment() {
 }
 
 #[test]
-fn every_command_can_be_given_on_the_smallest_screen() {
+fn every_command_works_on_small_screens() {
     for spec in crate::commands::all() {
         for (columns, rows) in [(40, 12), (200, 60), (20, 5)] {
             let mut desk = Desk::on(columns, rows, "say 你好 👩‍👩‍👧; reply 好的");
@@ -51,7 +51,7 @@ fn every_command_can_be_given_on_the_smallest_screen() {
     }
 }
 
-/// The desk itself refuses lines that are too wide and frames that are too high.
+/// The harness fails if a line is too wide or a frame is too high.
 #[test]
 fn every_dialog_fits_every_screen() {
     for (columns, rows) in [(40, 12), (200, 60), (80, 24), (10, 3)] {

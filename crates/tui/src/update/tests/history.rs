@@ -1,4 +1,4 @@
-//! What was typed before: up and down, searches, and what other sessions get of it.
+//! The prompt history: up and down, search, and sharing with other sessions.
 
 use super::*;
 
@@ -12,7 +12,7 @@ fn desk() -> Desk {
 }
 
 #[test]
-fn up_goes_through_this_session_and_then_through_others() {
+fn up_moves_through_this_session_and_then_through_others() {
     let mut desk = desk();
     let mut seen = Vec::new();
     for _ in 0..5 {
@@ -24,7 +24,7 @@ fn up_goes_through_this_session_and_then_through_others() {
 }
 
 #[test]
-fn ctrl_r_finds_with_every_letter_and_enter_takes_it() {
+fn ctrl_r_searches_incrementally_and_enter_uses_the_match() {
     let mut desk = desk();
     desk.press("'draft' ctrl+r 'MA'");
     desk.check(expect![[r#"
@@ -52,7 +52,7 @@ fn ctrl_r_finds_with_every_letter_and_enter_takes_it() {
     assert_eq!(desk.state.editor.text(), "draft");
     desk.press("ctrl+r 'parser' enter");
     assert_eq!(desk.state.editor.text(), "fix the parser");
-    assert_eq!(desk.asked(), "", "it can be changed before it is sent");
+    assert_eq!(desk.asked(), "", "you can edit it before you send it");
     desk.press("ctrl+_");
     assert_eq!(desk.state.editor.text(), "draft");
     desk.press("ctrl+r 'nowhere' enter escape");
@@ -60,7 +60,7 @@ fn ctrl_r_finds_with_every_letter_and_enter_takes_it() {
 }
 
 #[test]
-fn other_sessions_get_what_was_typed_but_nothing_private_or_pasted() {
+fn typed_prompts_are_shared_with_other_sessions_except_private_or_pasted_ones() {
     let mut desk = desk();
     desk.say("hello");
     desk.say("/name x");
@@ -71,18 +71,18 @@ fn other_sessions_get_what_was_typed_but_nothing_private_or_pasted() {
 }
 
 #[test]
-fn a_slash_alone_runs_nothing() {
+fn a_lone_slash_runs_nothing() {
     let mut desk = desk();
     desk.press("/ enter");
     assert_eq!(desk.asked(), "");
     assert_eq!(desk.state.editor.text(), "/");
-    assert!(desk.text().contains("› /tree"), "the one that was used comes first: {}", desk.text());
+    assert!(desk.text().contains("› /tree"), "the command that was used comes first: {}", desk.text());
     desk.press("down up enter");
-    assert_eq!(desk.asked(), "ReadTree\n", "what was chosen by a key is meant");
+    assert_eq!(desk.asked(), "ReadTree\n", "an explicitly selected command runs");
 }
 
 #[test]
-fn other_names_of_commands_are_known_and_completed() {
+fn command_aliases_work_and_are_completed() {
     let mut desk = desk();
     desk.press("'/cle' enter");
     assert_eq!(desk.asked(), "Open(New)\n");
@@ -92,7 +92,7 @@ fn other_names_of_commands_are_known_and_completed() {
 }
 
 #[test]
-fn the_meter_forgets_what_a_reply_reported_before_a_compaction() {
+fn a_compaction_resets_the_context_meter() {
     let mut desk = Desk::on(60, 16, "say a; reply b");
     desk.state.facts.window = 200_000;
     desk.hear(Msg::Facts(Box::new(crate::state::Facts {

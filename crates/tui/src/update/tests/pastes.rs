@@ -1,9 +1,9 @@
-//! What is pasted: long texts, and images.
+//! Pasted texts and images.
 
 use super::*;
 
 #[test]
-fn a_long_paste_is_kept_with_the_session_and_sent_whole() {
+fn a_long_paste_is_stored_in_the_session_and_sent_in_full() {
     let mut desk = Desk::new(60, 14);
     desk.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
     assert_eq!(desk.state.editor.text(), "[paste #1 +20 lines]");
@@ -14,7 +14,7 @@ fn a_long_paste_is_kept_with_the_session_and_sent_whole() {
 }
 
 #[test]
-fn a_long_paste_stays_folded_in_the_transcript_until_all_is_shown() {
+fn a_long_paste_is_folded_in_the_transcript_until_it_is_expanded() {
     let mut desk = Desk::new(60, 30);
     desk.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
     desk.press("enter");
@@ -35,7 +35,7 @@ fn picture() -> osier_model::Image {
 }
 
 #[test]
-fn the_pasted_path_of_an_image_becomes_a_marker_that_goes_along_and_is_kept() {
+fn the_pasted_path_of_an_image_becomes_a_marker_and_the_image_is_sent_and_stored() {
     let mut desk = Desk::new(60, 14);
     desk.press("'see' space");
     desk.hear(Msg::Input(Input::Paste("'/tmp/my shot.png'".to_owned())));
@@ -53,11 +53,11 @@ fn the_pasted_path_of_an_image_becomes_a_marker_that_goes_along_and_is_kept() {
         )
     );
     desk.say("[image #1 my shot.png] again");
-    assert!(!desk.asked().contains("KeepImages"), "it is kept already");
+    assert!(!desk.asked().contains("KeepImages"), "the image is already stored");
 }
 
 #[test]
-fn a_path_that_is_no_image_stays_a_path() {
+fn a_path_without_an_image_stays_a_path() {
     let mut desk = Desk::new(60, 14);
     desk.hear(Msg::Input(Input::Paste("/tmp/gone.png".to_owned())));
     desk.press("enter");
@@ -65,7 +65,7 @@ fn a_path_that_is_no_image_stays_a_path() {
 }
 
 #[test]
-fn an_image_is_taken_from_the_clipboard_and_erased_as_a_whole() {
+fn an_image_is_pasted_from_the_clipboard_and_its_marker_deleted_at_once() {
     let mut desk = Desk::new(60, 14);
     desk.press("ctrl+v");
     assert_eq!(desk.asked(), "PasteImage\n");
@@ -76,7 +76,7 @@ fn an_image_is_taken_from_the_clipboard_and_erased_as_a_whole() {
 }
 
 #[test]
-fn pastes_survive_a_restart_and_return_as_their_markers() {
+fn pastes_survive_a_restart_and_are_shown_as_markers() {
     let mut desk = Desk::new(60, 14);
     let long = "line\n".repeat(20);
     desk.state.editor.pastes =

@@ -1,9 +1,9 @@
-//! Lists that one is taken from.
+//! Picker lists.
 
 use super::*;
 
 #[test]
-fn a_model_is_picked_from_a_list_that_shrinks_with_every_letter() {
+fn the_model_picker_filters_as_you_type() {
     let mut desk = Desk::new(60, 14);
     let mut setting = crate::state::Setting::clone(&desk.state.setting);
     setting.models = ["a/model", "b/large", "b/small", "c/mall"].map(str::to_owned).to_vec();
@@ -28,15 +28,15 @@ fn a_model_is_picked_from_a_list_that_shrinks_with_every_letter() {
 }
 
 #[test]
-fn the_status_says_when_the_mode_sandbox_has_no_sandbox() {
+fn the_status_line_warns_if_sandbox_mode_has_no_sandbox() {
     let mut desk = Desk::new(80, 8);
     desk.state.facts.approval = Some(osier_tools::approvals::Mode::Sandbox);
     desk.press("ctrl+c");
-    assert!(desk.text().contains("│ no sandbox: asks before it runs anything │"), "{}", desk.text());
+    assert!(desk.text().contains("│ no sandbox: asks before running anything │"), "{}", desk.text());
 }
 
 #[test]
-fn thinking_and_approval_are_picked_and_wrong_names_are_told() {
+fn thinking_and_approval_can_be_picked_and_wrong_names_are_reported() {
     let mut desk = Desk::new(60, 16);
     desk.say("/thinking");
     desk.press("'hi' enter");

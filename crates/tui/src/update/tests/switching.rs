@@ -1,4 +1,4 @@
-//! Whatever leads elsewhere or stops something says so.
+//! Notices about session switches, moves, stopped turns, and reading the tree.
 
 use expect_test::expect;
 use osier_agent::{Finished, Live, Navigated, Said};
@@ -11,26 +11,23 @@ fn switched(how: Switch, stopped: bool) -> String {
     let (now, before) = ("a1b2c3d4".to_owned(), "Numbers".to_owned());
     desk.hear(Msg::Switched(Switched { now, before, can_return: true, how, stopped }));
     let text = desk.text();
-    let told = text.lines().skip_while(|line| *line != "b").skip(2);
-    told.take_while(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
+    let notice = text.lines().skip_while(|line| *line != "b").skip(2);
+    notice.take_while(|line| !line.is_empty()).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
-fn one_is_told_where_one_is_and_that_a_turn_was_stopped() {
-    assert_eq!(switched(Switch::Resumed, false), "now in a1b2c3d4\n");
-    assert_eq!(
-        switched(Switch::New, false),
-        "now in a1b2c3d4, a new session; /resume leads back to\nNumbers\n"
-    );
+fn a_switch_reports_the_new_session_and_a_stopped_turn() {
+    assert_eq!(switched(Switch::Resumed, false), "Resumed session a1b2c3d4\n");
+    assert_eq!(switched(Switch::New, false), "Started session a1b2c3d4; /resume returns to Numbers\n");
     assert_eq!(
         switched(Switch::Forked, true),
-        "the turn was stopped; it is in Numbers\nnow in a1b2c3d4, forked from Numbers\n"
+        "Stopped the turn in Numbers\nForked to session a1b2c3d4 from Numbers\n"
     );
 }
 
-/// Moves typed fast are all stored when the path is read for the first of them.
+/// After quick moves, all of them are stored when the path is read for the first one.
 #[test]
-fn a_move_on_a_path_that_is_already_shown_still_gets_its_notice() {
+fn a_move_to_a_path_that_is_already_shown_still_gets_its_notice() {
     let mut desk = Desk::on(60, 12, "say a; reply b; say c; move b");
     let from = desk.script.lines.len();
     desk.script.play("undo; redo; undo");
@@ -42,20 +39,20 @@ fn a_move_on_a_path_that_is_already_shown_still_gets_its_notice() {
 }
 
 #[test]
-fn a_turn_that_a_move_stops_is_not_stopped_silently() {
+fn a_turn_stopped_by_a_move_is_reported() {
     let mut desk = Desk::on(60, 10, "say a; reply b; say c");
     let cancelled = Live::TurnEnded { finished: Some(Finished::Cancelled), error: None };
     desk.live(Live::TurnStarted);
     desk.live(cancelled.clone());
-    assert!(desk.text().contains("the turn was stopped; /tree has what it did"), "{}", desk.text());
+    assert!(desk.text().contains("Turn stopped; /tree shows what it did"), "{}", desk.text());
     desk.live(Live::TurnStarted);
     desk.press("escape");
     desk.live(cancelled);
-    assert!(!desk.text().contains("the turn was stopped"), "who pressed escape knows it: {}", desk.text());
+    assert!(!desk.text().contains("Turn stopped"), "not if the user pressed escape: {}", desk.text());
 }
 
 #[test]
-fn what_waited_to_be_said_where_one_was_comes_back() {
+fn queued_prompts_return_to_the_editor_after_a_move() {
     let mut desk = Desk::on(60, 10, "say a; reply b; say c");
     let returned = vec![Said::text("and this".to_owned())];
     desk.moved(Navigated { returned, ..Navigated::default() });
@@ -63,25 +60,25 @@ fn what_waited_to_be_said_where_one_was_comes_back() {
 }
 
 #[test]
-fn a_turn_that_did_not_end_can_be_gone_on_with() {
+fn an_unfinished_turn_can_be_continued() {
     let mut desk = Desk::on(60, 8, "say a");
     desk.hear(Msg::Joined(Box::new(Joined { unfinished: true, ..Joined::default() })));
     desk.check(expect![[r#"
 
         > a
 
-        the last turn did not end; /retry goes on with it
+        The last turn did not finish; /retry continues it
 
         >
         code │ a/model │ #1 │ 5e551011
     "#]]);
     let mut desk = Desk::on(60, 8, "say a");
     desk.hear(Msg::Joined(Box::new(Joined { unfinished: true, running: true, ..Joined::default() })));
-    assert!(!desk.text().contains("/retry"), "it runs: {}", desk.text());
+    assert!(!desk.text().contains("/retry"), "the turn is running: {}", desk.text());
 }
 
 #[test]
-fn a_compaction_is_shown_and_undone_by_a_command() {
+fn the_compaction_command_shows_and_undoes_a_compaction() {
     let mut desk = Desk::on(60, 8, "say a; reply b");
     desk.say("/compaction");
     desk.say("/compaction undo");
@@ -96,37 +93,37 @@ fn a_compaction_is_shown_and_undone_by_a_command() {
 }
 
 #[test]
-fn a_tree_that_takes_long_is_waited_for_until_escape() {
+fn escape_cancels_reading_a_large_tree() {
     let mut desk = Desk::on(60, 10, "say a; reply b");
     desk.press("alt+t");
     assert_eq!(desk.asked(), "ReadTree\n");
-    assert!(!desk.text().contains("reading"), "a moment is not worth a word: {}", desk.text());
+    assert!(!desk.text().contains("Reading"), "no notice for a short wait: {}", desk.text());
     desk.state.now += 120;
-    assert!(desk.state.is_moving(), "time goes by");
+    assert!(desk.state.is_moving(), "the screen must be redrawn");
     desk.hear(Msg::Tick);
-    assert!(desk.text().contains("reading the tree …; escape stops waiting"), "{}", desk.text());
+    assert!(desk.text().contains("Reading the tree… (esc to cancel)"), "{}", desk.text());
     desk.press("escape");
     let late = crate::testing::forest(&desk.script);
     desk.hear(Msg::Tree(Box::new(late)));
-    assert!(!desk.text().contains("Session tree") && !desk.text().contains("reading"), "{}", desk.text());
+    assert!(!desk.text().contains("Session tree") && !desk.text().contains("Reading"), "{}", desk.text());
     desk.press("alt+t");
     desk.open_tree();
     assert!(desk.text().contains("Session tree"), "{}", desk.text());
 }
 
 #[test]
-fn a_tree_that_comes_below_something_else_is_not_waited_for_any_more() {
+fn a_tree_that_arrives_under_another_overlay_ends_the_wait() {
     let mut desk = Desk::on(60, 10, "say a; reply b");
     desk.press("alt+t");
     desk.hear(Msg::Page("Page".to_owned(), Vec::new()));
     let forest = crate::testing::forest(&desk.script);
     desk.hear(Msg::Tree(Box::new(forest)));
     desk.state.now += 120;
-    assert!(!desk.state.is_moving() && !desk.text().contains("reading"), "{}", desk.text());
+    assert!(!desk.state.is_moving() && !desk.text().contains("Reading"), "{}", desk.text());
 }
 
 #[test]
-fn only_a_tree_that_cannot_be_read_is_not_waited_for_any_more() {
+fn only_an_error_about_the_tree_ends_the_wait() {
     let mut desk = Desk::on(60, 10, "say a; reply b");
     desk.press("alt+t");
     desk.hear(Msg::Failed("there is no image".to_owned()));
@@ -138,6 +135,6 @@ fn only_a_tree_that_cannot_be_read_is_not_waited_for_any_more() {
     desk.press("alt+t");
     desk.hear(Msg::NoTree("the store is away".to_owned()));
     desk.state.now += 120;
-    assert!(!desk.state.is_moving() && !desk.text().contains("reading"), "{}", desk.text());
+    assert!(!desk.state.is_moving() && !desk.text().contains("Reading"), "{}", desk.text());
     assert!(desk.text().contains("the store is away"), "{}", desk.text());
 }
