@@ -12,7 +12,7 @@ use crate::support::{World, check, ids, strings};
 const FORKED: &str = "say a; reply b; say c; reply d; label there; move b; say e; reply f";
 
 #[test]
-fn a_deleted_branch_is_hidden_everywhere_and_comes_back() {
+fn deleted_branch_is_hidden_until_it_is_restored() {
     check(
         FORKED,
         &[
@@ -69,7 +69,7 @@ fn a_deleted_branch_is_hidden_everywhere_and_comes_back() {
 }
 
 #[test]
-fn deleting_the_branch_one_stands_in_moves_out_of_it() {
+fn deleting_the_current_branch_moves_out_of_it() {
     let world = World::with("say a; reply b; say c; reply d");
     let before = world.lines("s.jsonl").len();
     let ran = world.run("delete-branch s.jsonl 00000003");
@@ -85,7 +85,7 @@ fn deleting_the_branch_one_stands_in_moves_out_of_it() {
 }
 
 /// A program that knows nothing of deleted branches writes below an entry.
-fn written(world: &World, parent: &str, text: &str) {
+fn append_as_another_program(world: &World, parent: &str, text: &str) {
     let message = json!({ "role": "user", "content": text });
     let entry = json!({ "type": "message", "id": "ffffffff", "parentId": parent, "message": message });
     let line = format!("{entry}\n");
@@ -93,10 +93,10 @@ fn written(world: &World, parent: &str, text: &str) {
 }
 
 #[test]
-fn what_is_appended_to_a_deleted_branch_later_is_hidden_too() {
+fn later_entries_in_a_deleted_branch_are_hidden_too() {
     let world = World::with(FORKED);
     assert_eq!(world.json("delete-branch s.jsonl 00000003")["entries"], 3);
-    written(&world, "00000004", "late");
+    append_as_another_program(&world, "00000004", "late");
     assert!(!world.ok("tree s.jsonl").contains("late"));
     assert!(world.ok("tree s.jsonl --deleted").contains("late"));
     let flat = world.json("tree s.jsonl --flat");
@@ -106,7 +106,7 @@ fn what_is_appended_to_a_deleted_branch_later_is_hidden_too() {
 }
 
 #[test]
-fn a_deleted_branch_is_not_found_by_a_search() {
+fn search_ignores_deleted_branches() {
     let world = World::new();
     let ask = world.json("append 'first question'");
     let session = ask["session"].as_str().unwrap().to_owned();
@@ -119,7 +119,7 @@ fn a_deleted_branch_is_not_found_by_a_search() {
 }
 
 #[test]
-fn gc_removes_deleted_branches_keeps_the_place_and_a_backup() {
+fn gc_removes_deleted_branches_and_keeps_the_position_and_a_backup() {
     let world = World::with(FORKED);
     world.ok("delete-branch s.jsonl 00000003");
     let before = world.read("s.jsonl");
@@ -161,10 +161,10 @@ fn gc_removes_deleted_branches_keeps_the_place_and_a_backup() {
 }
 
 #[test]
-fn gc_keeps_the_place_when_the_last_line_goes() {
+fn gc_keeps_the_position_when_the_last_line_is_removed() {
     let world = World::with("say a; reply b; say c; reply d");
     world.ok("delete-branch s.jsonl 00000003");
-    written(&world, "00000003", "e");
+    append_as_another_program(&world, "00000003", "e");
     world.ok("move s.jsonl 00000002");
     let before = world.json("context s.jsonl");
     let done = world.json("gc s.jsonl");
@@ -174,7 +174,7 @@ fn gc_keeps_the_place_when_the_last_line_goes() {
 }
 
 #[tokio::test]
-async fn gc_refuses_a_session_that_is_open_and_force_replaces_its_log() {
+async fn gc_needs_force_while_another_process_has_the_session_open() {
     let world = World::new();
     let id = world.json("append hello")["session"].as_str().unwrap().to_owned();
     let first = world.json(&format!("append {id} more"))["id"].as_str().unwrap().to_owned();
@@ -193,7 +193,7 @@ async fn gc_refuses_a_session_that_is_open_and_force_replaces_its_log() {
 
 /// As a move there, a label on it or a fork of it.
 #[test]
-fn nothing_is_appended_below_a_deleted_entry() {
+fn entries_below_a_deleted_entry_are_rejected() {
     let world = World::with(FORKED);
     world.ok("delete-branch s.jsonl 00000003");
     for append in [
@@ -211,7 +211,7 @@ fn nothing_is_appended_below_a_deleted_entry() {
 }
 
 #[test]
-fn gc_leaves_a_damaged_log_alone() {
+fn gc_rejects_a_damaged_log() {
     let world = World::with(FORKED);
     world.ok("delete-branch s.jsonl 00000003");
     let mut file = world.read("s.jsonl");
@@ -226,7 +226,7 @@ fn gc_leaves_a_damaged_log_alone() {
 }
 
 #[test]
-fn a_snapshot_names_deleted_branches_apart() {
+fn snapshot_lists_deleted_branches_separately() {
     let world = World::with(FORKED);
     world.ok("delete-branch s.jsonl 00000003");
     let snapshot = world.json("snapshot s.jsonl");
@@ -239,7 +239,7 @@ fn a_snapshot_names_deleted_branches_apart() {
 }
 
 #[test]
-fn what_was_said_first_in_a_deleted_branch_names_the_session_no_more() {
+fn title_ignores_messages_in_deleted_branches() {
     let world = World::new();
     let first = world.json("append 'a bad beginning'");
     let session = first["session"].as_str().unwrap().to_owned();

@@ -26,17 +26,17 @@ pub(crate) struct Busy {
 
 impl Busy {
     pub(crate) fn new(server: Server, world: World, options: &[&str]) -> Busy {
-        answered(&server, &world, &[options, &["-p", "hello"]].concat(), "Hi.");
+        run_with_reply(&server, &world, &[options, &["-p", "hello"]].concat(), "Hi.");
         let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
-        let entry = last(&world, &id, "assistant");
-        answered(&server, &world, &["-c", "-p", "beside"], "Aside.");
-        let beside = last(&world, &id, "user");
+        let entry = last_entry_id(&world, &id, "assistant");
+        run_with_reply(&server, &world, &["-c", "-p", "beside"], "Aside.");
+        let beside = last_entry_id(&world, &id, "user");
         world.ok(&format!("move {id} {entry}"));
         let args = ["-c", "--mode", "json", "--approval", "yolo", "work"];
         let mut running = Running::start(osier(&world, &args));
         server.next().calls("bash", &json!({ "command": WAIT }));
         running.out.until("begun");
-        let question = last(&world, &id, "user");
+        let question = last_entry_id(&world, &id, "user");
         Busy { world, server, id, entry, question, beside, running }
     }
 
@@ -61,7 +61,7 @@ impl Busy {
     }
 }
 
-fn answered(server: &Server, world: &World, args: &[&str], answer: &str) {
+fn run_with_reply(server: &Server, world: &World, args: &[&str], answer: &str) {
     let running = Running::start(osier(world, args));
     server.next().answer(answer);
     let ran = running.end();
@@ -69,7 +69,7 @@ fn answered(server: &Server, world: &World, args: &[&str], answer: &str) {
 }
 
 /// The last message of a role on the path.
-fn last(world: &World, id: &str, role: &str) -> String {
+fn last_entry_id(world: &World, id: &str, role: &str) -> String {
     let path = world.json(&format!("path {id}"));
     let is_it = |entry: &&Value| entry["message"]["role"] == role;
     path.as_array().unwrap().iter().rev().find(is_it).unwrap()["id"].as_str().unwrap().to_owned()

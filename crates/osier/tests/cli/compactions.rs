@@ -26,7 +26,7 @@ fn check(script: &str, keep: u32, commands: &[&str], expect: Expect) {
 }
 
 #[test]
-fn a_summary_stands_for_the_older_part() {
+fn summary_replaces_older_messages() {
     check(
         SCRIPT,
         1,
@@ -105,7 +105,7 @@ fn a_summary_stands_for_the_older_part() {
 }
 
 #[test]
-fn it_tells_what_it_dropped() {
+fn compaction_shows_what_it_dropped() {
     let world = world(SCRIPT, 12);
     let made = world.json("compact s.jsonl --focus 'the flag'");
     let lines = world.lines("s.jsonl");
@@ -175,7 +175,7 @@ fn it_tells_what_it_dropped() {
 }
 
 #[test]
-fn a_long_list_is_cut_in_the_middle_for_people_and_whole_for_programs() {
+fn long_list_is_shortened_in_text_and_complete_in_json() {
     let turns: String = (0..16).map(|turn| format!("say question {turn}; reply answer {turn}; ")).collect();
     let world = world(&turns, 1);
     world.ok("compact s.jsonl");
@@ -185,7 +185,7 @@ fn a_long_list_is_cut_in_the_middle_for_people_and_whole_for_programs() {
 }
 
 #[test]
-fn undo_goes_to_before_it_and_everything_is_sent_again() {
+fn undo_moves_to_before_the_compaction_and_restores_the_context() {
     let world = world(SCRIPT, 1);
     let before = world.json("context s.jsonl")["messages"].clone();
     world.ok("compact s.jsonl");
@@ -206,7 +206,7 @@ fn undo_goes_to_before_it_and_everything_is_sent_again() {
 }
 
 #[test]
-fn undo_asks_if_something_was_said_since() {
+fn undo_asks_if_there_are_newer_messages() {
     let world = world(SCRIPT, 1);
     let compaction = world.ok("compact s.jsonl");
     world.ok("append s.jsonl thanks");
@@ -223,7 +223,7 @@ fn undo_asks_if_something_was_said_since() {
 }
 
 #[test]
-fn on_a_terminal_the_answer_counts() {
+fn undo_respects_the_answer_on_a_terminal() {
     let world = world(SCRIPT, 1);
     world.ok("compact s.jsonl");
     world.ok("append s.jsonl thanks");
@@ -240,7 +240,7 @@ fn on_a_terminal_the_answer_counts() {
 }
 
 #[test]
-fn what_is_no_compaction_is_told_with_those_there_are() {
+fn error_for_an_entry_that_is_not_a_compaction_lists_compactions() {
     check(
         "say a; reply b; compact keep a first; say c; move b; say d",
         1,
@@ -286,7 +286,7 @@ fn what_is_no_compaction_is_told_with_those_there_are() {
 }
 
 #[test]
-fn a_second_compaction_carries_the_first_on() {
+fn second_compaction_includes_the_first() {
     let world = world(SCRIPT, 1);
     world.ok("compact s.jsonl");
     for text in ["now the docs", "and the changelog"] {
@@ -302,7 +302,7 @@ fn a_second_compaction_carries_the_first_on() {
 }
 
 #[test]
-fn the_focus_reaches_the_model_and_ctrl_c_changes_nothing() {
+fn focus_reaches_the_model_and_ctrl_c_changes_nothing() {
     let server = Server::new();
     let world = server.world();
     world.write("s.jsonl", Script::run(SCRIPT).file());
@@ -322,7 +322,7 @@ fn the_focus_reaches_the_model_and_ctrl_c_changes_nothing() {
 }
 
 #[test]
-fn a_conversation_that_is_nearly_too_long_is_compacted_before_the_model_is_asked_unless_switched_off() {
+fn nearly_full_context_is_compacted_before_the_prompt_unless_disabled() {
     for enabled in [true, false] {
         let server = Server::new();
         let world = server.world();

@@ -10,7 +10,7 @@ const SCRIPT: &str = "say sort the list; reply how; say with a map; reply mappin
                       reply the tree is fast; label fast";
 
 #[test]
-fn two_branches_are_shown_side_by_side() {
+fn branches_are_shown_side_by_side() {
     check(
         SCRIPT,
         &[
@@ -72,7 +72,7 @@ fn two_branches_are_shown_side_by_side() {
 }
 
 #[test]
-fn where_there_is_no_room_one_stands_below_the_other() {
+fn narrow_terminal_shows_branches_one_below_the_other() {
     let world = World::with(SCRIPT);
     let mut command = world.command();
     command.env("COLUMNS", "40").args(["sessions", "compare", "s.jsonl", "00000006"]);
@@ -108,7 +108,7 @@ fn where_there_is_no_room_one_stands_below_the_other() {
 }
 
 #[test]
-fn programs_get_both_sides() {
+fn json_has_both_sides() {
     let compared = World::with(SCRIPT).json("compare s.jsonl 00000006");
     assert_eq!(compared["commonId"], "00000002");
     assert_eq!(compared["left"]["label"], "fast");
@@ -118,7 +118,7 @@ fn programs_get_both_sides() {
 }
 
 #[test]
-fn a_graft_tells_the_conclusion_of_another_branch_here() {
+fn graft_adds_the_conclusion_of_another_branch() {
     let world = World::with(SCRIPT);
     world.check(
         &["graft s.jsonl 00000006", "tree s.jsonl", "context s.jsonl", "graft s.jsonl 00000002", "graft s.jsonl 0000000f"],
@@ -182,7 +182,7 @@ fn a_graft_tells_the_conclusion_of_another_branch_here() {
 }
 
 #[test]
-fn a_model_may_write_it() {
+fn graft_can_be_summarized_by_a_model() {
     let world = World::with(SCRIPT);
     assert!(world.fails(1, "graft s.jsonl 00000006 --summarize").contains("--model offline"));
     world.fails(2, "graft s.jsonl 00000006 --instructions short");

@@ -43,7 +43,7 @@ fn shape(nodes: &Value) -> Value {
 }
 
 #[test]
-fn a_tree_of_pi_has_its_leaf_path_tree_labels_name_and_context() {
+fn pi_session_has_the_same_leaf_path_tree_labels_name_and_context() {
     let (world, expected) = (world("v3-0.58.3-tree.jsonl"), expected("v3-0.58.3-tree.expected.json"));
     assert_eq!(world.json("context s.jsonl")["leafId"], expected["leafId"]);
     assert_eq!(context(&world), expected["context"]);
@@ -59,7 +59,7 @@ fn a_tree_of_pi_has_its_leaf_path_tree_labels_name_and_context() {
 }
 
 #[test]
-fn pis_newer_kinds_are_read_as_it_reads_them() {
+fn newer_pi_entry_kinds_are_read_like_pi() {
     let (world, expected) =
         (world("v3-1.5.0-new-entries.jsonl"), expected("v3-1.5.0-new-entries.expected.json"));
     let context = world.json("context s.jsonl");
@@ -69,7 +69,7 @@ fn pis_newer_kinds_are_read_as_it_reads_them() {
 }
 
 #[test]
-fn files_of_version_one_are_read_as_pi_migrates_them() {
+fn version_one_files_are_read_as_pi_migrates_them() {
     for release in ["0.58.3", "1.5.0"] {
         let expected = expected(&format!("v3-{release}-v1-migrated.expected.json"));
         for file in ["v1-linear.jsonl".to_owned(), format!("v3-{release}-v1-migrated.jsonl")] {
@@ -82,7 +82,7 @@ fn files_of_version_one_are_read_as_pi_migrates_them() {
 }
 
 #[test]
-fn the_first_append_migrates_a_file_of_version_one_and_keeps_the_original() {
+fn first_append_migrates_a_version_one_file_and_keeps_the_original() {
     let world = world("v1-linear.jsonl");
     let before = (world.read("s.jsonl"), world.json("path s.jsonl"));
     world.ok("append s.jsonl 'one more'");
@@ -96,7 +96,7 @@ fn the_first_append_migrates_a_file_of_version_one_and_keeps_the_original() {
 }
 
 #[test]
-fn a_fork_is_what_pi_makes_of_it() {
+fn fork_matches_pi() {
     let world = world("v3-1.5.0-fork-source.jsonl");
     let before = world.read("s.jsonl");
     let fork = world.json("fork s.jsonl eb2bcfa6");
@@ -131,7 +131,7 @@ fn without_ids_and_times(file: &str) -> Vec<Value> {
 
 /// Opening and reading write nothing, whatever is asked.
 #[test]
-fn every_command_that_reads_leaves_the_file_as_it_is() {
+fn read_only_commands_leave_the_file_unchanged() {
     for entry in fs::read_dir(fixture("")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|end| end != "jsonl") {

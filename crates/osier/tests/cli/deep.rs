@@ -27,7 +27,7 @@ fn chain() -> World {
 }
 
 #[test]
-fn a_chain_of_two_hundred_thousand_entries_is_no_deeper_than_a_short_one() {
+fn chain_of_200_000_entries_needs_no_recursion() {
     let world = chain();
     let last = format!("\"{:08x}\"", DEPTH - 1);
     let tree = world.ok("tree s.jsonl --json");
@@ -49,7 +49,7 @@ fn a_chain_of_two_hundred_thousand_entries_is_no_deeper_than_a_short_one() {
 }
 
 /// The most memory, in bytes, that a command had while it wrote everything it had to say.
-fn memory(world: &World, line: &str) -> (u64, u64) {
+fn run_measuring_memory(world: &World, line: &str) -> (u64, u64) {
     let mut command = world.command();
     let mut child = command.arg("sessions").args(line.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();
@@ -66,7 +66,7 @@ fn memory(world: &World, line: &str) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_streamed_is_never_held_as_a_whole() {
+fn streamed_output_is_never_held_in_memory() {
     let large = "large ".repeat(10_000);
     let mut file = String::from(
         r#"{"type":"session","version":3,"id":"large","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#,
@@ -86,7 +86,7 @@ fn what_is_streamed_is_never_held_as_a_whole() {
         "tree s.jsonl --json",
         "snapshot s.jsonl",
     ] {
-        let (written, most) = memory(&world, line);
+        let (written, most) = run_measuring_memory(&world, line);
         assert!(written >= size * 9 / 10, "{line}: {written} of {size} bytes");
         assert!(most > 0 && most < size / 2, "{line}: {most} of {size} bytes");
     }

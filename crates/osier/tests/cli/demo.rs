@@ -7,7 +7,7 @@ use osier_testkit::expect;
 use crate::support::{Ran, World};
 
 #[test]
-fn the_demo_tells_where_it_lies_and_what_to_try() {
+fn demo_prints_its_path_and_commands_to_try() {
     let world = World::new();
     let ran = world.args(&["demo"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -35,7 +35,7 @@ fn the_demo_tells_where_it_lies_and_what_to_try() {
 
 /// Every command that the demo prints is run as it is printed, by a shell.
 #[test]
-fn every_hint_of_the_demo_works() {
+fn every_printed_command_works() {
     let world = World::new();
     let hints = world.args(&["demo"]).out;
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_osier")).parent().unwrap().to_owned();
@@ -67,7 +67,7 @@ fn every_hint_of_the_demo_works() {
 }
 
 #[test]
-fn the_demo_is_sound_and_new_each_time() {
+fn demo_is_valid_and_new_each_time() {
     let world = World::new();
     let first = world.args(&["demo", "--quiet"]).out;
     let second = world.args(&["demo", "--quiet"]).out;

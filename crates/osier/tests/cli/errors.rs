@@ -16,7 +16,7 @@ fn error(err: &str) -> Value {
 }
 
 #[test]
-fn with_json_a_failure_is_json_with_a_code_and_the_same_exit_code() {
+fn json_errors_have_a_code_and_the_same_exit_code() {
     let world = World::with("say a; reply b; say c; reply d");
     world.ok("delete-branch s.jsonl 00000003");
     let mut told = String::new();
@@ -63,7 +63,7 @@ fn with_json_a_failure_is_json_with_a_code_and_the_same_exit_code() {
 }
 
 #[test]
-fn in_json_mode_a_failure_has_a_code_too() {
+fn json_mode_errors_have_a_code() {
     let world = World::new();
     for (args, code, exit) in [
         (&["--mode", "json", "--model", "nonsense", "x"][..], "usage", 2),

@@ -12,7 +12,7 @@ const TALK: &str = "say a; reply b calls read x.txt; result c; reply d; label go
     move d; say f; name Talk";
 
 #[test]
-fn markdown_is_for_reading() {
+fn exports_markdown() {
     let world = World::with(TALK);
     world.check(
         &["export s.jsonl"],
@@ -53,7 +53,7 @@ fn markdown_is_for_reading() {
 }
 
 #[test]
-fn json_is_the_same_for_programs() {
+fn exports_json() {
     let world = World::with(TALK);
     let export = world.json("export s.jsonl");
     assert_eq!(export["session"], world.json("show s.jsonl"));
@@ -65,7 +65,7 @@ fn json_is_the_same_for_programs() {
 }
 
 #[test]
-fn jsonl_is_a_session_of_the_path_alone() {
+fn exports_a_session_file_with_only_the_path() {
     let world = World::with(TALK);
     world.ok("export s.jsonl --output path.jsonl");
     world.check(
@@ -92,7 +92,7 @@ fn jsonl_is_a_session_of_the_path_alone() {
 }
 
 #[test]
-fn at_another_entry_the_path_ends_there() {
+fn at_ends_the_path_at_another_entry() {
     let world = World::with(TALK);
     let items = world.json("export s.jsonl --at 00000007")["transcript"].clone();
     assert_eq!(items.as_array().unwrap().last().unwrap()["kind"], "compaction");
@@ -101,7 +101,7 @@ fn at_another_entry_the_path_ends_there() {
 }
 
 #[test]
-fn the_output_is_a_new_file_whose_name_tells_the_form() {
+fn output_file_is_new_and_its_extension_selects_the_format() {
     let world = World::with(TALK);
     for (name, sign) in
         [("a.md", "# Talk"), ("a.json", "{"), ("a.jsonl", "{\"type\":\"session\""), ("a.txt", "# Talk")]
@@ -117,7 +117,7 @@ fn the_output_is_a_new_file_whose_name_tells_the_form() {
 }
 
 #[test]
-fn an_output_whose_format_is_not_known_is_refused() {
+fn unknown_extension_is_rejected() {
     let world = World::with(TALK);
     for name in ["x.html", "x.HTML", "x.pdf"] {
         let told = world.fails(2, &format!("export s.jsonl -o {name}"));
@@ -138,7 +138,7 @@ fn an_output_whose_format_is_not_known_is_refused() {
 }
 
 #[test]
-fn a_session_without_name_is_titled_by_summary_or_first_words() {
+fn title_falls_back_to_summary_and_first_words() {
     let world = World::with("say what is this; reply b");
     assert!(world.ok("export s.jsonl").starts_with("# what is this\n"));
     world.ok("config s.jsonl 'summary=a question'");

@@ -34,7 +34,7 @@ const COMMANDS: [&str; 26] = [
 ];
 
 #[test]
-fn help_tells_what_there_is() {
+fn help_lists_commands_and_options() {
     let world = World::new();
     let ran = world.args(&["--help"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -111,7 +111,7 @@ fn help_tells_what_there_is() {
 }
 
 #[test]
-fn every_command_has_examples_and_says_what_it_prints() {
+fn every_command_help_has_examples_and_describes_its_output() {
     let world = World::new();
     let mut told = String::new();
     for command in COMMANDS {
@@ -159,7 +159,7 @@ fn every_command_has_examples_and_says_what_it_prints() {
 }
 
 #[test]
-fn every_command_is_listed_and_no_other_is_shown() {
+fn help_lists_exactly_the_visible_commands() {
     let world = World::new();
     let help = world.ok("--help");
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -169,13 +169,13 @@ fn every_command_is_listed_and_no_other_is_shown() {
 }
 
 #[test]
-fn the_version_is_printed() {
+fn version_is_printed() {
     let ran = World::new().args(&["--version"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, concat!("osier ", env!("CARGO_PKG_VERSION"), "\n")));
 }
 
 #[test]
-fn wrong_usage_exits_with_two_and_teaches() {
+fn usage_errors_exit_with_2_and_explain() {
     let world = World::with("say a");
     for args in [
         vec!["sesions"],
@@ -256,7 +256,7 @@ fn wrong_usage_exits_with_two_and_teaches() {
 }
 
 #[test]
-fn completions_are_made_for_each_shell() {
+fn completions_work_for_each_shell() {
     let world = World::new();
     for (shell, sign) in [("bash", "complete -F"), ("zsh", "#compdef osier"), ("fish", "complete -c osier")] {
         let ran = world.args(&["completions", shell]);
@@ -267,7 +267,7 @@ fn completions_are_made_for_each_shell() {
 }
 
 #[test]
-fn the_manual_covers_every_command() {
+fn manual_covers_every_command() {
     let ran = World::new().args(&["man"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for command in COMMANDS {

@@ -59,7 +59,7 @@ fn world() -> World {
     world
 }
 
-fn check_inert(line: &str, ran: &Ran) {
+fn check_sanitized(line: &str, ran: &Ran) {
     for (name, text) in [("stdout", &ran.out), ("stderr", &ran.err)] {
         let alive = text.chars().find(|ch| {
             ch.is_control() && !matches!(ch, '\n' | '\t')
@@ -78,7 +78,7 @@ fn check_inert(line: &str, ran: &Ran) {
 }
 
 #[test]
-fn no_command_lets_a_log_speak_to_the_terminal() {
+fn no_command_prints_control_characters_of_a_log() {
     let world = world();
     for line in [
         "show s.jsonl",
@@ -104,12 +104,12 @@ fn no_command_lets_a_log_speak_to_the_terminal() {
         "show x",
     ] {
         let ran = world.run(line);
-        check_inert(line, &ran);
+        check_sanitized(line, &ran);
     }
 }
 
 #[test]
-fn rows_stay_rows() {
+fn line_breaks_in_a_log_add_no_rows() {
     let world = world();
     let entries = 18;
     assert_eq!(world.ok("path s.jsonl").lines().count(), entries);
@@ -120,7 +120,7 @@ fn rows_stay_rows() {
 }
 
 #[test]
-fn errors_about_strange_names_are_inert_too() {
+fn names_in_errors_are_sanitized() {
     let world = world();
     let id = format!("1{EVIL}");
     for args in [
@@ -138,7 +138,7 @@ fn errors_about_strange_names_are_inert_too() {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let ran = world.args(&args);
         assert_ne!(ran.code, 0, "{args:?}");
-        check_inert("error", &ran);
+        check_sanitized("error", &ran);
     }
     // Commands that change something tell about it as carefully.
     let id = id.replace('\0', "");
@@ -149,6 +149,6 @@ fn errors_about_strange_names_are_inert_too() {
         &["sessions", "delete", "s.jsonl"],
         &["sessions", "append", "s.jsonl", "--entry", &json!({ "type": "custom", "id": id }).to_string()],
     ] {
-        check_inert("change", &world.args(args));
+        check_sanitized("change", &world.args(args));
     }
 }

@@ -77,7 +77,7 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 #[test]
-fn an_untrusted_clone_gets_no_key_and_has_nothing_run_by_any_command() {
+fn untrusted_clone_gets_no_key_and_runs_nothing() {
     let clone = Clone::new();
     fs::create_dir(clone.world.home()).unwrap();
     fs::write(clone.world.home().join("config.toml"), "retry.attempts = 1\n").unwrap();
@@ -95,7 +95,7 @@ fn an_untrusted_clone_gets_no_key_and_has_nothing_run_by_any_command() {
 
 /// The same clone, trusted: what the test above sees nothing of does happen then.
 #[test]
-fn a_trusted_clone_gets_what_it_asks_for() {
+fn trusted_clone_gets_keys_and_runs_commands() {
     let clone = Clone::new();
     assert_eq!(clone.run(&["trust", "--yes"]).code, 0);
     clone.run(&["-p", "--model", "anthropic/claude-opus-5-5", "hello"]);
@@ -105,7 +105,7 @@ fn a_trusted_clone_gets_what_it_asks_for() {
 }
 
 #[test]
-fn what_does_not_count_is_told_in_one_line() {
+fn ignored_settings_are_reported_in_one_line() {
     let clone = Clone::new();
     let ran = clone.run(&["-p", "--model", "offline", "hello"]);
     let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("not trusted")).collect();
@@ -115,7 +115,7 @@ fn what_does_not_count_is_told_in_one_line() {
 
 /// A project cannot write down that it is trusted, nor pass for the user's own folder.
 #[test]
-fn a_clone_cannot_vouch_for_itself() {
+fn clone_cannot_trust_itself() {
     let clone = Clone::new();
     let trusted = World::new();
     trusted.write(".osier/config.toml", clone.settings());
@@ -132,7 +132,7 @@ fn a_clone_cannot_vouch_for_itself() {
 }
 
 #[test]
-fn settings_that_are_a_pipe_or_a_device_hold_nobody_up() {
+fn settings_file_that_is_a_pipe_or_a_device_does_not_block() {
     let world = World::new();
     fs::create_dir(world.path(".osier")).unwrap();
     let config = world.path(".osier/config.toml");

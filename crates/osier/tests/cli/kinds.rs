@@ -15,7 +15,7 @@ fn with_entries(entries: &[&str]) -> World {
 }
 
 #[test]
-fn a_display_text_is_shown_and_the_content_is_sent() {
+fn display_text_is_shown_and_content_is_sent() {
     let world = with_entries(&[
         r#"{"type":"message","id":"00000001","message":{"role":"user","content":"/review expanded to a long prompt","uiContent":"/review"}}"#,
         r#"{"type":"message","id":"00000002","message":{"role":"assistant","content":[{"type":"text","text":"fine"}],"stopReason":"stop"}}"#,
@@ -58,7 +58,7 @@ fn entries_out_of_context_are_shown_and_never_sent() {
 
 /// The batch is stored as running; an update behind it says how it ended.
 #[test]
-fn a_finished_batch_of_sub_agents_reads_as_finished_everywhere() {
+fn finished_sub_agent_batch_is_shown_as_finished_everywhere() {
     let world = with_entries(&[
         r#"{"type":"message","message":{"role":"user","content":"a"}}"#,
         r#"{"type":"subagent_batch","id":"00000002","content":{"batchId":"b","tasks":[{"id":1},{"id":2}],"status":"running"}}"#,
@@ -86,7 +86,7 @@ fn a_finished_batch_of_sub_agents_reads_as_finished_everywhere() {
 
 /// What `--json` prints of an entry can be appended.
 #[test]
-fn our_own_kinds_are_understood_as_json_output_shows_them() {
+fn osier_kinds_can_be_appended_as_json_output_shows_them() {
     let world = World::with(
         "say a; reply b; say c; move b; backtrack 0 another way; config x=1; delete c; restore c",
     );
@@ -102,7 +102,7 @@ fn our_own_kinds_are_understood_as_json_output_shows_them() {
 }
 
 #[test]
-fn our_own_kinds_without_what_they_need_are_refused() {
+fn osier_kinds_without_required_fields_are_rejected() {
     let world = World::with("say a; reply b; say c");
     let before = world.read("s.jsonl");
     world.check(
@@ -144,7 +144,7 @@ fn our_own_kinds_without_what_they_need_are_refused() {
 }
 
 #[test]
-fn a_hidden_custom_message_is_sent_and_drawn_only_among_all() {
+fn hidden_custom_message_is_sent_and_shown_only_with_filter_all() {
     let world = World::with("say a; hidden mine secret; reply b; custom state");
     assert_eq!(world.json("context s.jsonl")["messages"][1]["content"], "secret");
     assert!(!world.ok("tree s.jsonl").contains("secret"));
@@ -157,7 +157,7 @@ fn a_hidden_custom_message_is_sent_and_drawn_only_among_all() {
 }
 
 #[test]
-fn a_tool_message_of_another_program_is_taken_in_as_a_tool_result() {
+fn tool_role_of_another_program_is_stored_as_tool_result() {
     let world = with_entries(&[
         r#"{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"read","arguments":{}}],"stopReason":"toolUse"}}"#,
         r#"{"type":"message","id":"00000002","metadata":{"mine":1},"message":{"role":"tool","toolCallId":"c","toolName":"read","content":"x"}}"#,
@@ -176,7 +176,7 @@ fn a_tool_message_of_another_program_is_taken_in_as_a_tool_result() {
 }
 
 #[test]
-fn a_file_that_says_tool_is_read_as_it_is_and_sent_as_a_tool_result() {
+fn tool_role_in_a_file_is_kept_and_sent_as_tool_result() {
     let world = World::with("say a; reply b calls read x");
     let mut file = world.read("s.jsonl");
     file.extend_from_slice(br#"{"type":"message","id":"00000003","parentId":"00000002","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"tool","toolCallId":"call_2_0","toolName":"read","content":[{"type":"text","text":"c"}]}}"#);
@@ -190,7 +190,7 @@ fn a_file_that_says_tool_is_read_as_it_is_and_sent_as_a_tool_result() {
 }
 
 #[test]
-fn system_messages_are_no_checkpoints_and_no_turns() {
+fn system_messages_are_neither_checkpoints_nor_turns() {
     let world = World::with("system be kind; say a; system be brief; reply b");
     let request = world.json("context s.jsonl --request");
     assert_eq!(request["messages"].to_string().matches("Checkpoint").count(), 1);

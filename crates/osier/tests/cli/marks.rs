@@ -64,7 +64,7 @@ fn labels_are_listed_shown_set_and_cleared() {
 }
 
 #[test]
-fn labels_as_json_map_entries_to_names() {
+fn label_json_maps_entries_to_labels() {
     let world = World::with("say a; reply b; label x; say c");
     assert_eq!(world.json("label s.jsonl"), json!({ "00000002": "x" }));
     assert_eq!(world.json("label s.jsonl 00000001"), json!({}));
@@ -74,14 +74,14 @@ fn labels_as_json_map_entries_to_names() {
 }
 
 #[test]
-fn a_label_of_several_lines_is_stored_as_one() {
+fn multi_line_label_is_stored_as_one_line() {
     let world = World::with("say a");
     world.ok("label s.jsonl 00000001 'one\ntwo'");
     assert_eq!(world.json("label s.jsonl"), json!({ "00000001": "one two" }));
 }
 
 #[test]
-fn a_session_is_named_and_unnamed() {
+fn session_name_is_set_and_cleared() {
     let world = World::with("say a");
     assert_eq!(world.ok("rename s.jsonl 'JSON flag'"), "");
     assert_eq!(world.json("show s.jsonl")["name"], "JSON flag");
@@ -92,7 +92,7 @@ fn a_session_is_named_and_unnamed() {
 }
 
 #[test]
-fn each_missing_setting_has_its_default() {
+fn missing_settings_have_defaults() {
     check(
         "say a",
         &[
@@ -127,7 +127,7 @@ fn each_missing_setting_has_its_default() {
 }
 
 #[test]
-fn settings_are_entries_of_one_session_only() {
+fn settings_apply_to_one_session_only() {
     let world = World::with("say a");
     let before = world.read("s.jsonl");
     world.ok("config s.jsonl");
@@ -142,7 +142,7 @@ fn settings_are_entries_of_one_session_only() {
 }
 
 #[test]
-fn values_that_no_reader_could_use_are_refused_and_nothing_is_written() {
+fn invalid_setting_values_are_rejected_and_not_written() {
     let world = World::with("say a");
     let before = world.read("s.jsonl");
     for setting in [
@@ -160,7 +160,7 @@ fn values_that_no_reader_could_use_are_refused_and_nothing_is_written() {
 
 /// A window that stands on an older branch labels, renames and configures: nobody is moved.
 #[test]
-fn marks_move_nobody_however_stale_their_writer() {
+fn marks_never_change_the_position() {
     let world = World::with("say a; reply b; say c; reply d");
     let before = world.json("context s.jsonl")["messages"].clone();
     world.ok("label s.jsonl 00000001 old");
@@ -176,7 +176,7 @@ fn marks_move_nobody_however_stale_their_writer() {
 
 /// The same, from a window that was opened before somebody else moved on.
 #[tokio::test]
-async fn a_window_that_did_not_see_the_last_moves_moves_nobody_by_a_mark() {
+async fn mark_of_a_stale_process_does_not_change_the_position() {
     let world = World::with("say a; reply b; say c; reply d");
     let store = Arc::new(FileStore::new(world.home().join("sessions"), None));
     let key = FileStore::id_of_path(&world.path("s.jsonl")).unwrap();

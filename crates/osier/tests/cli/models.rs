@@ -32,7 +32,7 @@ fn json(world: &World, args: &[&str]) -> Value {
 }
 
 #[test]
-fn with_nothing_set_up_there_is_the_offline_model() {
+fn without_configuration_only_the_offline_model_is_listed() {
     check(
         &World::new(),
         &["models"],
@@ -46,7 +46,7 @@ fn with_nothing_set_up_there_is_the_offline_model() {
 }
 
 #[test]
-fn a_key_makes_the_models_of_its_provider_usable() {
+fn api_key_enables_the_models_of_its_provider() {
     let world = World::new();
     let mut command = world.command();
     let ran = Ran::of(command.env("GEMINI_API_KEY", "sk-hunter2").arg("models").output().unwrap());
@@ -62,7 +62,7 @@ fn a_key_makes_the_models_of_its_provider_usable() {
 }
 
 #[test]
-fn what_is_missing_is_told_on_request() {
+fn all_lists_what_is_missing() {
     check(
         &World::new(),
         &["models", "--all", "claude", "haiku"],
@@ -92,7 +92,7 @@ fn what_is_missing_is_told_on_request() {
 }
 
 #[test]
-fn a_server_of_ones_own_is_asked_what_it_has() {
+fn configured_server_is_asked_for_its_models() {
     let server = Listing::of(&["listed", "unlisted"]);
     let settings = format!(
         "{}api_key_env = \"LOCAL_KEY\"\n[[providers.local.models]]\nid = \"listed\"\nthinking = true\nprice = {{ input = 0.5, output = 1 }}\n",
@@ -118,7 +118,7 @@ fn a_server_of_ones_own_is_asked_what_it_has() {
 
 /// They are asked at once: three silent ones take no longer than one.
 #[test]
-fn servers_that_do_not_answer_are_told_of_and_hold_nobody_up() {
+fn silent_servers_are_reported_and_do_not_block() {
     let silent = Listing::silent();
     let answers = Listing::of(&["here"]);
     let refuses = Listing::new(500, "{\"error\":{\"message\":\"out of\\u001b[2J memory\"}}");
@@ -154,7 +154,7 @@ fn servers_that_do_not_answer_are_told_of_and_hold_nobody_up() {
 }
 
 #[test]
-fn a_key_command_is_not_run_to_make_a_list() {
+fn listing_does_not_run_key_commands() {
     let server = Listing::of(&["m"]);
     let world = World::new();
     let marker = world.path("ran");
@@ -167,7 +167,7 @@ fn a_key_command_is_not_run_to_make_a_list() {
 }
 
 #[test]
-fn json_has_everything_a_program_needs_to_choose() {
+fn json_lists_all_model_details() {
     let rows = json(&World::new(), &["models", "--all", "--json"]);
     let rows = rows.as_array().unwrap();
     let find = |name: &str| rows.iter().find(|row| row["fullName"] == name).unwrap();
@@ -208,7 +208,7 @@ fn json_has_everything_a_program_needs_to_choose() {
 }
 
 #[test]
-fn the_setting_chooses_the_one_with_the_star() {
+fn setting_selects_the_default_model() {
     let world = world("model = \"anthropic/claude-haiku-4-5\"\n");
     let starred: Vec<String> = world
         .args(&["models", "--all"])
@@ -222,7 +222,7 @@ fn the_setting_chooses_the_one_with_the_star() {
 }
 
 #[test]
-fn what_is_wrong_with_a_provider_is_told_and_does_no_harm_to_others() {
+fn invalid_provider_is_reported_and_others_still_work() {
     check(
         &world(
             "[providers.x]\napi = \"openai-completions\"\n[providers.y]\nbase_url = \"http://127.0.0.1:1\"\napi_key_env = \"A\"\napi_key_file = \"k\"\n",
