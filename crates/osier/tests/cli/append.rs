@@ -1,4 +1,4 @@
-//! `append`: what it makes, where it hangs, and what it refuses.
+//! `append`: what it creates, which parent it uses, and what it rejects.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -128,8 +128,8 @@ fn text_may_start_with_a_dash_or_come_from_stdin() {
         .map(|message| message["content"][0]["text"].as_str().unwrap())
         .collect();
     assert_eq!(texts, ["a", "--help", "many\nlines"]);
-    let told = world.fails(2, "append s.jsonl --nonsense");
-    assert!(told.contains("'-- --nonsense'"), "{told}");
+    let error = world.fails(2, "append s.jsonl --nonsense");
+    assert!(error.contains("'-- --nonsense'"), "{error}");
 }
 
 #[test]
@@ -143,14 +143,14 @@ fn missing_entry_fields_are_filled_in() {
     assert_eq!(entry["parentId"], "00000002");
     assert!(entry["timestamp"].as_str().unwrap().ends_with('Z'));
     assert!(line.contains(r#""data":{"n":1.0}"#), "{line}");
-    // What is given is kept.
+    // Given fields are kept.
     world.ok("append s.jsonl --entry '{\"type\":\"future\",\"id\":\"mine\",\"parentId\":null,\"timestamp\":\"2020-01-01T00:00:00.000Z\"}'");
     let line = world.lines("s.jsonl").last().unwrap().clone();
     assert_eq!(
         line,
         r#"{"type":"future","id":"mine","parentId":null,"timestamp":"2020-01-01T00:00:00.000Z"}"#
     );
-    // A parent may also be named beside the entry.
+    // --parent works with --entry.
     world.ok("append s.jsonl --parent 00000001 --entry '{\"type\":\"custom\",\"customType\":\"x\"}'");
     assert_eq!(world.json("path s.jsonl")[1]["customType"], "x");
     world.fails(2, "append s.jsonl --parent 00000001 --entry '{\"type\":\"custom\",\"parentId\":null}'");
@@ -166,8 +166,8 @@ fn same_entry_is_accepted_again_and_a_different_one_with_its_id_is_rejected() {
     assert_eq!(first, again);
     assert_eq!(world.read("s.jsonl").len(), size);
     let other = entry.replace("\"data\":1", "\"data\":2");
-    let told = world.fails(1, &format!("append s.jsonl --entry '{other}'"));
-    assert!(told.contains("entry c0ffee00 exists already with another content"), "{told}");
+    let error = world.fails(1, &format!("append s.jsonl --entry '{other}'"));
+    assert!(error.contains("entry c0ffee00 exists already with another content"), "{error}");
     assert_eq!(world.read("s.jsonl").len(), size);
 }
 
@@ -242,7 +242,7 @@ fn new_session_may_have_a_name() {
     assert_eq!(world.json("list")[0]["firstMessage"], "hello");
 }
 
-/// Without a parent an entry goes below the leaf as it stands under the lock: many writers make one chain.
+/// Without --parent, the leaf is read under the lock, so many writers form one chain.
 #[test]
 fn concurrent_appends_form_one_chain() {
     let world = World::new();
@@ -253,7 +253,7 @@ fn concurrent_appends_form_one_chain() {
     assert_eq!(world.json(&format!("verify {session}"))["oddities"], json!([]));
 }
 
-/// Two that begin one file at once: one begins it, the other goes on.
+/// One process creates the file, the others append to it.
 #[test]
 fn concurrent_creators_of_a_file_append_to_it() {
     let world = World::new();
@@ -266,7 +266,7 @@ fn session_without_text_is_a_usage_error() {
     let world = World::with("say a");
     let ran = world.run("append s.jsonl");
     assert_eq!(ran.code, 2, "{}", ran.err);
-    assert!(ran.err.contains("s.jsonl is a session; give the TEXT"), "{}", ran.err);
+    assert!(ran.err.contains("s.jsonl is a session; also give the TEXT"), "{}", ran.err);
     let ran = world.run("append 4f89da11-0000-4000-8000-000000000000");
     assert_eq!(ran.code, 2, "{}", ran.err);
 }

@@ -1,4 +1,4 @@
-//! Deleting, restoring and collecting branches.
+//! `delete-branch`, `restore-branch` and `gc`.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ fn deleting_the_current_branch_moves_out_of_it() {
     let before = world.lines("s.jsonl").len();
     let ran = world.run("delete-branch s.jsonl 00000003");
     assert_eq!(ran.err, "2 entries hidden; restore-branch shows them again\nMoved to 00000002\n");
-    assert_eq!(world.lines("s.jsonl").len(), before + 1, "one entry deletes and moves");
+    assert_eq!(world.lines("s.jsonl").len(), before + 1, "one entry both deletes and moves");
     let path = world.json("path s.jsonl");
     assert_eq!(&ids(&path)[..2], ["00000001", "00000002"]);
     assert_eq!(path[2]["type"], "delete_branch");
@@ -84,7 +84,7 @@ fn deleting_the_current_branch_moves_out_of_it() {
     assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 3);
 }
 
-/// A program that knows nothing of deleted branches writes below an entry.
+/// Appends below an entry like a program that does not know deleted branches.
 fn append_as_another_program(world: &World, parent: &str, text: &str) {
     let message = json!({ "role": "user", "content": text });
     let entry = json!({ "type": "message", "id": "ffffffff", "parentId": parent, "message": message });
@@ -153,8 +153,8 @@ fn gc_removes_deleted_branches_and_keeps_the_position_and_a_backup() {
     );
     assert_eq!(world.read("s.jsonl.bak"), before);
     assert_eq!(world.json("context s.jsonl")["messages"], context);
-    assert_eq!(world.json("show s.jsonl --usage")["session"], spent, "money spent stays spent");
-    // There is nothing left to do.
+    assert_eq!(world.json("show s.jsonl --usage")["session"], spent, "usage is kept");
+    // A second run has nothing to remove.
     assert_eq!(world.json("gc s.jsonl")["removed"], 0);
     world.ok("append s.jsonl g");
     assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 5);
@@ -168,7 +168,7 @@ fn gc_keeps_the_position_when_the_last_line_is_removed() {
     world.ok("move s.jsonl 00000002");
     let before = world.json("context s.jsonl");
     let done = world.json("gc s.jsonl");
-    assert_eq!(done["removed"], 4, "three entries and what was about them");
+    assert_eq!(done["removed"], 4, "three entries and the marks on them");
     assert_eq!(world.json("context s.jsonl")["messages"], before["messages"]);
     assert_eq!(world.json("verify s.jsonl")["sound"], true);
 }
@@ -181,17 +181,17 @@ async fn gc_needs_force_while_another_process_has_the_session_open() {
     world.ok(&format!("delete-branch {id} {first}"));
     let store = Arc::new(FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))));
     let open = Session::open(store, &id, Env::default()).await.unwrap();
-    let told = world.fails(1, &format!("gc {id}"));
+    let error = world.fails(1, &format!("gc {id}"));
     let why =
         format!("cannot remove deleted branches without --force: session {id} is open in another process");
-    assert!(told.contains(&why), "{told}");
+    assert!(error.contains(&why), "{error}");
     assert_eq!(world.json(&format!("gc {id} --dry-run"))["removed"], 2);
     assert_eq!(world.json(&format!("gc {id} --force"))["removed"], 2);
     open.refresh().await.unwrap();
     assert_eq!(open.version().entries, 1);
 }
 
-/// As a move there, a label on it or a fork of it.
+/// The same holds for a move, a label and a fork there.
 #[test]
 fn entries_below_a_deleted_entry_are_rejected() {
     let world = World::with(FORKED);
@@ -200,10 +200,10 @@ fn entries_below_a_deleted_entry_are_rejected() {
         "append s.jsonl x --parent 00000004",
         "append s.jsonl --entry '{\"type\":\"custom\",\"customType\":\"x\",\"parentId\":\"00000003\"}'",
     ] {
-        let told = world.fails(1, append);
+        let error = world.fails(1, append);
         assert!(
-            told.contains("is in a deleted branch; restore the branch with `osier sessions restore-branch`"),
-            "{told}"
+            error.contains("is in a deleted branch; restore the branch with `osier sessions restore-branch`"),
+            "{error}"
         );
     }
     world.ok("restore-branch s.jsonl 00000003");
@@ -217,10 +217,10 @@ fn gc_rejects_a_damaged_log() {
     let mut file = world.read("s.jsonl");
     file.extend_from_slice(b"torn {\n");
     world.write("s.jsonl", &file);
-    let told = world.fails(1, "gc s.jsonl");
+    let error = world.fails(1, "gc s.jsonl");
     assert!(
-        told.contains("only a sound one is ever rewritten; `osier sessions verify` shows where"),
-        "{told}"
+        error.contains("cannot rewrite a damaged log; run `osier sessions verify` for details"),
+        "{error}"
     );
     assert_eq!(world.read("s.jsonl"), file);
 }

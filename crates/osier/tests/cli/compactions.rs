@@ -12,7 +12,7 @@ use crate::support::World;
 const SCRIPT: &str = "say add a flag; reply looking calls read list.rs; result fn list ~400; reply done ~400; \
                       say and a test; reply written calls write test.rs; result ok; reply all green";
 
-/// A world where little is kept, so that small sessions can be compacted.
+/// A test environment with a small compaction.keep_recent_tokens, so that small sessions can be compacted.
 fn world(script: &str, keep: u32) -> World {
     let world = World::with(script);
     fs::create_dir_all(world.home()).unwrap();
@@ -114,7 +114,7 @@ fn compaction_shows_what_it_dropped() {
     assert_eq!(made["firstKeptEntryId"], stored["firstKeptEntryId"]);
     assert_eq!(made["tokensBefore"], stored["tokensBefore"]);
     let estimated = (made.get("tokensBeforeEstimated"), made.get("tokensAfterEstimated"));
-    assert_eq!(estimated, (None, Some(&json!(true))), "a reply reported the first, nobody the second");
+    assert_eq!(estimated, (None, Some(&json!(true))), "a reply reported the first; the second is estimated");
     let dropped = world.json("compaction s.jsonl");
     assert_eq!((&dropped["entry"], &dropped["summary"]), (&stored["id"], &stored["summary"]));
     assert_eq!(dropped["tokensAfter"], made["tokensAfter"]);
@@ -179,8 +179,8 @@ fn long_list_is_shortened_in_text_and_complete_in_json() {
     let turns: String = (0..16).map(|turn| format!("say question {turn}; reply answer {turn}; ")).collect();
     let world = world(&turns, 1);
     world.ok("compact s.jsonl");
-    let told = world.ok("compaction s.jsonl");
-    assert!(told.contains("  … 15 more, with --json\n"), "{told}");
+    let output = world.ok("compaction s.jsonl");
+    assert!(output.contains("  … 15 more (shown with --json)\n"), "{output}");
     assert_eq!(world.json("compaction s.jsonl")["dropped"].as_array().unwrap().len(), 31);
 }
 
@@ -297,8 +297,8 @@ fn second_compaction_includes_the_first() {
     world.ok("compact s.jsonl");
     let second = world.json("compaction s.jsonl");
     let dropped = crate::support::ids(&second["dropped"]);
-    assert_eq!(dropped[0], first["entry"].as_str().unwrap(), "the former summary is among what is replaced");
-    assert_eq!(second["readFiles"], first["readFiles"], "its files are carried on");
+    assert_eq!(dropped[0], first["entry"].as_str().unwrap(), "the first summary is among the dropped entries");
+    assert_eq!(second["readFiles"], first["readFiles"], "its files are included");
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn focus_reaches_the_model_and_ctrl_c_changes_nothing() {
     running.signal(Signal::INT);
     asked.until_hung_up();
     let ran = running.end();
-    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (130, "", "stopped; nothing was changed\n"));
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (130, "", "Canceled; nothing changed\n"));
     assert_eq!(world.read("s.jsonl"), before);
 }
 
@@ -341,17 +341,17 @@ fn nearly_full_context_is_compacted_before_the_prompt_unless_disabled() {
         }
         let running = run(&["-c", "@long.txt", "and now?"]);
         let mut asked = server.next();
-        // A long history is told in parts.
+        // A long history is summarized in parts.
         while asked.messages().concat().contains("<conversation>") {
             asked.answer("## Goal\nReading.");
             asked = server.next();
         }
         let messages = asked.messages();
         assert_eq!(messages[0].contains("## Goal"), enabled, "{messages:?}");
-        assert!(messages.last().unwrap().ends_with("and now?"), "the question itself is kept: {messages:?}");
+        assert!(messages.last().unwrap().ends_with("and now?"), "the prompt itself is kept: {messages:?}");
         asked.answer("Done.");
         let ran = running.end();
-        let told = "summarizing the older part of the conversation\ncompacted: ";
-        assert_eq!((ran.out.as_str(), ran.err.contains(told)), ("Done.\n", enabled), "{}", ran.err);
+        let output = "summarizing the older part of the conversation\ncompacted: ";
+        assert_eq!((ran.out.as_str(), ran.err.contains(output)), ("Done.\n", enabled), "{}", ran.err);
     }
 }

@@ -178,7 +178,7 @@ fn graft_adds_the_conclusion_of_another_branch() {
     let graft: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
     assert_eq!((&graft["type"], &graft["fromId"]), (&json!("branch_summary"), &json!("00000006")));
     assert_eq!(graft["details"]["modifiedFiles"], json!(["map.rs"]));
-    assert_eq!(graft["parentId"], "0000000c", "it moved nobody: the label was the leaf");
+    assert_eq!(graft["parentId"], "0000000c", "the position did not change: the label was the leaf");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `osier config`: settings from files, one over the other, and what is said about mistakes in them.
+//! `osier config`: settings from several files, their precedence, and error messages.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +7,7 @@ use osier_testkit::{Expect, expect};
 
 use crate::support::World;
 
-/// A world with a settings file of the user, and perhaps one of the project.
+/// A test environment with the user's settings file and optionally a project's.
 fn world(user: &str, project: Option<&str>) -> World {
     let world = World::new();
     fs::create_dir(world.home()).unwrap();
@@ -19,9 +19,9 @@ fn world(user: &str, project: Option<&str>) -> World {
 }
 
 fn check(world: &World, commands: &[&[&str]], expect: Expect) {
-    let told: String =
+    let output: String =
         commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), world.args(args))).collect();
-    expect.assert_eq(&world.named(&told));
+    expect.assert_eq(&world.named(&output));
 }
 
 const CONFIG: &[&str] = &["config"];
@@ -141,7 +141,7 @@ fn secrets_are_shown_only_as_set() {
          api_key_command = \"echo hunter2\"\nheaders = { x-token = \"hunter2\" }\n",
         Some("[providers.q]\nbase_url = \"http://x:hunter2@y\"\nheaders = { a = \"hunter2\" }\n"),
     );
-    let mut told = String::new();
+    let mut output = String::new();
     for args in [
         ["config"].as_slice(),
         &["config", "--json"],
@@ -153,9 +153,9 @@ fn secrets_are_shown_only_as_set() {
     ] {
         let ran = world.args(args);
         assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{args:?}: {ran}");
-        told += &ran.out;
+        output += &ran.out;
     }
-    assert!(told.contains("https://host.example/v1") && told.contains("(set)"), "{told}");
+    assert!(output.contains("https://host.example/v1") && output.contains("(set)"), "{output}");
 }
 
 #[test]
@@ -276,7 +276,7 @@ fn number_of_reported_problems_is_limited() {
     let mistakes: String = (0..100).map(|number| format!("key{number} = 1\n")).collect();
     let ran = world(&mistakes, None).args(&["sessions", "list"]);
     assert_eq!(ran.err.lines().count(), 10, "{}", ran.err);
-    assert!(ran.err.contains("and 92 more; `osier doctor` tells all"), "{}", ran.err);
+    assert!(ran.err.contains("and 92 more; `osier doctor` lists all of them"), "{}", ran.err);
 }
 
 #[test]

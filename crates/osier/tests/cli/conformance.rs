@@ -1,4 +1,4 @@
-//! What pi itself computed for the files in `fixtures/pi`.
+//! Compares Osier with what pi itself computed for the files in `fixtures/pi`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,21 +15,21 @@ fn expected(name: &str) -> Value {
     serde_json::from_slice(&fs::read(fixture(name)).unwrap()).unwrap()
 }
 
-/// A world with a copy of a fixture in `s.jsonl`.
+/// A test environment with a copy of a fixture in `s.jsonl`.
 fn world(name: &str) -> World {
     let world = World::new();
     world.write("s.jsonl", fs::read(fixture(name)).unwrap());
     world
 }
 
-/// A context without what pi's file does not tell.
+/// The context without fields that pi's file does not have.
 fn context(world: &World) -> Value {
     let mut context = world.json("context s.jsonl");
     context.as_object_mut().unwrap().remove("leafId");
     context
 }
 
-/// A tree as the fixtures write it: ids, labels, children.
+/// A tree in the form of the fixtures: ids, labels, children.
 fn shape(nodes: &Value) -> Value {
     let node = |node: &Value| {
         let mut shape = json!({ "id": node["entry"]["id"] });
@@ -88,11 +88,11 @@ fn first_append_migrates_a_version_one_file_and_keeps_the_original() {
     world.ok("append s.jsonl 'one more'");
     assert_eq!(world.read("s.jsonl.v1.bak"), before.0);
     let path = world.json("path s.jsonl");
-    assert_eq!(&path.as_array().unwrap()[..9], before.1.as_array().unwrap(), "ids and all");
+    assert_eq!(&path.as_array().unwrap()[..9], before.1.as_array().unwrap(), "including ids");
     assert_eq!(path[9]["parentId"], path[8]["id"]);
     let header: Value = serde_json::from_str(&world.lines("s.jsonl")[0]).unwrap();
     assert_eq!(header["version"], 3);
-    assert_eq!(header["thinkingLevel"], json!("off"), "what the old header said stays");
+    assert_eq!(header["thinkingLevel"], json!("off"), "fields of the old header are kept");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn fork_matches_pi() {
     assert_eq!(made[0]["parentSession"], json!(world.path("s.jsonl")));
 }
 
-/// Lines with the ids of labels, and the times of labels and header, taken out.
+/// Lines without the ids of labels, and without the times of labels and header.
 fn without_ids_and_times(file: &str) -> Vec<Value> {
     let mut last = Value::Null;
     let mut plain = |line: &str| {
@@ -129,7 +129,7 @@ fn without_ids_and_times(file: &str) -> Vec<Value> {
     file.lines().map(&mut plain).collect()
 }
 
-/// Opening and reading write nothing, whatever is asked.
+/// Opening and reading never write to the file.
 #[test]
 fn read_only_commands_leave_the_file_unchanged() {
     for entry in fs::read_dir(fixture("")).unwrap() {
@@ -168,6 +168,6 @@ fn read_only_commands_leave_the_file_unchanged() {
             assert!(after == before, "{path:?}: {command}");
         }
         let names = fs::read_dir(world.cwd()).unwrap().count();
-        assert_eq!(names, 1, "nothing lies beside a foreign file");
+        assert_eq!(names, 1, "no file is created beside it");
     }
 }

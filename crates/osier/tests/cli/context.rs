@@ -1,4 +1,4 @@
-//! `context`: what a model would be sent.
+//! `context`: the messages that a model would get.
 
 use osier_testkit::expect;
 use serde_json::{Value, json};
@@ -76,8 +76,8 @@ fn context_at_an_earlier_entry_is_shorter() {
         world.json("context s.jsonl --at root"),
         json!({ "leafId": null, "messages": [], "thinkingLevel": "off", "model": null })
     );
-    let told = world.fails(1, "context s.jsonl --at 0000000f");
-    assert!(told.starts_with("osier: no entry 0000000f in this session; the nearest: 00000001"), "{told}");
+    let error = world.fails(1, "context s.jsonl --at 0000000f");
+    assert!(error.starts_with("osier: no entry 0000000f in this session; did you mean 00000001"), "{error}");
     world.fails(1, "context s.jsonl --request --at 0000000f");
     world.fails(1, "path s.jsonl --at 0000000f --json");
 }
@@ -177,14 +177,14 @@ fn edits_change_what_is_sent_and_nothing_else() {
 fn compaction_with_an_unknown_first_kept_entry_is_reported() {
     let odd = r#"{"type":"compaction","summary":"lost","firstKeptEntryId":"ffffffff","tokensBefore":1}"#;
     let out = World::with(&format!("say a; reply b; entry {odd}; say c")).ok("context s.jsonl");
-    assert!(out.contains("keeps from an entry that is not above it"), "{out}");
+    assert!(out.contains("first kept entry of the compaction is not above it"), "{out}");
 }
 
 fn roles(messages: &Value) -> Vec<&str> {
     messages.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect()
 }
 
-/// Where checkpoints are marked: always in the last block.
+/// The checkpoint marks, always in the last block.
 fn checkpoints(request: &Value) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (at, message) in request["messages"].as_array().unwrap().iter().enumerate() {

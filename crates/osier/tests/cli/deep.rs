@@ -1,4 +1,4 @@
-//! Sessions that are very deep, or very large.
+//! Very deep and very large sessions.
 
 use std::fmt::Write;
 use std::fs;
@@ -48,7 +48,7 @@ fn chain_of_200_000_entries_needs_no_recursion() {
     assert!(snapshot.contains(&format!("{last}]\n,\"childrenByParentId\"")));
 }
 
-/// The most memory, in bytes, that a command had while it wrote everything it had to say.
+/// Runs a command. Returns the number of bytes it wrote and its peak memory in bytes.
 fn run_measuring_memory(world: &World, line: &str) -> (u64, u64) {
     let mut command = world.command();
     let mut child = command.arg("sessions").args(line.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
@@ -56,7 +56,7 @@ fn run_measuring_memory(world: &World, line: &str) -> (u64, u64) {
     let (mut written, mut most, mut buffer) = (0, 0, vec![0; 1 << 20]);
     while let Ok(count @ 1..) = out.read(&mut buffer) {
         written += count as u64;
-        // It cannot end while the pipe is full, so this is what it had nearly to its end.
+        // The process cannot exit while the pipe is full, so this covers nearly its whole lifetime.
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
         most = most.max(peak.and_then(|peak| peak.parse().ok()).unwrap_or(0) * 1024);

@@ -1,4 +1,4 @@
-//! `delete`: one session, many, and those that are open.
+//! `delete`: one session, several, and open ones.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::support::World;
 
-/// Puts a session of this directory into the store, whose last message is so many days old.
+/// Creates a session of this directory whose last message is this many days old.
 fn create_aged_session(world: &World, id: &str, days: i64) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
     let then = now - days * 86_400_000;
@@ -109,13 +109,13 @@ fn old_sessions_are_listed_then_deleted() {
         [
             "bbbbbbbb    5w  bbbbbbbb",
             "cccccccc    1y  cccccccc",
-            "osier: add --yes to delete without being asked"
+            "osier: cannot ask for confirmation without a terminal; add --yes to delete"
         ]
     );
     assert_eq!(remaining_sessions(&world).len(), 3);
     let ran = world.run("delete --older-than 30d --yes");
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.err.ends_with("\n2 sessions with 2 entries deleted\n"), "{}", ran.err);
+    assert!(ran.err.ends_with("\nDeleted 2 sessions (2 entries)\n"), "{}", ran.err);
     assert_eq!(remaining_sessions(&world), ["aaaaaaaa"]);
     assert_eq!(world.json("delete --older-than 30d --yes"), json!([]));
 }
@@ -129,7 +129,7 @@ fn recent_fork_of_an_old_session_is_kept() {
     assert_eq!(remaining_sessions(&world), [&fork[..8]]);
 }
 
-/// A person who has a session open holds a shared lock on it.
+/// A process that has a session open holds a shared lock on it.
 #[tokio::test]
 async fn open_sessions_are_kept() {
     let world = World::new();
@@ -142,14 +142,14 @@ async fn open_sessions_are_kept() {
     assert!(ran.err.contains("is open in another process"), "{}", ran.err);
     assert_eq!(remaining_sessions(&world), ["bbbbbbbb"]);
     let ran = world.run("delete bbbbbbbb --yes");
-    assert_eq!(ran.code, 1, "whoever names it is told that it is still there");
+    assert_eq!(ran.code, 1, "keeping a named session is a failure");
     assert_eq!(world.json("delete bbbbbbbb --yes --force")[0]["deleted"], json!(true));
     let failed = open.rename("too late").await.unwrap_err();
     assert_eq!(failed.code().name(), "session_not_found", "{failed}");
     assert!(world.session_files().is_empty());
 }
 
-/// The session of a sub-agent names the session it works for, and belongs to another agent; a fork keeps the agent.
+/// The session of a sub-agent has a parent session and another agent; a fork has the same agent.
 #[test]
 fn sub_agent_sessions_are_deleted_with_their_parent_and_forks_are_kept() {
     let world = World::new();
@@ -167,11 +167,11 @@ fn sub_agent_sessions_are_deleted_with_their_parent_and_forks_are_kept() {
     let gone = world.json("delete bbbbbbbb --yes");
     let agents: Vec<&str> =
         gone.as_array().unwrap().iter().map(|one| one["agentId"].as_str().unwrap()).collect();
-    assert_eq!(agents, ["main", "cccccccc", "dddddddd"], "whoever is worked for goes first");
+    assert_eq!(agents, ["main", "cccccccc", "dddddddd"], "parents come first");
     assert_eq!(remaining_sessions(&world), [&fork[..8]]);
 }
 
-/// Sub-agents work for the session in the store, and not for a copy of its file.
+/// Sub-agents belong to the session in the store, not to a copy of its file.
 #[test]
 fn deleting_a_copy_by_path_keeps_the_sub_agents_of_the_original() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! `delete` with several stores: what was not meant stays.
+//! `delete` with several stores.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ fn store(world: &World, name: &str) -> FileStore {
     }
 }
 
-/// Puts a session there that another agent made for the work of `parent`.
+/// Creates the session of a sub-agent of `parent` in a store.
 async fn create_sub_agent_session(world: &World, place: &str, id: &str, parent: &str) {
     let header = Header {
         parent_session_id: Some(parent.to_owned()),
@@ -29,15 +29,15 @@ async fn create_sub_agent_session(world: &World, place: &str, id: &str, parent: 
     store(world, place).create(&header, &[]).await.unwrap();
 }
 
-/// Ids and stores of all sessions, in order.
+/// Ids and stores of all sessions, sorted.
 fn remaining_sessions(world: &World) -> Vec<String> {
-    let told = |card: &Value| format!("{} {}", card["id"].as_str().unwrap(), card["store"].as_str().unwrap());
-    let mut left: Vec<String> = world.json("list --all").as_array().unwrap().iter().map(told).collect();
+    let text = |card: &Value| format!("{} {}", card["id"].as_str().unwrap(), card["store"].as_str().unwrap());
+    let mut left: Vec<String> = world.json("list --all").as_array().unwrap().iter().map(text).collect();
     left.sort();
     left
 }
 
-/// The session's id says where it lies, not the caller.
+/// The id determines the store; --store only chooses between copies.
 #[test]
 fn session_is_deleted_in_its_own_store_whatever_store_is_named() {
     let world = two_stores();
@@ -110,7 +110,7 @@ fn renamed_file_is_deleted_whatever_store_is_named() {
     assert_eq!(remaining_sessions(&world), [] as [&str; 0]);
 }
 
-/// Nobody listens there.
+/// Configures a store whose port is closed.
 fn configure_dead_server(world: &World) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     configure(world, &format!("[stores.team]\nurl = 'mysql://me@127.0.0.1:{port}/osier'\ntimeout = 1\n"));
@@ -121,18 +121,18 @@ fn with_an_unavailable_store_only_a_full_id_is_deleted() {
     let world = World::new();
     let id = begin(&world, "hello");
     configure_dead_server(&world);
-    let told = world.fails(1, &format!("delete {id} --store team --yes"));
-    assert!(told.starts_with("osier: store team cannot be reached: "), "a copy may be there: {told}");
-    let told = world.fails(1, &format!("delete {} --yes", &id[..8]));
+    let output = world.fails(1, &format!("delete {id} --store team --yes"));
+    assert!(output.starts_with("osier: store team cannot be reached: "), "a copy may be there: {output}");
+    let output = world.fails(1, &format!("delete {} --yes", &id[..8]));
     let begins = "osier: <1> may mean a session in team, too; name the whole id, or a store with --store: ";
-    assert!(world.named(&told).starts_with(begins), "{told}");
+    assert!(world.named(&output).starts_with(begins), "{output}");
     assert_eq!(world.session_files().len(), 1);
     let named = world.json(&format!("delete {} --store file --yes", &id[..8]));
     assert_eq!(named[0]["deleted"], true, "the store was named");
     let id = begin(&world, "again --store file");
     let ran = world.run(&format!("delete {id} --yes"));
     assert!(ran.err.ends_with("\n1 session with 1 entry deleted from file\n"), "{}", ran.err);
-    assert_eq!(ran.err.matches("team").count(), 1, "told once: {}", ran.err);
+    assert_eq!(ran.err.matches("team").count(), 1, "reported once: {}", ran.err);
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn unavailable_store_is_reported_when_the_session_is_found() {
     let world = World::new();
     let id = begin(&world, "hello");
     configure_dead_server(&world);
-    let told = world.run(&format!("path {}", &id[..8]));
-    assert_eq!(told.code, 0);
-    assert!(told.err.starts_with("osier: store team cannot be reached: "), "{}", told.err);
+    let output = world.run(&format!("path {}", &id[..8]));
+    assert_eq!(output.code, 0);
+    assert!(output.err.starts_with("osier: store team cannot be reached: "), "{}", output.err);
 }
 
 #[tokio::test]
@@ -183,12 +183,12 @@ async fn open_session_keeps_its_sub_agents() {
     let open = Session::open(Arc::new(store(&world, "file")), &id, Env::default()).await.unwrap();
     let ran = world.run(&format!("delete {id} --yes"));
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("osier: helper stays with the session it works for\n"), "{}", ran.err);
+    assert!(ran.err.contains("osier: kept helper, because its parent session was kept\n"), "{}", ran.err);
     assert_eq!(world.session_files().len(), 3);
     drop(open);
 }
 
-/// The order that docs/json.md promises.
+/// The order documented in docs/json.md.
 #[tokio::test]
 async fn json_lists_named_sessions_then_sub_agents_then_missing_ones() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! `demo`: the hints it prints all work.
+//! `demo`: its output, and that all printed commands work.
 
 use std::process::Command;
 
@@ -33,7 +33,7 @@ fn demo_prints_its_path_and_commands_to_try() {
     .assert_eq(&world.named(&out));
 }
 
-/// Every command that the demo prints is run as it is printed, by a shell.
+/// Runs every printed command in a shell.
 #[test]
 fn every_printed_command_works() {
     let world = World::new();
@@ -42,7 +42,7 @@ fn every_printed_command_works() {
     let path = std::env::join_paths(
         [bin].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
-    let mut told = String::new();
+    let mut output = String::new();
     let calls = hints.lines().filter_map(|line| line.strip_prefix("  osier sessions "));
     for call in calls.map(|call| call.split("   ").next().unwrap()) {
         let mut shell = Command::new("sh");
@@ -50,7 +50,7 @@ fn every_printed_command_works() {
         let ran = Ran::of(shell.env("OSIER_HOME", world.home()).current_dir(world.cwd()).output().unwrap());
         assert_eq!(ran.code, 0, "{call}: {}", ran.err);
         let last = ran.out.lines().last().or(ran.err.lines().last()).unwrap_or_default();
-        told += &format!("{call}: {last}\n");
+        output += &format!("{call}: {last}\n");
     }
     expect![[r#"
         tree <1>:    assistant: "Much simpler: each line stands alone, long lists stream, and an error is just a last line that says so. 一行一个对象。"  ← active
@@ -63,7 +63,7 @@ fn every_printed_command_works() {
         context <1>: 7 messages
         show <1> --usage: session                         5   7.9k     235        5.9k            0     14k    $0
         delete <1> --yes: 1 session with 17 entries deleted
-    "#]].assert_eq(&world.named(&told));
+    "#]].assert_eq(&world.named(&output));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `osier doctor`: what stands in the way, and what to do about it.
+//! `osier doctor`: problems it finds and fixes it suggests.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +23,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// What the doctor says about some areas. Where programs are is the machine's business.
+/// Checks the output for some areas. Paths of programs differ between machines.
 fn check(world: &World, areas: &[&str], expect: Expect) {
     expect.assert_eq(&world.named(&lines_of_areas(&world.args(&["doctor"]), areas)));
 }
@@ -61,7 +61,7 @@ fn fresh_installation_has_no_problems() {
         exit 0
     "#]],
     );
-    assert!(!world.home().exists(), "looking makes nothing");
+    assert!(!world.home().exists(), "checking creates nothing");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn readable_by_others_and_unreadable_stores_are_reported() {
     set_mode(&world.home().join("config.toml"), 0o644);
     fs::write(world.session_file(), "no session\n").unwrap();
     let ran = world.args(&["doctor"]);
-    let told = lines_of_areas(&ran, &["store", "settings"]);
+    let output = lines_of_areas(&ran, &["store", "settings"]);
     let file = regex::Regex::new(r"such as .*").unwrap();
     expect![[r#"
         ok    settings  ~/home/config.toml
@@ -192,15 +192,15 @@ fn readable_by_others_and_unreadable_stores_are_reported() {
                         → `osier sessions verify FILE` tells what is wrong
         exit 0
     "#]]
-    .assert_eq(&world.named(&file.replace(&told, "such as …")));
+    .assert_eq(&world.named(&file.replace(&output, "such as …")));
 }
 
 #[test]
 fn unusable_home_folder_is_a_failure() {
     let world = World::new();
     world.write("file", "");
-    // To the eye of the mode the second one is a folder that root may write to.
-    let told: Vec<String> = [world.path("file/home"), "/proc/x".into()]
+    // By its mode, the second one looks like a folder that root may write to.
+    let output: Vec<String> = [world.path("file/home"), "/proc/x".into()]
         .into_iter()
         .map(|home| {
             let ran = world.command().env("OSIER_HOME", home).arg("doctor").output().unwrap();
@@ -215,7 +215,7 @@ fn unusable_home_folder_is_a_failure() {
                         → set OSIER_HOME to a folder you can write to
         exit 1
     "#]]
-    .assert_eq(&world.named(&told.concat()));
+    .assert_eq(&world.named(&output.concat()));
 }
 
 #[test]
@@ -306,12 +306,12 @@ fn terminal_is_checked() {
     let mut command = world.command();
     command.env("TERM", "xterm-256color").env("LANG", "C").arg("doctor");
     let (code, screen) = Terminal::start(command).end();
-    let told = lines_of_areas(&Ran { code, out: screen, err: String::new() }, &["terminal"]);
+    let output = lines_of_areas(&Ran { code, out: screen, err: String::new() }, &["terminal"]);
     expect![[r#"
         ok    terminal  120 × 24, TERM xterm-256color, no colours
         warn  terminal  the language settings do not say UTF-8
                         → set LANG=C.UTF-8, or the UTF-8 form of your language
         exit 0
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&output);
 }

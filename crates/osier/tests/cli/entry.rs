@@ -1,4 +1,4 @@
-//! `entry`: one entry, for people and for programs.
+//! `entry`: one entry as text and as JSON.
 
 use osier_testkit::expect;
 use serde_json::json;

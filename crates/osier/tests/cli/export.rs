@@ -84,7 +84,7 @@ fn exports_a_session_file_with_only_the_path() {
     assert_eq!(world.json("context path.jsonl")["messages"], world.json("context s.jsonl")["messages"]);
     assert_eq!(world.json("verify path.jsonl")["sound"], true);
     let header: Value = serde_json::from_str(&world.lines("path.jsonl")[0]).unwrap();
-    assert_eq!(header.get("parentSession"), None, "an export stands alone");
+    assert_eq!(header.get("parentSession"), None, "an export has no parent");
     assert_eq!(header["cwd"], "/code");
     assert_ne!(header["id"], "5e551011-0000-4000-8000-000000000001");
     let out = world.ok("export s.jsonl --format jsonl");
@@ -96,7 +96,7 @@ fn at_ends_the_path_at_another_entry() {
     let world = World::with(TALK);
     let items = world.json("export s.jsonl --at 00000007")["transcript"].clone();
     assert_eq!(items.as_array().unwrap().last().unwrap()["kind"], "compaction");
-    assert_eq!(items.as_array().unwrap().len(), 6, "also what the compaction hides from the model");
+    assert_eq!(items.as_array().unwrap().len(), 6, "includes what the compaction hides from the model");
     world.fails(1, "export s.jsonl --at 0000000f");
 }
 
@@ -110,8 +110,8 @@ fn output_file_is_new_and_its_extension_selects_the_format() {
         assert!(world.lines(name)[0].starts_with(sign), "{name}");
     }
     assert_eq!(fs::metadata(world.path("a.md")).unwrap().permissions().mode() & 0o777, 0o600);
-    let told = world.fails(1, "export s.jsonl -o a.md");
-    assert!(told.starts_with("osier: a.md is there already; give another name"), "{told}");
+    let error = world.fails(1, "export s.jsonl -o a.md");
+    assert!(error.starts_with("osier: a.md already exists; choose another name"), "{error}");
     world.fails(1, "export s.jsonl -o no/such/folder/a.md");
     world.fails(2, "export s.jsonl --format md --json");
 }
@@ -120,12 +120,12 @@ fn output_file_is_new_and_its_extension_selects_the_format() {
 fn unknown_extension_is_rejected() {
     let world = World::with(TALK);
     for name in ["x.html", "x.HTML", "x.pdf"] {
-        let told = world.fails(2, &format!("export s.jsonl -o {name}"));
+        let error = world.fails(2, &format!("export s.jsonl -o {name}"));
         let end = name[2..].to_lowercase();
         assert_eq!(
-            told,
+            error,
             format!(
-                "osier: cannot export to .{end}; name the output .md, .jsonl or .json, or choose one with --format\n"
+                "osier: cannot export to .{end}: unknown format; use .md, .json or .jsonl, or choose one with --format\n"
             )
         );
         assert!(!world.path(name).exists());
@@ -134,7 +134,7 @@ fn unknown_extension_is_rejected() {
     world.ok("export s.jsonl -o x.MD");
     world.ok("export s.jsonl -o plain");
     world.ok("export s.jsonl --format md -o x.html");
-    assert_eq!(world.read("x.html"), world.read("x.MD"), "what is asked for is done");
+    assert_eq!(world.read("x.html"), world.read("x.MD"), "--format overrides the extension");
 }
 
 #[test]

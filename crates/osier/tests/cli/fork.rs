@@ -1,4 +1,4 @@
-//! `fork`: a path in a session of its own.
+//! `fork`: copies a path into a new session.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn fork_has_the_path_its_labels_and_the_settings() {
     );
     let before = world.read("s.jsonl");
     let fork = world.json("fork s.jsonl 0000000a");
-    assert_eq!(world.read("s.jsonl"), before, "the source stays as it is");
+    assert_eq!(world.read("s.jsonl"), before, "the source is unchanged");
     let file = fork["file"].as_str().unwrap();
     fs::copy(file, world.path("f.jsonl")).unwrap();
     world.check(
@@ -97,7 +97,7 @@ fn forking_a_version_one_file_does_not_change_it() {
 #[test]
 fn compaction_keeps_from_the_entry_after_a_dropped_label() {
     let world = World::with("say a; reply b; label x; say c; compact keep c \"so far\"; say d");
-    // The file of another program whose compaction keeps from the label itself.
+    // A compaction of another program that keeps from the label itself.
     let file = String::from_utf8(world.read("s.jsonl")).unwrap();
     world.write(
         "s.jsonl",
@@ -127,7 +127,7 @@ fn fork_at_a_user_message_stops_before_it_and_prints_its_text() {
     assert_eq!((&exact["editorText"], &exact["leafId"]), (&json!(null), &json!("00000003")));
     let mark = world.json("fork s.jsonl 00000005");
     let messages = world.json(&format!("context {}", mark["file"].as_str().unwrap()))["messages"].clone();
-    assert_eq!(messages, world.json("context s.jsonl")["messages"], "a mark stands for what is above it");
+    assert_eq!(messages, world.json("context s.jsonl")["messages"], "a mark counts as the entry above it");
     assert_eq!(world.read("s.jsonl"), before);
 }
 
@@ -155,7 +155,7 @@ fn calls_without_results_are_forked_only_with_exact() {
 #[test]
 fn list_shows_user_messages_newest_first() {
     let world = World::with("say first; reply b; say second; reply d; move b; say other  way; reply f");
-    // The second column tells how long ago.
+    // The second column is the age.
     let list = |args: &str| -> Vec<String> {
         let text = world.ok(&format!("fork s.jsonl --list {args}"));
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

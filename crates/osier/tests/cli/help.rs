@@ -113,14 +113,14 @@ fn help_lists_commands_and_options() {
 #[test]
 fn every_command_help_has_examples_and_describes_its_output() {
     let world = World::new();
-    let mut told = String::new();
+    let mut output = String::new();
     for command in COMMANDS {
         let help = world.ok(&format!("{command} --help"));
         assert!(help.contains("Examples:\n  osier sessions "), "{command}: {help}");
         assert!(help.contains("--json"), "{command}: {help}");
         let says = help.contains("Prints ") || help.contains("Lists ");
         assert!(says, "{command}: {help}");
-        told += &format!("{command}: {}\n", help.lines().next().unwrap());
+        output += &format!("{command}: {}\n", help.lines().next().unwrap());
     }
     for command in ["demo", "completions", "man", "sessions"] {
         let help = world.args(&[command, "--help"]).out;
@@ -155,7 +155,7 @@ fn every_command_help_has_examples_and_describes_its_output() {
         export: Write the path as JSONL, Markdown or JSON
         append: Append an entry, to a session or to a new one
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&output);
 }
 
 #[test]

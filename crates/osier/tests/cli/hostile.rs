@@ -1,4 +1,4 @@
-//! A log may hold anything that a model, a tool or a web page said. None of it reaches a terminal alive.
+//! A log may contain anything from a model, a tool or a web page. Control characters never reach the terminal.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{Ran, World};
 
-/// Clears the screen, sets a title, turns the reading order round, and fakes lines of our own.
+/// Clears the screen, sets a title, reverses the text direction, and fakes a message of Osier.
 const EVIL: &str =
     "x\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{2066}\r\nosier: all is well\t\u{8}\u{0}y";
 
@@ -68,11 +68,11 @@ fn check_sanitized(line: &str, ran: &Ran) {
         assert_eq!(alive, None, "{line}: {name}: {text}");
     }
     let faked = ran.err.lines().chain(ran.out.lines()).filter(|line| line.starts_with("osier: all is well"));
-    // In a conversation somebody may say so on a line of its own; in rows and messages nobody can.
-    let speaks = ["show", "context", "export", "compaction"].iter().any(|command| line.starts_with(command));
+    // A message may contain such a line; rows and notices must not.
+    let shows_messages = ["show", "context", "export", "compaction"].iter().any(|command| line.starts_with(command));
     assert_eq!(
         faked.count() > 0,
-        speaks && !ran.out.is_empty() && !line.contains("--usage"),
+        shows_messages && !ran.out.is_empty() && !line.contains("--usage"),
         "{line}: {ran}"
     );
 }
@@ -140,7 +140,7 @@ fn names_in_errors_are_sanitized() {
         assert_ne!(ran.code, 0, "{args:?}");
         check_sanitized("error", &ran);
     }
-    // Commands that change something tell about it as carefully.
+    // Commands that change something sanitize their notices too.
     let id = id.replace('\0', "");
     for args in [
         ["sessions", "compaction", "s.jsonl", "--undo", "--yes"].as_slice(),

@@ -1,11 +1,11 @@
-//! Entries that are shown, sent or taken in differently from what their lines say.
+//! Entries that are shown, sent or stored differently from their lines.
 
 use osier_testkit::expect;
 use serde_json::json;
 
 use crate::support::{World, ids};
 
-/// A world with these entries in `s.jsonl`, each below the one before.
+/// A test environment with these entries in `s.jsonl`, each below the one before.
 fn with_entries(entries: &[&str]) -> World {
     let world = World::new();
     for entry in entries {
@@ -56,7 +56,7 @@ fn entries_out_of_context_are_shown_and_never_sent() {
     assert!(shown.contains("a dead end") && shown.contains("only for people"), "{shown}");
 }
 
-/// The batch is stored as running; an update behind it says how it ended.
+/// The batch is stored as running; a later update has its final status.
 #[test]
 fn finished_sub_agent_batch_is_shown_as_finished_everywhere() {
     let world = with_entries(&[
@@ -84,7 +84,7 @@ fn finished_sub_agent_batch_is_shown_as_finished_everywhere() {
     assert!(world.lines("s.jsonl")[2].contains("running"), "nothing is rewritten");
 }
 
-/// What `--json` prints of an entry can be appended.
+/// Entries in the form that `--json` prints can be appended.
 #[test]
 fn osier_kinds_can_be_appended_as_json_output_shows_them() {
     let world = World::with(
@@ -97,7 +97,7 @@ fn osier_kinds_can_be_appended_as_json_output_shows_them() {
         assert_eq!(world.lines("t.jsonl")[at + 1], lines[at + 1], "{entry}");
         world.ok(&format!("append t.jsonl --entry '{entry}'"));
     }
-    assert_eq!(world.lines("t.jsonl").len(), lines.len(), "the same again is nothing new");
+    assert_eq!(world.lines("t.jsonl").len(), lines.len(), "appending the same entry again changes nothing");
     assert_eq!(world.json("snapshot t.jsonl")["activePath"], snapshot["activePath"]);
 }
 
@@ -137,7 +137,7 @@ fn osier_kinds_without_required_fields_are_rejected() {
     );
     assert_eq!(world.read("s.jsonl"), before);
     world.ok(r#"append s.jsonl --entry '{"type":"delete_branch","targetId":"00000003"}'"#);
-    assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 3, "the leaf is out of the branch");
+    assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 3, "the leaf moved out of the branch");
     assert_eq!(world.json("snapshot s.jsonl")["deletedBranches"], json!(["00000003"]));
     world.ok(r#"append s.jsonl --entry '{"type":"leaf","parentId":"00000001"}'"#);
     assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 1);
@@ -164,13 +164,13 @@ fn tool_role_of_another_program_is_stored_as_tool_result() {
     ]);
     let path = world.json("path s.jsonl");
     assert_eq!(path[1]["message"]["role"], "toolResult");
-    assert_eq!(path[1]["metadata"], json!({ "mine": 1 }), "the rest of the entry stays");
+    assert_eq!(path[1]["metadata"], json!({ "mine": 1 }), "the rest of the entry is kept");
     assert_eq!(ids(&path)[1], "00000002");
     assert_eq!(
         world.json("context s.jsonl --request")["repairs"],
         json!({ "unansweredCalls": 0, "strayResults": 0 })
     );
-    // The same entry again is still the same.
+    // The same entry is accepted again.
     world.ok(r#"append s.jsonl --entry '{"type":"message","id":"00000002","metadata":{"mine":1},"message":{"role":"tool","toolCallId":"c","toolName":"read","content":"x"}}'"#);
     assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 2);
 }

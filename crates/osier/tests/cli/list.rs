@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, World};
 
-/// Makes a session and tells its id.
+/// Creates a session and returns its id.
 fn create_session(world: &World, line: &str) -> String {
     world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
 }
@@ -77,7 +77,7 @@ fn search_without_matches_prints_a_notice() {
     );
 }
 
-/// The agent stores its system prompt as a message of the log, which people do not count.
+/// The agent stores its system prompt as a message in the log, which does not count as a message.
 #[test]
 fn stored_system_prompt_is_not_counted() {
     let world = World::new();
@@ -133,7 +133,7 @@ fn forks_are_listed_below_their_parents() {
         <4>  1 msg  now     └─ fork of it
     "#]],
     );
-    // A thread comes up with whatever of it was used last.
+    // A thread is placed by its most recently used session.
     world.ok(&format!("append {fork} 'said after that'"));
     world.check(
         &["list", "list --search fork"],

@@ -1,4 +1,4 @@
-//! Labels and names.
+//! Labels, names and settings of a session.
 
 use std::sync::Arc;
 
@@ -158,7 +158,7 @@ fn invalid_setting_values_are_rejected_and_not_written() {
     assert_eq!(world.read("s.jsonl"), before);
 }
 
-/// A window that stands on an older branch labels, renames and configures: nobody is moved.
+/// A process on an older branch labels, renames and configures; the position does not change.
 #[test]
 fn marks_never_change_the_position() {
     let world = World::with("say a; reply b; say c; reply d");
@@ -169,12 +169,12 @@ fn marks_never_change_the_position() {
     assert_eq!(world.json("context s.jsonl")["messages"], before);
     let path = world.json("path s.jsonl");
     assert_eq!(&ids(&path)[..4], ["00000001", "00000002", "00000003", "00000004"]);
-    // The next message goes on where the conversation stood.
+    // The next message continues at the same position.
     world.ok("append s.jsonl e");
     assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 5);
 }
 
-/// The same, from a window that was opened before somebody else moved on.
+/// The same, from a process that opened the session before the last moves.
 #[tokio::test]
 async fn mark_of_a_stale_process_does_not_change_the_position() {
     let world = World::with("say a; reply b; say c; reply d");

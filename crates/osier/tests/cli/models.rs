@@ -1,4 +1,4 @@
-//! `osier models`: what can be used now, and what is missing for the rest.
+//! `osier models`: the available models, and what the others need.
 
 use std::fs;
 
@@ -20,9 +20,9 @@ fn local(name: &str, url: &str) -> String {
 }
 
 fn check(world: &World, args: &[&str], expect: Expect) {
-    let told = format!("$ osier {}\n{}", args.join(" "), world.args(args));
+    let output = format!("$ osier {}\n{}", args.join(" "), world.args(args));
     let ports = regex::Regex::new(r"127\.0\.0\.1:\d+").unwrap();
-    expect.assert_eq(&ports.replace_all(&world.named(&told), "127.0.0.1:PORT"));
+    expect.assert_eq(&ports.replace_all(&world.named(&output), "127.0.0.1:PORT"));
 }
 
 fn json(world: &World, args: &[&str]) -> Value {
@@ -112,11 +112,11 @@ fn configured_server_is_asked_for_its_models() {
     assert_eq!(heard.len(), 1, "{heard:?}");
     assert!(heard[0].starts_with("GET /v1/models "), "{heard:?}");
     assert!(heard[0].to_lowercase().contains("authorization: bearer sk-local"), "{heard:?}");
-    assert!(world.args(&["models"]).out.lines().count() == 2, "without the key it is not asked");
+    assert!(world.args(&["models"]).out.lines().count() == 2, "without the key, the server is not asked");
     assert_eq!(server.heard().len(), 1);
 }
 
-/// They are asked at once: three silent ones take no longer than one.
+/// Servers are asked in parallel: three silent ones take no longer than one.
 #[test]
 fn silent_servers_are_reported_and_do_not_block() {
     let silent = Listing::silent();

@@ -170,11 +170,11 @@ fn move_is_one_line_and_its_label_another() {
         lines[5..].iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
     assert_eq!((&kinds[0]["customType"], &kinds[1]["type"]), (&json!("osier.leaf"), &json!("label")));
     assert_eq!((&kinds[1]["targetId"], &kinds[1]["label"]), (&json!("00000002"), &json!("from here")));
-    // Where one stands and what is sent is the same as without the label.
+    // The position and the context are the same as without the label.
     let messages = world.json("context s.jsonl")["messages"].clone();
     assert_eq!(messages, world.json("context s.jsonl --at 00000002")["messages"]);
 
-    // What a crash between the two leaves behind is a valid move.
+    // A crash between the two leaves a valid move.
     let cut: String = lines[..6].iter().map(|line| format!("{line}\n")).collect();
     world.write("s.jsonl", cut);
     assert_eq!(world.json("context s.jsonl")["leafId"], "00000002");
@@ -245,9 +245,9 @@ fn new_message_after_an_undo_clears_redo() {
 fn move_into_a_deleted_branch_is_rejected() {
     let world = World::with("say a; reply b; say c; reply d; move b; say e");
     world.ok("delete-branch s.jsonl 00000003");
-    let told = world.fails(1, "move s.jsonl 00000004");
+    let error = world.fails(1, "move s.jsonl 00000004");
     assert_eq!(
-        told,
+        error,
         "osier: entry 00000004 is in a deleted branch; restore the branch with `osier sessions restore-branch`\n"
     );
     world.ok("restore-branch s.jsonl 00000003");
