@@ -93,7 +93,7 @@ fn parent_creates_a_branch_and_root_a_new_root() {
                └─ user: "d"
             user: "e"  ← active
             $ append s.jsonl --parent 0000000f f
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003?
             exit 1
         "#]],
     );

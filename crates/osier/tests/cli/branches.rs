@@ -29,7 +29,7 @@ fn deleted_branch_is_hidden_until_it_is_restored() {
         ],
         expect![[r#"
             $ delete-branch s.jsonl 00000003
-            ! 3 entries hidden; restore-branch shows them again
+            ! Hid 3 entries; undo with `osier sessions restore-branch`
             $ tree s.jsonl
             user: "a"
             assistant: "b"
@@ -48,7 +48,7 @@ fn deleted_branch_is_hidden_until_it_is_restored() {
             ! osier: entry 00000003 is already deleted
             exit 1
             $ restore-branch s.jsonl 00000003
-            ! 3 entries shown again
+            ! Restored 3 entries
             $ restore-branch s.jsonl 00000003
             ! osier: entry 00000003 is not the start of a deleted branch
             exit 1
@@ -62,7 +62,7 @@ fn deleted_branch_is_hidden_until_it_is_restored() {
             $ label s.jsonl
             00000004  there
             $ delete-branch s.jsonl 0000000f
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003, 00000004, 00000005, …?
             exit 1
         "#]],
     );
@@ -73,7 +73,7 @@ fn deleting_the_current_branch_moves_out_of_it() {
     let world = World::with("say a; reply b; say c; reply d");
     let before = world.lines("s.jsonl").len();
     let ran = world.run("delete-branch s.jsonl 00000003");
-    assert_eq!(ran.err, "2 entries hidden; restore-branch shows them again\nMoved to 00000002\n");
+    assert_eq!(ran.err, "Hid 2 entries; undo with `osier sessions restore-branch`\nMoved to 00000002\n");
     assert_eq!(world.lines("s.jsonl").len(), before + 1, "one entry both deletes and moves");
     let path = world.json("path s.jsonl");
     assert_eq!(&ids(&path)[..2], ["00000001", "00000002"]);
@@ -127,7 +127,7 @@ fn gc_removes_deleted_branches_and_keeps_the_position_and_a_backup() {
         &["gc s.jsonl --dry-run"],
         expect![[r#"
             $ gc s.jsonl --dry-run
-            ! 4 entries would go, 5 stay
+            ! Would remove 4 entries and keep 5
         "#]],
     );
     assert_eq!(world.read("s.jsonl"), before);
@@ -137,10 +137,10 @@ fn gc_removes_deleted_branches_and_keeps_the_position_and_a_backup() {
         &["gc s.jsonl", "tree s.jsonl --filter all --ids", "verify s.jsonl"],
         expect![[r#"
             $ gc s.jsonl
-            ! programs that take no lock, such as pi, must not be writing to this session now
-            ! 4 entries removed, 5 stay
-            ! 1 entry added to say what they cost, or where the session stands
-            ! the old file is kept with .bak at its name
+            ! make sure that no program without file locking, such as pi, is writing to this session
+            ! Removed 4 entries, kept 5
+            ! Added 1 entry to record their cost or the current position
+            ! The old file is kept with the suffix .bak
             $ tree s.jsonl --filter all --ids
             00000001  user: "a"
             00000002  assistant: "b"
@@ -148,7 +148,7 @@ fn gc_removes_deleted_branches_and_keeps_the_position_and_a_backup() {
             └─ 00000007  user: "e"
                00000008  assistant: "f"  ← active
             $ verify s.jsonl
-            6 entries, sound
+            6 entries, no damage found
         "#]],
     );
     assert_eq!(world.read("s.jsonl.bak"), before);

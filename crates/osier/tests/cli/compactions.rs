@@ -213,7 +213,7 @@ fn undo_asks_if_there_are_newer_messages() {
     let held = world.read("s.jsonl");
     world.check(&["compaction s.jsonl --undo"], expect![[r#"
         $ compaction s.jsonl --undo
-        ! osier: 1 message came after it and stays on the other branch; add --yes to go to before the compaction all the same
+        ! osier: 1 message after it stays on the other branch; add --yes to move to before the compaction anyway
         exit 2
     "#]]);
     assert_eq!(world.read("s.jsonl"), held);
@@ -231,7 +231,7 @@ fn undo_respects_the_answer_on_a_terminal() {
     for (answer, code) in [("n", 1), ("y", 0)] {
         let mut terminal = Terminal::start(osier(&world, &["sessions", "compaction", "s.jsonl", "--undo"]));
         terminal.until(
-            "1 message came after it and stays on the other branch. Go to before the compaction? [y/N] ",
+            "1 message after it stays on the other branch. Move to before the compaction? [y/N] ",
         );
         terminal.type_in(&format!("{answer}\n"));
         assert_eq!(terminal.end().0, code);
@@ -258,7 +258,7 @@ fn error_for_an_entry_that_is_not_a_compaction_lists_compactions() {
             ! osier: 00000002 is not a compaction; this session has 00000003
             exit 1
             $ compaction s.jsonl 0000000f --undo
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003, 00000004, 00000005, …?
             exit 1
             $ compaction s.jsonl 00000003 --yes
             ! error: the following required arguments were not provided:
@@ -276,7 +276,7 @@ fn error_for_an_entry_that_is_not_a_compaction_lists_compactions() {
         &["compaction s.jsonl", "compact s.jsonl"],
         expect![[r#"
             $ compaction s.jsonl
-            ! osier: no compaction on the path to the leaf; this session has none; `osier sessions compact` makes one
+            ! osier: no compaction on the path to the leaf; this session has none; `osier sessions compact` creates one
             exit 1
             $ compact s.jsonl
             <1>

@@ -125,7 +125,7 @@ fn graft_adds_the_conclusion_of_another_branch() {
         expect![[r#"
             $ graft s.jsonl 00000006
             <1>
-            ! what came of the branch that ends in 00000006 is told here now
+            ! Grafted the conclusion of branch 00000006
             $ tree s.jsonl
             user: "sort the list"
             assistant: "how"
@@ -170,7 +170,7 @@ fn graft_adds_the_conclusion_of_another_branch() {
             ! osier: cannot graft 00000002: it is already on the current path; choose the end of another branch
             exit 1
             $ graft s.jsonl 0000000f
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003, 00000004, 00000005, …?
             exit 1
         "#]],
     );

@@ -40,7 +40,7 @@ fn delete_needs_confirmation() {
         expect![[r#"
         $ delete <1>
         ! <1>   now  hello
-        ! osier: add --yes to delete without being asked
+        ! osier: cannot ask for confirmation without a terminal; add --yes to delete
         exit 2
     "#]],
     );
@@ -50,7 +50,7 @@ fn delete_needs_confirmation() {
         expect![[r#"
             $ delete <1> --yes
             ! <1>   now  hello
-            ! 1 session with 1 entry deleted
+            ! Deleted 1 session (1 entry)
             $ list
             ! no sessions in this directory; --all includes other directories
         "#]],
@@ -60,11 +60,11 @@ fn delete_needs_confirmation() {
         &[&format!("delete {id} --yes"), &format!("delete {} --yes --json", &id[..8]), "delete zz --yes"],
         expect![[r#"
             $ delete <1> --yes
-            ! no session <1>: it is gone, or never was
+            ! no session <1>; it may already be deleted
             $ delete <1> --yes --json
             [{"session":"<1>","agentId":null,"store":null,"deleted":false,"counts":{"sessions":0,"entries":0}}]
             $ delete zz --yes
-            ! osier: no session zz; `osier sessions list --all` shows what there is
+            ! osier: no session zz; `osier sessions list --all` lists the sessions
             exit 1
         "#]],
     );

@@ -51,11 +51,11 @@ fn session_is_deleted_in_its_own_store_whatever_store_is_named() {
             $ delete <1> --store archive --yes
             ! osier: <1> is in file, not in archive
             ! <1>  file   now  here
-            ! 1 session with 1 entry deleted from file
+            ! Deleted 1 session (1 entry) from file
             $ delete <2> --store file --yes
             ! osier: <2> is in archive, not in file
             ! <2>  archive   now  there
-            ! 1 session with 1 entry deleted from archive
+            ! Deleted 1 session (1 entry) from archive
         "#]],
     );
     assert_eq!(remaining_sessions(&world), [] as [&str; 0]);
@@ -81,17 +81,17 @@ fn named_store_selects_the_copy_to_delete() {
         ],
         expect![[r#"
             $ delete <1> --yes
-            ! osier: session <1> is in the stores file and archive; say which with --store
+            ! osier: session <1> is in the stores file and archive; choose one with --store
             exit 1
             $ delete <1> --store archive --yes
             ! <1>  archive   now  hello
-            ! 1 session with 1 entry deleted from archive
+            ! Deleted 1 session (1 entry) from archive
             $ delete <2> --store archive --yes
-            ! no session <2>: it is gone, or never was
+            ! no session <2>; it may already be deleted
             $ delete <2> --store archive --yes --json
             [{"session":"<2>","agentId":null,"store":null,"deleted":false,"counts":{"sessions":0,"entries":0}}]
             $ delete zz --store archive --yes
-            ! osier: no session zz; `osier sessions list --all` shows what there is
+            ! osier: no session zz; `osier sessions list --all` lists the sessions
             exit 1
         "#]],
     );
@@ -124,14 +124,14 @@ fn with_an_unavailable_store_only_a_full_id_is_deleted() {
     let output = world.fails(1, &format!("delete {id} --store team --yes"));
     assert!(output.starts_with("osier: store team cannot be reached: "), "a copy may be there: {output}");
     let output = world.fails(1, &format!("delete {} --yes", &id[..8]));
-    let begins = "osier: <1> may mean a session in team, too; name the whole id, or a store with --store: ";
+    let begins = "osier: <1> could also mean a session in team; give the full id, or choose a store with --store: ";
     assert!(world.named(&output).starts_with(begins), "{output}");
     assert_eq!(world.session_files().len(), 1);
     let named = world.json(&format!("delete {} --store file --yes", &id[..8]));
     assert_eq!(named[0]["deleted"], true, "the store was named");
     let id = begin(&world, "again --store file");
     let ran = world.run(&format!("delete {id} --yes"));
-    assert!(ran.err.ends_with("\n1 session with 1 entry deleted from file\n"), "{}", ran.err);
+    assert!(ran.err.ends_with("\nDeleted 1 session (1 entry) from file\n"), "{}", ran.err);
     assert_eq!(ran.err.matches("team").count(), 1, "reported once: {}", ran.err);
 }
 

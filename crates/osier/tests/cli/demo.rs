@@ -14,21 +14,21 @@ fn demo_prints_its_path_and_commands_to_try() {
     let file = world.session_file();
     let out = ran.out.replace(&file.to_string_lossy().into_owned(), "$FILE");
     expect![[r#"
-        A session of 14 entries is now in
+        Created a session with 14 entries:
           $FILE
 
-        It is a plain file, and it is a tree. Try:
+        It is a plain file that holds a tree. Try:
 
-          osier sessions tree <1>                         the whole tree; ← active is where it stands
-          osier sessions show <1>                         the conversation on the active branch
-          osier sessions move <1> 0000000c                back before another question; prints its text
-          osier sessions tree <1> --ids                   … and see where it stands now
-          osier sessions undo <1>                         return
-          osier sessions label <1> 0000000d 'good idea'   name an entry
-          osier sessions fork <1> 00000005                take the path to it into a session of its own
-          osier sessions context <1>                      what a model would be sent
-          osier sessions show <1> --usage                 what it took
-          osier sessions delete <1> --yes                 enough
+          osier sessions tree <1>                         show the whole tree; ← active marks the current position
+          osier sessions show <1>                         show the conversation on the active branch
+          osier sessions move <1> 0000000c                go back to before a question; prints its text
+          osier sessions tree <1> --ids                   show the new position, with entry ids
+          osier sessions undo <1>                         undo the move
+          osier sessions label <1> 0000000d 'good idea'   label an entry
+          osier sessions fork <1> 00000005                copy the path to an entry into a new session
+          osier sessions context <1>                      show what a model would get
+          osier sessions show <1> --usage                 show tokens and cost
+          osier sessions delete <1> --yes                 delete the session
     "#]]
     .assert_eq(&world.named(&out));
 }
@@ -62,7 +62,7 @@ fn every_printed_command_works() {
         fork <1> 00000005: <2>
         context <1>: 7 messages
         show <1> --usage: session                         5   7.9k     235        5.9k            0     14k    $0
-        delete <1> --yes: 1 session with 17 entries deleted
+        delete <1> --yes: Deleted 1 session (17 entries)
     "#]].assert_eq(&world.named(&output));
 }
 

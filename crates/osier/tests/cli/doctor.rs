@@ -308,7 +308,7 @@ fn terminal_is_checked() {
     let (code, screen) = Terminal::start(command).end();
     let output = lines_of_areas(&Ran { code, out: screen, err: String::new() }, &["terminal"]);
     expect![[r#"
-        ok    terminal  120 × 24, TERM xterm-256color, no colours
+        ok    terminal  120 × 24, TERM xterm-256color, no colors
         warn  terminal  the language settings do not say UTF-8
                         → set LANG=C.UTF-8, or the UTF-8 form of your language
         exit 0

@@ -70,13 +70,13 @@ fn failed_fork_leaves_no_file() {
         &["fork s.jsonl", "fork s.jsonl root", "fork s.jsonl 0000000f"],
         expect![[r#"
         $ fork s.jsonl
-        ! osier: there is nothing to fork: the session stands before its first entry; name an ENTRY
+        ! osier: nothing to fork: the session is before its first entry; give an ENTRY
         exit 1
         $ fork s.jsonl root
-        ! osier: there is nothing to fork: the session stands before its first entry; name an ENTRY
+        ! osier: nothing to fork: the session is before its first entry; give an ENTRY
         exit 1
         $ fork s.jsonl 0000000f
-        ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003
+        ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003?
         exit 1
     "#]],
     );

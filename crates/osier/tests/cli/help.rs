@@ -219,19 +219,19 @@ fn usage_errors_exit_with_2_and_explain() {
         ],
         expect![[r#"
             $ tree s.jsonl --filter odd
-            ! osier: no filter "odd"; there are default, no-tools, user-only, labeled-only, all
+            ! osier: no filter "odd"; the filters are default, no-tools, user-only, labeled-only, all
             exit 2
             $ append
-            ! osier: give a TEXT to append, or an --entry
+            ! osier: give TEXT to append, or --entry
             exit 2
             $ append s.jsonl '  '
             ! osier: TEXT is empty
             exit 2
             $ append s.jsonl x --entry '{}'
-            ! osier: with --entry give a SESSION and no TEXT
+            ! osier: --entry takes a SESSION and no TEXT
             exit 2
             $ append s.jsonl --name n x
-            ! osier: --name is for a new session; `osier sessions rename` names this one
+            ! osier: --name is for new sessions; use `osier sessions rename` for this one
             exit 2
             $ config s.jsonl approvalMode=off
             ! osier: the setting "approvalMode" must be default, autoEdit, sandbox or yolo, not "off"
@@ -240,7 +240,7 @@ fn usage_errors_exit_with_2_and_explain() {
             ! osier: "novalue" is not KEY=VALUE
             exit 2
             $ delete --older-than soon
-            ! osier: "soon" is no age; write 12h, 30d or 6w
+            ! osier: invalid age "soon"; use 12h, 30d or 6w
             exit 2
             $ list --search 're:('
             ! osier: this is no regular expression: regex parse error:
@@ -249,7 +249,7 @@ fn usage_errors_exit_with_2_and_explain() {
             !   error: unclosed group
             exit 2
             $ show ''
-            ! osier: name a session: the first digits of its id, or a .jsonl file
+            ! osier: give a session: the first characters of its id, or a .jsonl file
             exit 2
         "#]],
     );

@@ -54,10 +54,10 @@ fn labels_are_listed_shown_set_and_cleared() {
             $ label s.jsonl
             ! no labels
             $ label s.jsonl 0000000f x
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002?
             exit 1
             $ label s.jsonl 0000000f
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002?
             exit 1
         "#]],
     );

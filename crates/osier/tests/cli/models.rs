@@ -40,7 +40,7 @@ fn without_configuration_only_the_offline_model_is_listed() {
             $ osier models
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
-            ! no key and no server is set up; --all shows what there is, and what it needs
+            ! no API key or server is configured; --all lists all models and what they need
         "#]],
     );
 }
@@ -78,7 +78,7 @@ fn all_lists_what_is_missing() {
         &["models", "--all", "zzz"],
         expect![[r#"
             $ osier models --all zzz
-            ! no such model
+            ! no matching model
         "#]],
     );
     check(
@@ -86,7 +86,7 @@ fn all_lists_what_is_missing() {
         &["models", "claude"],
         expect![[r#"
             $ osier models claude
-            ! no such model; --all shows those that cannot be used yet
+            ! no matching model; --all includes models that are not set up
         "#]],
     );
 }
@@ -140,11 +140,11 @@ fn silent_servers_are_reported_and_do_not_block() {
               model            window  output  $ in  $ out  can
               b/here               4k      4k     -      -  tools
             * offline/offline    200k     16k     -      -  tools
-            ! osier: a does not answer: no answer within 2 s
-            ! osier: c does not answer: c failed with status 500. out of�[2J memory
-            ! osier: d does not answer: no answer within 2 s
-            ! osier: e does not answer: no answer within 2 s
-            ! osier: f does not answer: tcp connect error: Connection refused (os error 111)
+            ! osier: a is not responding: no response within 2 s
+            ! osier: c is not responding: c failed with status 500. out of�[2J memory
+            ! osier: d is not responding: no response within 2 s
+            ! osier: e is not responding: no response within 2 s
+            ! osier: f is not responding: tcp connect error: Connection refused (os error 111)
         "#]],
     );
     let rows = json(&world, &["models", "--json"]);

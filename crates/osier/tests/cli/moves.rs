@@ -81,7 +81,7 @@ fn reported_position_is_the_entry_not_a_mark_below_it() {
             $ undo s.jsonl
             ! Moved to 00000004
             $ delete-branch s.jsonl 00000003
-            ! 4 entries hidden; restore-branch shows them again
+            ! Hid 4 entries; undo with `osier sessions restore-branch`
             ! Moved to 00000002
         "#]],
     );
