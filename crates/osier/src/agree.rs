@@ -1,5 +1,4 @@
-//! Asking before something is done that somebody may not have meant. Without a terminal nobody is asked, and the option is
-//! named that says yes.
+//! Asks for confirmation on the terminal. Without a terminal, fails with a hint to the option that confirms.
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -7,7 +6,7 @@ use anyhow::Result;
 
 use crate::failure::usage;
 
-/// Whether the person at the terminal says yes. `otherwise` tells what to do where there is none.
+/// Whether the user confirms. `otherwise` is the error message without a terminal.
 pub(crate) fn agreed(question: &str, otherwise: &str) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(usage(otherwise));

@@ -1,4 +1,4 @@
-//! Hidden commands that `cargo xtask bench` measures: each does one thing and counts what it did.
+//! Hidden commands that `cargo xtask bench` measures: each does one thing and prints a count.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -49,7 +49,7 @@ pub(crate) async fn run(command: Command, home: Home) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens a file and streams what is asked for into nothing.
+/// Opens a file, reads the requested projection and discards it.
 async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
     let target = Target::find(home, file).await?;
     let store = &*target.store;
@@ -82,12 +82,12 @@ async fn open(home: &Home, file: &str, what: &str) -> Result<()> {
             .await?;
             println!("{count} messages, {bytes} bytes");
         }
-        other => bail!("no such bench: {other}"),
+        other => bail!("no benchmark {other}"),
     }
     Ok(())
 }
 
-/// Appends straight to the store, one line at a time.
+/// Appends directly to the store, one line at a time.
 async fn append(home: &Home, file: &std::path::Path, count: usize, durability: &str) -> Result<()> {
     let store = home.files();
     if !file.exists() {

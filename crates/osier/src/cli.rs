@@ -1,4 +1,4 @@
-//! The command line: what can be said, and who carries it out.
+//! The command line: parses it and runs the command.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,19 +13,19 @@ use crate::{bench, config, demo, doctor, failure, models, run, sessions, trust};
 
 const AFTER: &str = "\
 Examples:
-  osier                              talk, with the tree one key away
-  osier -p 'list the files here'     print the answer and end
-  cat log.txt | osier -p 'explain'   say what is piped in as well
-  osier -c 'and now the tests'       go on with the last session
-  osier demo                         a small session to explore
-  osier sessions tree 4f89da11       a session as a tree
+  osier                              start an interactive session
+  osier -p 'list the files here'     print the answer and exit
+  cat log.txt | osier -p 'explain'   add piped input to the prompt
+  osier -c 'and now the tests'       continue the last session
+  osier demo                         create a small session to explore
+  osier sessions tree 4f89da11       show a session as a tree
 
-Without a key for a model, a built-in one answers that needs none and follows simple requests.
-A session is named by the first digits of its id, or by the path of its .jsonl file.
-Sessions lie in $OSIER_HOME/sessions, which is ~/.osier/sessions unless you say otherwise.
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped with Ctrl-C. With --json, errors are JSON too.";
+Without an API key, a built-in offline model answers; it follows simple requests.
+Name a session by the first characters of its id, or by the path of its .jsonl file.
+Sessions are stored in $OSIER_HOME/sessions (default: ~/.osier/sessions).
+Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted with Ctrl-C. With --json, errors are JSON too.";
 
-/// How long a thread may go on after the end, so that no line is half written. One that waits for a dead mount is left behind.
+/// How long threads may finish their work at exit, so that no line is half written. A thread that blocks on a dead mount is abandoned.
 const LAST: Duration = Duration::from_secs(1);
 
 /// A coding agent and session engine whose conversation is a tree.
@@ -40,37 +40,37 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Look at sessions, move in them, change them
+    /// List, show and change sessions
     #[command(
         visible_alias = "s",
-        after_help = "Examples:\n  osier sessions list\n  osier sessions tree --help\n\nPrints what the command given says; its --help tells."
+        after_help = "Examples:\n  osier sessions list\n  osier sessions tree --help\n\nPrints what each command describes in its own --help."
     )]
     Sessions(sessions::Args),
-    /// Show the settings and where they came from, or change them
+    /// Show the settings and where they come from, or change them
     Config(config::Args),
-    /// List the models that can be used now
+    /// List the available models
     Models(models::Args),
-    /// Check keys, servers, terminal and sessions, and tell what to do
+    /// Check keys, servers, terminal and sessions, and suggest fixes
     Doctor(doctor::Args),
-    /// Trust a project's folder, or take that back
+    /// Trust a project's folder, or revoke that trust
     Trust(trust::command::Args),
-    /// Make a small example session and show what can be done with it
+    /// Create a small example session and show what you can do with it
     Demo(demo::Args),
-    /// Print completions for a shell
+    /// Print a completion script for a shell
     #[command(
-        after_help = "Examples:\n  osier completions bash > ~/.local/share/bash-completion/completions/osier\n  osier completions zsh > ~/.zfunc/_osier\n\nPrints a script for that shell."
+        after_help = "Examples:\n  osier completions bash > ~/.local/share/bash-completion/completions/osier\n  osier completions zsh > ~/.zfunc/_osier\n\nPrints a completion script for that shell."
     )]
     Completions { shell: clap_complete::Shell },
     /// Print the manual page
     #[command(
-        after_help = "Examples:\n  osier man | man -l -\n  osier man > ~/.local/share/man/man1/osier.1\n\nPrints a page in roff."
+        after_help = "Examples:\n  osier man | man -l -\n  osier man > ~/.local/share/man/man1/osier.1\n\nPrints the manual page in roff."
     )]
     Man,
     #[command(flatten)]
     Bench(bench::Command),
 }
 
-/// What was said. A word too many behind a mistyped command is told as the mistyped command.
+/// Parses the command line. For a mistyped command with extra words, the error is about the command, not about the extra words.
 pub(crate) fn read() -> Cli {
     Cli::try_parse().unwrap_or_else(|error| {
         let words: Vec<String> = std::env::args().skip(1).take_while(|word| !word.starts_with('-')).collect();
@@ -92,8 +92,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Some(Command::Completions { shell }) => completions(shell),
         Some(Command::Man) => manual(),
         Some(Command::Sessions(args)) => {
-            let said = Said { store: args.store, agent: None };
-            block_on(sessions::run(args.command, Home::find()?.told_to(&said)?))
+            let overrides = Said { store: args.store, agent: None };
+            block_on(sessions::run(args.command, Home::find()?.told_to(&overrides)?))
         }
         Some(Command::Config(args)) => config::run(args),
         Some(Command::Models(args)) => {
@@ -134,7 +134,7 @@ fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
     print(&script)
 }
 
-/// One page for the program and, because pages per subcommand would be many, its session commands behind it.
+/// One page for the program, followed by its session commands: a page per subcommand would be too many.
 fn manual() -> Result<ExitCode> {
     let mut page = Vec::new();
     let mut command = Cli::command();

@@ -1,4 +1,4 @@
-//! `demo`: a small session of this directory to explore, made anew each time.
+//! `demo`: creates a new small session in this directory to explore.
 
 use std::process::ExitCode;
 
@@ -16,28 +16,28 @@ Examples:
   osier demo
   osier sessions tree $(osier demo --quiet)
 
-Prints where the session lies and commands to try on it. It is an ordinary session; `osier sessions delete` ends it.")]
+Prints the path of the session and commands to try on it. It is an ordinary session; `osier sessions delete` removes it.")]
 pub(crate) struct Args {
     /// Print only the id of the session
     #[arg(long)]
     quiet: bool,
 }
 
-/// Two ways to add a flag, a dead end with its summary, labels: enough to see what a tree is good for.
+/// Two approaches to adding a flag, a dead end with its summary, and labels: enough to show what a tree is good for.
 const LINES: &str = include_str!("demo.jsonl");
 
-/// Commands, what follows the session's id in them, and what they are good for.
+/// Commands, their arguments after the session's id, and what they do.
 const HINTS: [(&str, &str, &str); 10] = [
-    ("tree", "", "the whole tree; ← active is where it stands"),
-    ("show", "", "the conversation on the active branch"),
-    ("move", " 0000000c", "back before another question; prints its text"),
-    ("tree", " --ids", "… and see where it stands now"),
-    ("undo", "", "return"),
-    ("label", " 0000000d 'good idea'", "name an entry"),
-    ("fork", " 00000005", "take the path to it into a session of its own"),
-    ("context", "", "what a model would be sent"),
-    ("show", " --usage", "what it took"),
-    ("delete", " --yes", "enough"),
+    ("tree", "", "show the whole tree; ← active marks the current position"),
+    ("show", "", "show the conversation on the active branch"),
+    ("move", " 0000000c", "go back to before a question; prints its text"),
+    ("tree", " --ids", "show the new position, with entry ids"),
+    ("undo", "", "undo the move"),
+    ("label", " 0000000d 'good idea'", "label an entry"),
+    ("fork", " 00000005", "copy the path to an entry into a new session"),
+    ("context", "", "show what a model would get"),
+    ("show", " --usage", "show tokens and cost"),
+    ("delete", " --yes", "delete the session"),
 ];
 
 pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
@@ -53,16 +53,16 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     let what = match opened.file {
         Some(file) => {
             let file = plain(&file.to_string_lossy());
-            out.line(&format!("A session of {} entries is now in\n  {file}\n", lines.len()))?;
-            "It is a plain file, and it is a tree."
+            out.line(&format!("Created a session with {} entries:\n  {file}\n", lines.len()))?;
+            "It is a plain file that holds a tree."
         }
         None => {
             out.line(&format!(
-                "A session of {} entries is now in the store {}.\n",
+                "Created a session with {} entries in the store {}.\n",
                 lines.len(),
                 store.name()
             ))?;
-            "It is a tree."
+            "It holds a tree."
         }
     };
     out.line(&format!("{what} Try:\n"))?;
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: Args, home: Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// The entries, told as if the last of them was said just now.
+/// The entries, with times shifted so that the last one is from now.
 fn lines(now: Millis) -> Result<Vec<Vec<u8>>> {
     let mut entries = LINES.lines().map(serde_json::from_str).collect::<Result<Vec<Value>, _>>()?;
     let time = |entry: &Value| entry["timestamp"].as_str().and_then(time::parse);

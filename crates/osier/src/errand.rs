@@ -1,5 +1,5 @@
-//! An agent for one errand that a command of `osier sessions` asks for: a summary, and the one entry that holds it. It has no
-//! tools, and there is nobody to ask.
+//! A one-shot agent run for an `osier sessions` command: it writes a summary and the entry that holds it. The agent has no
+//! tools and asks no questions.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,24 +20,24 @@ use crate::run::signals::{Asked, Signals};
 use crate::run::told;
 use crate::settings::choice::{Wanted, choose, exact, for_summaries, offline};
 
-/// Who writes what an errand needs.
+/// Which model writes the summary.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Writer<'n> {
-    /// Nobody: no model is asked.
+    /// No model is called.
     None,
-    /// The model of this name, or the one of the settings, or that of the session.
+    /// The model of this name, else the model of the settings, else the model of the session.
     Model(Option<&'n str>),
 }
 
-/// What came of it.
+/// The result of a one-shot run.
 #[derive(Debug)]
 pub(crate) enum Came {
     Of(Reply),
-    /// Somebody stopped it. Nothing was changed.
+    /// Canceled by a signal. Nothing changed.
     Stopped(ExitCode),
 }
 
-/// Carries out a command on a session, and tells the person who waits that it takes its time.
+/// Runs a command on a session and shows progress while the summary is written.
 pub(crate) async fn run(
     session: &Session,
     home: &Home,
@@ -47,7 +47,7 @@ pub(crate) async fn run(
     let parts = parts(session, home, writer).await?;
     let name = parts.summary_model.as_ref().unwrap_or(&parts.default_model).full_name();
     let worker = Worker::start(session.clone(), parts).await?;
-    let (reply, asked) = wait(&worker, command, &name, home).await?;
+    let (reply, signal) = wait(&worker, command, &name, home).await?;
     session.before_prompt().await?;
     let was_stopped = match &reply {
         Ok(Reply::Navigated(went)) => went.aborted,
@@ -55,13 +55,13 @@ pub(crate) async fn run(
         Ok(_) => false,
     };
     if was_stopped {
-        remark("stopped; nothing was changed");
-        return Ok(Came::Stopped(ExitCode::from(asked.map_or(1, Asked::code))));
+        remark("Canceled; nothing changed");
+        return Ok(Came::Stopped(ExitCode::from(signal.map_or(1, Asked::code))));
     }
     Ok(Came::Of(reply?))
 }
 
-/// Waits for the answer, and stops it if it is asked to.
+/// Waits for the reply, and cancels the command on a signal.
 async fn wait(
     worker: &Worker,
     command: Command,
@@ -70,22 +70,22 @@ async fn wait(
 ) -> Result<(Result<Reply, Error>, Option<Asked>)> {
     let mut signals = Signals::catch()?;
     let mut events = worker.attach(None).await?.events;
-    let (mut stopped, mut _telling): (Option<Asked>, Option<Waiting>) = (None, None);
+    let (mut stopped, mut _progress): (Option<Asked>, Option<Waiting>) = (None, None);
     let sent = worker.send(command);
     tokio::pin!(sent);
     loop {
         tokio::select! {
             reply = &mut sent => return Ok((reply, stopped)),
-            asked = signals.next() => match stopped.replace(asked) {
+            signal = signals.next() => match stopped.replace(signal) {
                 None => cancel(worker),
-                // Asked twice, so it takes too long.
+                // A second signal: do not wait for the cancellation.
                 Some(_) => return Ok((Err(NoSummary::Stopped.into()), stopped)),
             },
             Some(event) = events.next() => match event {
                 Event::Live(Live::SummaryStarted { .. }) => {
-                    _telling = Some(waiting(&format!("{writer} writes the summary")));
+                    _progress = Some(waiting(&format!("{writer} is writing the summary")));
                 }
-                // What is stored is told by whoever asked for it.
+                // The caller reports what was stored.
                 Event::Session(_) => {}
                 event => told::line(&event, home.user.as_deref()).iter().for_each(|line| remark(line)),
             },
@@ -93,7 +93,7 @@ async fn wait(
     }
 }
 
-/// The end is heard as the answer to the command.
+/// The cancellation arrives as the reply to the command itself.
 fn cancel(worker: &Worker) {
     let worker = worker.clone();
     tokio::spawn(async move { worker.send(Command::Cancel).await.map(drop) });
@@ -108,7 +108,7 @@ async fn parts(session: &Session, home: &Home, writer: Writer<'_>) -> Result<Par
             Ok(Some(model)) => (Some(model.clone()), model),
             Ok(None) => (None, usual(session, home, &registry).await?),
             Err(error) if asked.is_some() => return Err(usage(error.to_string())),
-            Err(error) => return Err(anyhow!(error).context("the setting summary_model")),
+            Err(error) => return Err(anyhow!(error).context("cannot use the setting summary_model")),
         },
     };
     let keys = Arc::new(home.known_keys(&registry));
@@ -122,7 +122,7 @@ async fn parts(session: &Session, home: &Home, writer: Writer<'_>) -> Result<Par
     })
 }
 
-/// The request that is sent from a place of a session. Writes nothing.
+/// The request that a prompt at a place of a session sends. Read-only.
 pub(crate) async fn request_at(session: &Session, home: &Home, at: Place) -> Result<PreparedRequest> {
     let registry = home.models().registry().clone();
     let default = choose(Wanted::default(), &home.settings, &registry, &home.surroundings())?.model;
@@ -135,15 +135,15 @@ pub(crate) async fn request_at(session: &Session, home: &Home, at: Place) -> Res
     Ok(Worker::start(session.clone(), parts).await?.request_at(at).await?)
 }
 
-/// The model that would answer in this session. A summary by another one is not what somebody would expect.
+/// The model that would answer in this session: the one that users expect to write its summaries.
 async fn usual(session: &Session, home: &Home, registry: &osier_model::Registry) -> Result<Arc<ModelInfo>> {
     let of_session = reading::model_on_path(session).await?;
     let surroundings = home.surroundings();
     if let Some(name) = &of_session {
         return exact(name, registry, &surroundings).map_err(|why| {
             anyhow!(
-                "{name}, which this session used, cannot be used ({why}); name another one to write the summary with \
-                 --model, say --model offline, or for good with `osier config set summary_model NAME`"
+                "cannot write the summary with {name}, the model of this session: {why}; choose another model with \
+                 --model, for example --model offline, or permanently with `osier config set summary_model NAME`"
             )
         });
     }

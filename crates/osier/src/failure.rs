@@ -1,4 +1,4 @@
-//! What a failure looks like from outside: one place for text, code and exit code.
+//! How errors are reported: their text, error code and exit code.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -9,7 +9,7 @@ use osier_store::StoreError;
 use osier_tree::{ErrorCode, PlanError};
 use serde_json::json;
 
-/// The caller asked for something that cannot be meant.
+/// A usage error: the command line makes no sense.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Usage(pub(crate) String);
@@ -18,7 +18,7 @@ pub(crate) fn usage(text: impl Into<String>) -> Error {
     Error::new(Usage(text.into()))
 }
 
-/// A failure of a command, with its code.
+/// A failed command, with its error code.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 struct Failure {
@@ -30,7 +30,7 @@ pub(crate) fn failure(code: ErrorCode, text: impl Into<String>) -> Error {
     Error::new(Failure { code, text: text.into() })
 }
 
-/// Returns with a failure that has a code, as `bail!` does with one that has none.
+/// Like `bail!`, with an error code.
 macro_rules! fail {
     ($code:ident, $($text:tt)*) => {
         return Err($crate::failure::failure(osier_tree::ErrorCode::$code, format!($($text)*)))
@@ -38,9 +38,9 @@ macro_rules! fail {
 }
 pub(crate) use fail;
 
-/// Reports what went wrong on standard error, and gives the exit code for it.
+/// Reports an error on standard error and returns its exit code.
 pub(crate) fn report(error: &Error) -> ExitCode {
-    // Whoever closed the pipe has read enough.
+    // The reader closed the pipe because it has read enough.
     if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
@@ -48,12 +48,12 @@ pub(crate) fn report(error: &Error) -> ExitCode {
     if error.chain().any(is_usage) { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
-/// Reports a failure that does not end the command.
+/// Reports an error that does not end the command.
 pub(crate) fn warn(error: &Error) {
     write(code_of(error), "osier: ", &told(error));
 }
 
-/// Reports a wrong command line.
+/// Reports an invalid command line and exits.
 pub(crate) fn report_usage(error: &clap::Error) -> ! {
     if !error.use_stderr() || !wants_json() {
         error.exit();
@@ -64,7 +64,7 @@ pub(crate) fn report_usage(error: &clap::Error) -> ! {
     std::process::exit(2)
 }
 
-/// Writes a failure for a person or, if the caller wants JSON, for a program.
+/// Writes an error as text or, if the caller wants JSON, as JSON.
 fn write(code: ErrorCode, before: &str, text: &str) {
     let line = match wants_json() {
         true => json!({ "error": { "code": code.name(), "message": text } }).to_string(),
@@ -73,7 +73,7 @@ fn write(code: ErrorCode, before: &str, text: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Whether the command line asks for JSON, by `--json` or by `--mode json`. It is known before the line is understood.
+/// Whether the command line has `--json` or `--mode json`. Works on the raw arguments, because parsing may have failed.
 fn wants_json() -> bool {
     static WANTS: OnceLock<bool> = OnceLock::new();
     *WANTS.get_or_init(|| {
@@ -116,7 +116,7 @@ fn is_usage(cause: &(dyn std::error::Error + 'static)) -> bool {
         )
 }
 
-/// An error as the interface tells it.
+/// The error with its causes, in the same form as in the terminal interface.
 pub(crate) fn told(error: &Error) -> String {
     osier_tui::told(error.as_ref())
 }
@@ -127,7 +127,7 @@ mod tests {
     use anyhow::anyhow;
 
     #[test]
-    fn an_error_says_each_thing_once_and_stays_below_its_own_name() {
+    fn error_chain_repeats_no_cause_and_indents_continuation_lines() {
         let error = anyhow!("disk full").context("cannot write a\nosier: all is well").context("cannot save");
         assert_eq!(told(&error), "cannot save: cannot write a\n  osier: all is well: disk full");
         let passed_on = osier_session::Error::from(PlanError::NothingToUndo);

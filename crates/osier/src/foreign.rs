@@ -1,5 +1,5 @@
-//! Remembers which sessions were copied from where others write too. What such a session says was allowed in it counts
-//! for nothing, wherever it lies now. A mark stays for good: it holds nothing but an id.
+//! Remembers which sessions were copied from places where others can write. Approvals recorded in such a session do not
+//! count, wherever the session is now. A mark is permanent and contains only an id.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -14,7 +14,7 @@ use crate::home::Home;
 const FOLDER: &str = "foreign";
 
 impl Home {
-    /// To be called before the first line is copied, so that a copy that was cut off has its mark.
+    /// Call this before copying the first line, so that an interrupted copy is marked too.
     pub(crate) fn mark_foreign(&self, id: &str) -> Result<()> {
         let mark = self.mark(id);
         let make = || -> std::io::Result<()> {
@@ -25,7 +25,7 @@ impl Home {
         make().with_context(|| format!("cannot write {}", mark.display()))
     }
 
-    /// Whether a session is marked; if nobody can tell, it is.
+    /// Whether a session is marked. If this cannot be determined, it counts as marked.
     pub(crate) fn is_foreign(&self, id: &str) -> bool {
         !is_valid_id(id) || !matches!(self.mark(id).try_exists(), Ok(false))
     }

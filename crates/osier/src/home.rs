@@ -1,4 +1,4 @@
-//! What Osier takes from its surroundings: folders, settings, the terminal. Nothing else reads the environment.
+//! The environment of a command: folders, settings, stores, the terminal. No other module reads environment variables.
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -21,34 +21,34 @@ use crate::settings::{self, Loaded, OfProject, Problem, Project, Settings};
 use crate::stores::{self, Shelf};
 use crate::trust::{Asked, Records};
 
-/// The agent of sessions that name none.
+/// The agent of sessions without an agent id.
 const MAIN: &str = "main";
 
-/// A file that is nothing but mistakes must not bury what a command says.
+/// How many warnings are printed: more would bury the output of the command.
 const MOST_WARNINGS: usize = 8;
 
-/// See the module.
+/// The environment of a command. See the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct Home {
     pub(crate) folder: PathBuf,
-    /// The working directory as headers write it.
+    /// The working directory, as written in session headers.
     pub(crate) cwd: PathBuf,
-    /// The user's home folder, which people write `~`.
+    /// The user's home folder, shown as `~`.
     pub(crate) user: Option<String>,
     /// The project the working directory belongs to.
     pub(crate) project: Option<Project>,
-    /// Why a project that is there does not count, and whether it has a folder that would have counted.
+    /// Why the project is ignored, and whether it has an `.osier` folder.
     objection: Option<(String, bool)>,
-    /// What that project asks for that needs trust.
+    /// The project's settings and files that need trust.
     pub(crate) asked: Option<Asked>,
     pub(crate) settings: Settings,
-    /// All stores there are.
+    /// All stores.
     pub(crate) shelves: Vec<Shelf>,
-    /// The store and the agent that somebody named on the command line.
+    /// The store and the agent named on the command line.
     pub(crate) said: Said,
 }
 
-/// What was said on the command line that counts over the settings.
+/// Options of the command line that override the settings.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Said {
     pub(crate) store: Option<String>,
@@ -56,12 +56,12 @@ pub(crate) struct Said {
 }
 
 impl Home {
-    /// The surroundings of a command that runs in the current directory. A mistake in a settings file stops it.
+    /// The environment of a command in the current directory. Fails on an invalid settings file.
     pub(crate) fn find() -> Result<Home> {
         Home::at(&cwd()?)
     }
 
-    /// The same for another directory.
+    /// The environment of a command in another directory.
     pub(crate) fn at(cwd: &Path) -> Result<Home> {
         let (home, loaded) = Home::look(cwd)?;
         home.no_mistakes(&loaded.problems)?;
@@ -69,31 +69,31 @@ impl Home {
         Ok(home)
     }
 
-    /// The same after a decision about the project.
+    /// Reloads everything, after a decision about the project.
     pub(crate) fn again(&self) -> Result<Home> {
         Home::look(&self.cwd)?.0.told_to(&self.said)
     }
 
-    /// The same for the directory that a session belongs to.
+    /// The environment for the directory of a session, with the same overrides.
     pub(crate) fn moved(&self, cwd: &Path) -> Result<Home> {
         Home::at(cwd)?.told_to(&self.said)
     }
 
-    /// The same with what was said on the command line.
-    pub(crate) fn told_to(mut self, said: &Said) -> Result<Home> {
-        if let Some(agent) = &said.agent {
+    /// Applies the options of the command line.
+    pub(crate) fn told_to(mut self, overrides: &Said) -> Result<Home> {
+        if let Some(agent) = &overrides.agent {
             let mut problems = Vec::new();
             self.settings = self.settings.of_agent(agent, &mut problems);
             self.no_mistakes(&problems)?;
         }
-        if let Some(store) = &said.store {
+        if let Some(store) = &overrides.store {
             self.shelf(store).ok_or_else(|| stores::unknown(store, &self.shelves))?;
         }
-        self.said = said.clone();
+        self.said = overrides.clone();
         Ok(self)
     }
 
-    /// The surroundings as they are, mistakes and all.
+    /// The environment with all problems of the settings, fatal ones too.
     pub(crate) fn look(cwd: &Path) -> Result<(Home, Loaded)> {
         let user = etcetera::choose_base_strategy().ok().map(|user| user.home_dir().to_owned());
         let folder = match (set("OSIER_HOME"), &user) {
@@ -149,8 +149,7 @@ impl Home {
         self.folder.join("config.toml")
     }
 
-    /// Keys of models and passwords of stores, as far as they can be had without running anything. Neither a tool's result nor
-    /// a reply shows them.
+    /// The API keys and store passwords that are known without running a command. Tool results and replies never show them.
     pub(crate) fn known_keys(&self, registry: &Registry) -> Keys {
         let surroundings = self.surroundings();
         let stores = self.settings.stores.values().map(|spec| &spec.password);
@@ -159,7 +158,7 @@ impl Home {
         Keys::new(sources.flat_map(|source| source.known(&surroundings)).chain(said))
     }
 
-    /// Where outputs of commands are kept that were too long for a result.
+    /// The folder of command outputs that were too long for a result.
     pub(crate) fn outputs(&self) -> PathBuf {
         self.folder.join("cache").join("output")
     }
@@ -171,29 +170,29 @@ impl Home {
         }
     }
 
-    /// Folders called `.osier` that are nobody's project.
+    /// `.osier` folders that do not belong to a project.
     pub(crate) fn homes(&self) -> Vec<PathBuf> {
         let usual = self.user.as_ref().map(|user| Path::new(user).join(".osier"));
         usual.into_iter().chain([self.folder.clone()]).collect()
     }
 
-    /// The project's own folder, if there is one and what lies in it counts.
+    /// The project's `.osier` folder, if the project is trusted.
     pub(crate) fn trusted_folder(&self) -> Option<PathBuf> {
         let is_trusted = self.asked.as_ref().is_some_and(Asked::is_trusted);
         self.project.as_ref().filter(|_| is_trusted).map(Project::folder)
     }
 
-    /// Why the settings of the project that is here are not even looked at.
+    /// Why the project is ignored.
     pub(crate) fn objection(&self) -> Option<&str> {
         self.objection.as_ref().map(|(text, _)| text.as_str())
     }
 
-    /// The same, if the project has a folder that would have counted.
+    /// Why the project is ignored, if it has an `.osier` folder.
     pub(crate) fn ignored(&self) -> Option<&str> {
         self.objection.as_ref().filter(|(_, has_folder)| *has_folder).map(|(text, _)| text.as_str())
     }
 
-    /// Fails if a file says something that cannot be meant.
+    /// Fails if any of the problems is fatal.
     pub(crate) fn no_mistakes(&self, problems: &[Problem]) -> Result<()> {
         let fatal: Vec<String> =
             problems.iter().filter(|problem| problem.is_fatal).map(|problem| self.told(problem)).collect();
@@ -205,23 +204,26 @@ impl Home {
         plain(&format!("{}{place}: {}", self.shown(&problem.file), problem.text))
     }
 
-    /// Tells of mistakes, the first of them if there are many.
+    /// Prints the problems, only the first ones if there are many.
     pub(crate) fn warn(&self, problems: &[Problem]) {
         for problem in problems.iter().take(MOST_WARNINGS) {
             remark(&format!("osier: {}", self.told(problem)));
         }
         if problems.len() > MOST_WARNINGS {
-            remark(&format!("osier: and {} more; `osier doctor` tells all", problems.len() - MOST_WARNINGS));
+            remark(&format!(
+                "osier: and {} more; `osier doctor` lists all of them",
+                problems.len() - MOST_WARNINGS
+            ));
         }
     }
 
-    /// A path as people write it, with `~` for their home folder.
+    /// A path for display, with `~` for the home folder.
     pub(crate) fn shown(&self, path: &Path) -> String {
         let below = self.user.as_ref().and_then(|user| path.strip_prefix(user).ok());
         below.map_or_else(|| path.to_owned(), |below| Path::new("~").join(below)).display().to_string()
     }
 
-    /// What models may see of the surroundings: variables, the clock, and where `~` is.
+    /// What model providers may use: environment variables, the clock, and the home folder.
     pub(crate) fn surroundings(&self) -> Surroundings {
         let surroundings = Surroundings::new(|name| std::env::var(name).ok());
         match &self.user {
@@ -230,12 +232,12 @@ impl Home {
         }
     }
 
-    /// The variables that commands of tools could be given.
+    /// The environment variables that tool commands may receive.
     pub(crate) fn variables(&self) -> impl Iterator<Item = (OsString, OsString)> + use<> {
         std::env::vars_os()
     }
 
-    /// The models there are, with the servers of the settings.
+    /// All models, including those of the configured servers.
     pub(crate) fn registry(&self) -> Arc<Registry> {
         Arc::new(Registry::new(self.settings.providers.clone()))
     }
@@ -249,7 +251,7 @@ impl Home {
         Filter { cwd: (!all).then(|| self.cwd.clone()), ..Filter::default() }
     }
 
-    /// What a session of a command that ends soon needs from the world.
+    /// The session environment of a short-lived command.
     pub(crate) fn env(&self) -> Env {
         let host = rustix::system::uname().nodename().to_string_lossy().as_ref().into();
         Env { durability: self.settings.durability, host, watch: false, ..Env::default() }
@@ -270,20 +272,20 @@ impl Home {
 
 /// The current directory.
 pub(crate) fn cwd() -> Result<PathBuf> {
-    std::env::current_dir().context("the current directory is gone; change to another one")
+    std::env::current_dir().context("the current directory no longer exists; change to another one")
 }
 
-/// A variable of the environment, if it says anything.
+/// An environment variable, if it is not empty.
 fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// What a variable says that is no secret.
+/// The value of an environment variable. Not for secrets.
 pub(crate) fn variable(name: &str) -> Option<String> {
     set(name).and_then(|value| value.into_string().ok())
 }
 
-/// Whether a variable says anything. What it says may be a secret.
+/// Whether an environment variable is set. Its value may be a secret.
 pub(crate) fn has_variable(name: &str) -> bool {
     set(name).is_some()
 }
@@ -294,38 +296,38 @@ pub(crate) fn is_dumb() -> bool {
 
 /// How many seconds the user's clock is ahead of UTC.
 pub(crate) fn utc_offset() -> i64 {
-    // The usual way looks at the names of all time zones first, which takes longer than to draw a screen.
+    // `TimeZone::system` reads the names of all time zones first, which takes longer than drawing a screen.
     let local = || TimeZone::tzif("", &std::fs::read("/etc/localtime").ok()?).ok();
     let zone = if has_variable("TZ") { None } else { local() };
     let offset = zone.unwrap_or_else(TimeZone::system).to_offset(jiff::Timestamp::now());
     i64::from(offset.seconds())
 }
 
-/// Whether to write colours: on a terminal, unless the user said no.
+/// Whether to use colors: on a terminal, unless `NO_COLOR` is set.
 pub(crate) fn wants_colour() -> bool {
     set("NO_COLOR").is_none() && !is_dumb() && std::io::stdout().is_terminal()
 }
 
-/// Whether somebody watches who would like to know that a thing takes long.
+/// Whether to show progress: standard error is a terminal.
 pub(crate) fn wants_progress() -> bool {
     !is_dumb() && std::io::stderr().is_terminal()
 }
 
-/// How many columns there are; without a terminal as many as one likes.
+/// The number of columns; `None` without a terminal.
 pub(crate) fn columns() -> Option<usize> {
-    let told = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
+    let configured = set("COLUMNS").and_then(|columns| columns.to_str()?.parse().ok());
     let real = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0));
-    told.or_else(real).filter(|columns| *columns > 0)
+    configured.or_else(real).filter(|columns| *columns > 0)
 }
 
-/// The terminal somebody sits at.
+/// The terminal of standard output.
 #[derive(Debug)]
 pub(crate) struct Terminal {
-    /// Columns and rows, if it tells.
+    /// Columns and rows, if known.
     pub(crate) size: Option<(usize, usize)>,
     pub(crate) term: String,
     pub(crate) colours: &'static str,
-    /// The language settings say UTF-8.
+    /// The locale uses UTF-8.
     pub(crate) utf8: bool,
 }
 
@@ -340,15 +342,15 @@ pub(crate) fn terminal() -> Option<Terminal> {
     let language = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().map(text).find(|value| !value.is_empty());
     let language = language.unwrap_or_default().to_lowercase().replace('-', "");
     let colours = match text("COLORTERM").as_str() {
-        _ if !wants_colour() => "no colours",
-        "truecolor" | "24bit" => "all colours",
-        _ if term.contains("256color") => "256 colours",
-        _ => "16 colours",
+        _ if !wants_colour() => "no colors",
+        "truecolor" | "24bit" => "true color",
+        _ if term.contains("256color") => "256 colors",
+        _ => "16 colors",
     };
     Some(Terminal { size, term, colours, utf8: language.contains("utf8") })
 }
 
-/// Where a program is that tools run.
+/// Finds a program in `PATH`.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = set("PATH")?;
     let places = std::env::split_paths(&path).map(|folder| folder.join(name));

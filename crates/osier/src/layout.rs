@@ -1,16 +1,16 @@
-//! Text for people in columns: widths are those of a terminal, and nothing from a log is obeyed by one.
+//! Text in columns, measured in terminal widths and free of control characters from logs.
 
 use osier_tree::projection::preview::inert;
 use osier_tree::time::Millis;
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-/// The columns a text takes.
+/// The width of a text in terminal columns.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// Text cut to a number of columns, with an ellipsis where something is missing.
+/// Cuts a text to a number of columns, with an ellipsis where it is cut.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     if text.width() <= columns {
         return text.to_owned();
@@ -24,17 +24,17 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     kept.chain([ellipsis]).collect()
 }
 
-/// Text followed by blanks up to a number of columns.
+/// Pads a text with spaces on the right.
 pub(crate) fn left(text: &str, columns: usize) -> String {
     format!("{text}{}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-/// Text behind blanks up to a number of columns.
+/// Pads a text with spaces on the left.
 pub(crate) fn right(text: &str, columns: usize) -> String {
     format!("{}{text}", " ".repeat(columns.saturating_sub(text.width())))
 }
 
-/// Rows below each other: the first cell of each to the left, the others to the right.
+/// Aligns the cells of rows: the first column to the left, the others to the right.
 pub(crate) fn table(rows: &[Vec<String>]) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widest = |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max();
@@ -47,12 +47,12 @@ pub(crate) fn table(rows: &[Vec<String>]) -> Vec<String> {
     rows.iter().map(|row| line(row).trim_end().to_owned()).collect()
 }
 
-/// A name, path or id on one line. Blanks stay as they are; whatever would break the line is seen and not obeyed.
+/// A name, path or id on one line: control characters and line breaks become U+FFFD, spaces stay.
 pub(crate) fn plain(text: &str) -> String {
     inert(text).replace(['\n', '\t'], "\u{fffd}")
 }
 
-/// How long ago, in one unit.
+/// How long ago, in one unit: `5m`, `3d`.
 pub(crate) fn age(then: Millis, now: Millis) -> String {
     let minutes = now.saturating_sub(then).max(0) / 60_000;
     match minutes {
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_text_never_takes_more_columns_than_it_may() {
+    fn cut_text_never_exceeds_its_columns() {
         assert_eq!(fit("short", 5), "short");
         assert_eq!(fit("longer", 5), "long…");
         assert_eq!(fit("一二三", 5), "一二…");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_drawn_as_one_is_cut_as_one() {
+    fn grapheme_clusters_are_never_split() {
         let family = "👨‍👩‍👧";
         assert_eq!(fit(&format!("{family}abc"), 4), format!("{family}a…"));
         assert_eq!(fit(&format!("a{family}bc"), 3), "a…");
@@ -94,19 +94,19 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_by_what_a_terminal_draws() {
+    fn table_aligns_by_terminal_width() {
         let rows =
             [["model", "tokens"], ["一二", "1.2k"], ["x", "7"]].map(|row| row.map(str::to_owned).to_vec());
         assert_eq!(table(&rows), ["model  tokens", "一二     1.2k", "x           7"]);
     }
 
     #[test]
-    fn a_name_cannot_leave_its_line() {
+    fn control_characters_and_line_breaks_are_replaced() {
         assert_eq!(plain("/a  b\nc\x1b[2J\u{202e}"), "/a  b\u{fffd}c\u{fffd}[2J\u{fffd}");
     }
 
     #[test]
-    fn ages_are_told_in_one_unit() {
+    fn ages_use_one_unit() {
         let minute = 60_000;
         let ages = [-5, 0, 1, 59, 60, 1_440, 20_160, 86_400, 525_600].map(|then| age(0, then * minute));
         assert_eq!(ages, ["now", "now", "1m", "59m", "1h", "1d", "2w", "2mo", "1y"]);

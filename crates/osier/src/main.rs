@@ -1,7 +1,7 @@
-//! The `osier` command: composes the crates, decides nothing.
+//! The `osier` command: composes the crates and contains no logic of its own.
 
 mod agree;
-#[expect(clippy::enum_variant_names, reason = "hidden commands say what they are for in their names")]
+#[expect(clippy::enum_variant_names, reason = "the names of hidden commands state their purpose")]
 mod bench;
 mod cli;
 mod config;
@@ -28,7 +28,7 @@ mod trust;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Each command that a tool runs comes by here: it must not wait for anything else.
+    // Every sandboxed tool command starts here, so this path must do nothing else first.
     #[cfg(target_os = "linux")]
     if std::env::args_os().nth(1).is_some_and(|first| first == osier_tools::sandbox::COMMAND) {
         return osier_tools::sandbox::enter(std::env::args_os().skip(2));

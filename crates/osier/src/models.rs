@@ -1,4 +1,4 @@
-//! `osier models`: which models can be used now, and what the others lack. Servers of one's own are asked what they have.
+//! `osier models`: lists the available models and what the others need. Asks configured servers for their models.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -17,24 +17,24 @@ use crate::out::{Out, Style, remark};
 use crate::settings::choice::{Wanted, choose};
 use crate::trust;
 
-/// A server that takes longer to say what it has is told of, not waited for.
+/// A server that takes longer to list its models is reported as not responding.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier models              what can be used now
-  osier models --all        what there is, and what it lacks
+  osier models              models that you can use now
+  osier models --all        all models, and what is missing to use them
   osier models opus
 
-Servers to which your settings give a base_url are asked for their models; with --all also those that usually
-run on this machine: Ollama, llama.cpp, LM Studio and vLLM.
-Prints name, window, longest answer, dollars per million tokens in and out, and what the model can do. The star
-is the model that answers unless another one is named.")]
+Servers with a base_url in your settings are asked for their models; with --all also the usual local servers:
+Ollama, llama.cpp, LM Studio and vLLM.
+Prints the name, context window, maximum output, dollars per million input and output tokens, and capabilities.
+A star marks the default model.")]
 pub(crate) struct Args {
-    /// Only models whose name holds these words
+    /// Only models whose name contains all these words
     filter: Vec<String>,
-    /// Also those that cannot be used yet, with what is missing
+    /// Include models that are not set up, with what is missing
     #[arg(long)]
     all: bool,
     /// Print as JSON
@@ -42,11 +42,11 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// A model as it is listed.
+/// A row of the list.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
-    /// What one writes to choose it.
+    /// The name that selects it, for example `anthropic/claude-opus-5-5`.
     full_name: String,
     #[serde(flatten)]
     model: ModelInfo,
@@ -83,12 +83,12 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
 
 type Answers = BTreeMap<String, Result<Vec<ModelInfo>, String>>;
 
-/// Asks servers what they have, all at once.
+/// Asks the servers for their models, all at once.
 async fn asked(models: &Arc<Models>, all: bool, home: &Home) -> Answers {
     let is_asked = |provider: &&Arc<Provider>| {
         let is_ours = home.settings.providers.get(&provider.id).is_some_and(|spec| spec.base_url.is_some());
         let is_usual = all && provider.key == KeySource::None;
-        // A command may ask for a password, which somebody who wants a list does not expect.
+        // A key command may prompt for a password, which would be a surprise in a list.
         let has_key = !matches!(provider.key, KeySource::Command(_))
             && provider.key.is_ready(&home.surroundings()).is_ok();
         (is_ours || is_usual) && has_key && provider.api != Api::Offline
@@ -98,14 +98,14 @@ async fn asked(models: &Arc<Models>, all: bool, home: &Home) -> Answers {
         let (models, id) = (models.clone(), provider.id.clone());
         asking.spawn(async move {
             let answer = tokio::time::timeout(PATIENCE, models.discover(&id)).await;
-            let late = || format!("no answer within {} s", PATIENCE.as_secs());
+            let late = || format!("no response within {} s", PATIENCE.as_secs());
             (id, answer.map_or_else(|_| Err(late()), |answer| answer.map_err(|failure| said(&failure))))
         });
     }
     asking.join_all().await.into_iter().collect()
 }
 
-/// What is worth knowing of a failure, on one line.
+/// The text of an error on one line.
 fn said(failure: &Failure) -> String {
     let text = match failure {
         Failure::Network { said, .. } => said.clone(),
@@ -122,11 +122,12 @@ fn rows(models: &Models, asked: &Answers, home: &Home) -> Vec<Row> {
     let default = chosen.as_ref().map(|model| model.full_name()).unwrap_or_default();
     let answered = |provider: &str| asked.get(provider).and_then(|answer| answer.as_ref().ok());
     let listed = registry.models().iter().map(|model| {
-        let told = answered(&model.provider).and_then(|has| has.iter().find(|told| told.id == model.id));
-        told.unwrap_or(model).clone()
+        let reported =
+            answered(&model.provider).and_then(|has| has.iter().find(|reported| reported.id == model.id));
+        reported.unwrap_or(model).clone()
     });
     let mut all: Vec<ModelInfo> = listed.collect();
-    // What only a server knows, and what somebody chose although no list has it.
+    // Models that only a server knows, and a chosen model that is in no list.
     for model in asked.values().flatten().flatten().chain(chosen.as_deref()) {
         if !all.iter().any(|known| known.provider == model.provider && known.id == model.id) {
             all.push(model.clone());
@@ -136,7 +137,7 @@ fn rows(models: &Models, asked: &Answers, home: &Home) -> Vec<Row> {
         .into_iter()
         .map(|model| {
             let missing = match asked.get(&model.provider) {
-                Some(Err(_)) => Some("its server does not answer".to_owned()),
+                Some(Err(_)) => Some("its server is not responding".to_owned()),
                 _ => registry.is_ready(&model, &surroundings).err(),
             };
             let full_name = model.full_name();
@@ -206,28 +207,28 @@ fn write(rows: &[Row], out: &mut Out) -> Result<()> {
     Ok(())
 }
 
-/// Remarks below the list: servers that do not answer, and how to get more models.
+/// Notices below the list: servers that do not respond, and how to get more models.
 fn tell(rows: &[Row], args: &Args, asked: &Answers, home: &Home) {
     for (provider, why) in asked.iter().filter_map(|(id, answer)| Some((id, answer.as_ref().err()?))) {
         if home.settings.providers.contains_key(provider) {
-            remark(&format!("osier: {} does not answer: {}", plain(provider), plain(why)));
+            remark(&format!("osier: {} is not responding: {}", plain(provider), plain(why)));
         }
     }
     if rows.is_empty() {
         remark(if args.all {
-            "no such model"
+            "no matching model"
         } else {
-            "no such model; --all shows those that cannot be used yet"
+            "no matching model; --all includes models that are not set up"
         });
     } else if !args.all
         && home.settings.providers.is_empty()
         && rows.iter().all(|row| row.model.api == Api::Offline)
     {
-        remark("no key and no server is set up; --all shows what there is, and what it needs");
+        remark("no API key or server is configured; --all lists all models and what they need");
     }
 }
 
-/// Providers that have more models than any list: chosen as `provider/id`.
+/// Providers without a list of models: any model of theirs can be chosen as `provider/id`.
 fn open_ended(models: &Models, asked: &Answers, home: &Home) -> Vec<String> {
     let registry = models.registry();
     let is_listed = |provider: &Provider| {
@@ -237,8 +238,8 @@ fn open_ended(models: &Models, asked: &Answers, home: &Home) -> Vec<String> {
     };
     let unlisted = registry.providers().filter(|provider| provider.any_model && !is_listed(provider));
     let state = |provider: &Provider| match asked.get(&provider.id) {
-        Some(Ok(_)) => "its server has none".to_owned(),
-        Some(Err(_)) => "its server does not answer".to_owned(),
+        Some(Ok(_)) => "its server has no models".to_owned(),
+        Some(Err(_)) => "its server is not responding".to_owned(),
         None => provider.key.is_ready(&home.surroundings()).err().unwrap_or_else(|| "ready".to_owned()),
     };
     let line = |provider: &Arc<Provider>| {

@@ -1,4 +1,4 @@
-//! Writing: standard output buffered, coloured only on a terminal, and quiet when the reader has gone; remarks to
+//! Output: buffered standard output, with colors only on a terminal and no error when the reader closes the pipe; notices on
 //! standard error.
 
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::home;
 
-/// A role of text, mapped to one of the sixteen colours every terminal and theme has.
+/// A role of text, mapped to one of the 16 colors that every terminal has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Style {
     Dim,
@@ -49,12 +49,13 @@ impl Out {
         self.text("\n")
     }
 
-    /// Text that is inert already, colours and all.
+    /// Writes text that is already sanitized and may contain color codes.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
         Ok(self.writer.write_all(text.as_bytes())?)
     }
 
-    /// A piece of JSON, as it is. On a terminal, characters that act there or are invisible are written as escapes: the same JSON.
+    /// Writes a piece of JSON unchanged. On a terminal, control and invisible characters are written as JSON escapes: the value is
+    /// the same.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<()> {
         if self.is_terminal {
             return self.text(&escaped(&String::from_utf8_lossy(bytes)));
@@ -66,7 +67,7 @@ impl Out {
         if self.is_terminal {
             self.raw(&serde_json::to_vec(value)?)?;
         } else {
-            // As an error of the writer, so that a reader who has gone is recognised.
+            // Convert to an I/O error, so that a broken pipe is recognized.
             serde_json::to_writer(&mut self.writer, value).map_err(std::io::Error::from)?;
         }
         self.text("\n")
@@ -78,7 +79,7 @@ impl Out {
     }
 }
 
-/// The same JSON, with escapes for characters that a terminal obeys or nobody sees.
+/// The same JSON with control and invisible characters escaped.
 pub(crate) fn escaped(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for ch in json.chars() {
@@ -95,7 +96,7 @@ pub(crate) fn escaped(json: &str) -> String {
     safe
 }
 
-/// Text in a style, if there are to be colours.
+/// Text in a style, if `colour` is set.
 pub(crate) fn painted(colour: bool, style: Style, text: &str) -> String {
     if !colour || text.is_empty() {
         return text.to_owned();
@@ -111,8 +112,8 @@ pub(crate) fn painted(colour: bool, style: Style, text: &str) -> String {
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
 
-/// A remark for the person at the terminal. Whether it can be written changes nothing. While the terminal is drawn on, it is
-/// kept: whoever draws asks for it.
+/// Prints a notice on standard error and ignores write errors. While the terminal interface is active, the notice is held until
+/// the interface takes it.
 pub(crate) fn remark(text: &str) {
     match &mut *kept() {
         Some(kept) => kept.push(inert(text).into_owned()),
@@ -120,30 +121,30 @@ pub(crate) fn remark(text: &str) {
     }
 }
 
-/// Remarks that wait, while somebody draws on the terminal.
+/// The held notices; `None` while no terminal interface is active.
 static KEPT: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 fn kept() -> MutexGuard<'static, Option<Vec<String>>> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether nobody but whoever draws may write to the terminal.
+/// Whether the terminal interface is active, so that nothing else may write to the terminal.
 pub(crate) fn is_drawn_on() -> bool {
     kept().is_some()
 }
 
-/// From now on remarks are kept.
+/// Holds notices from now on.
 pub(crate) fn keep_remarks() {
     *kept() = Some(Vec::new());
 }
 
-/// What was remarked since, without the name of the program before it.
+/// Takes the held notices, without the `osier: ` prefix.
 pub(crate) fn kept_remarks() -> Vec<String> {
     let remarks = kept().as_mut().map(std::mem::take).unwrap_or_default();
     remarks.iter().map(|text| text.strip_prefix("osier: ").unwrap_or(text).to_owned()).collect()
 }
 
-/// From now on remarks are written again; first those that were kept.
+/// Prints the held notices, and prints later ones directly again.
 pub(crate) fn write_remarks() {
     let remarks = kept().take();
     remarks.into_iter().flatten().for_each(|text| remark(&text));

@@ -1,4 +1,4 @@
-//! Tells a person that something takes its time. Says nothing within the first second, nor to a file or a pipe.
+//! A progress line on the terminal for slow work. Appears after one second, and never in a file or a pipe.
 
 use std::io::Write;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
@@ -11,14 +11,14 @@ use crate::out;
 
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The work goes on until this is dropped; then the line is gone.
+/// Shows a progress line until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     done: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Begins to wait for what the text names.
+/// Starts a progress line with this text.
 pub(crate) fn waiting(what: &str) -> Waiting {
     match home::wants_progress() && !out::is_drawn_on() {
         true => Waiting::on(what, PATIENCE, std::io::stderr()),
@@ -35,7 +35,7 @@ impl Waiting {
     }
 }
 
-/// Writes the line anew each second, and clears it in the end.
+/// Updates the line each second and clears it at the end.
 fn tell(what: &str, patience: Duration, end: &Receiver<()>, mut out: impl Write) {
     let mut waited = 0;
     while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(patience) {
@@ -60,10 +60,10 @@ impl Drop for Waiting {
 mod tests {
     use super::*;
 
-    /// Tells the test of everything that is written.
-    struct Told(Sender<String>);
+    /// Sends everything that is written to the test.
+    struct SendingWriter(Sender<String>);
 
-    impl Write for Told {
+    impl Write for SendingWriter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             let _ = self.0.send(String::from_utf8_lossy(bytes).into_owned());
             Ok(bytes.len())
@@ -75,19 +75,19 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_is_told_and_cleared_away() {
-        let (told, telling) = mpsc::channel();
-        let waiting = Waiting::on("reading a\nb", Duration::ZERO, Told(told));
-        assert_eq!(telling.recv().unwrap(), "\r");
-        assert_eq!(telling.recv().unwrap(), "reading a\u{fffd}b");
-        drop(waiting);
-        assert_eq!(telling.iter().last().unwrap(), "\r\u{1b}[K");
+    fn slow_work_shows_a_line_and_clears_it() {
+        let (sender, written) = mpsc::channel();
+        let progress = Waiting::on("reading a\nb", Duration::ZERO, SendingWriter(sender));
+        assert_eq!(written.recv().unwrap(), "\r");
+        assert_eq!(written.recv().unwrap(), "reading a\u{fffd}b");
+        drop(progress);
+        assert_eq!(written.iter().last().unwrap(), "\r\u{1b}[K");
     }
 
     #[test]
-    fn what_is_quick_is_not_told() {
-        let (told, telling) = mpsc::channel();
-        drop(Waiting::on("reading", Duration::from_secs(3600), Told(told)));
-        assert_eq!(telling.iter().next(), None);
+    fn quick_work_shows_no_line() {
+        let (sender, written) = mpsc::channel();
+        drop(Waiting::on("reading", Duration::from_secs(3600), SendingWriter(sender)));
+        assert_eq!(written.iter().next(), None);
     }
 }

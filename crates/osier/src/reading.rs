@@ -1,4 +1,4 @@
-//! Fetching what projections need: lines by batches, previews, places by name, the card of one state.
+//! Reads what projections need: lines in batches, previews, and places named on the command line.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,7 @@ pub(crate) async fn lines(session: &Session, wanted: &[Seq]) -> Result<Held> {
     Ok(held)
 }
 
-/// Gives work that wants to see lines what it wants.
+/// Feeds a `LineConsumer` the lines it asks for until it needs no more.
 pub(crate) async fn answer(session: &Session, asks: &mut (dyn Asks + Send)) -> Result<()> {
     loop {
         let wanted = asks.wants();
@@ -41,14 +41,14 @@ pub(crate) async fn answer(session: &Session, asks: &mut (dyn Asks + Send)) -> R
     }
 }
 
-/// How many tokens the context of a place takes: as the last reply reported it, or estimated.
+/// The tokens of the context at a place: reported by the last reply, or estimated.
 pub(crate) async fn tokens(session: &Session, at: Place) -> Result<TokenCount> {
     let mut weighing = session.tree().weighing(at);
     answer(session, &mut weighing).await?;
     Ok(weighing.count())
 }
 
-/// The `provider/id` of the model that the path of a session used last.
+/// The `provider/id` of the model last used on the path of a session.
 pub(crate) async fn model_on_path(session: &Session) -> Result<Option<String>> {
     let (state, at) = session.main().here();
     let mut model = state.tree.model_in_force(at);
@@ -56,7 +56,7 @@ pub(crate) async fn model_on_path(session: &Session) -> Result<Option<String>> {
     Ok(model.finish().map(|(provider, id)| format!("{provider}/{id}")))
 }
 
-/// Hands each item of the transcript of a path to `each`, one after the other.
+/// Calls `each` with each item of the transcript of a path.
 pub(crate) async fn each_item(
     session: &Session,
     at: Place,
@@ -82,11 +82,11 @@ pub(crate) async fn each_item(
 
 /// The one-line texts of all entries, from the store's cache where it has them.
 pub(crate) async fn previews(session: &Session) -> Result<Texts> {
-    let _waiting = waiting(&format!("reading {}", session.id()));
+    let _progress = waiting(&format!("reading {}", session.id()));
     Ok(session.previews(&session.main().here().0).await?)
 }
 
-/// A preview with the user's home folder written `~`.
+/// A preview with `~` for the user's home folder.
 pub(crate) fn at_home<'a>(text: &'a str, home: Option<&str>) -> Cow<'a, str> {
     let home = home.filter(|home| home.len() > 1 && text.starts_with('['));
     let place = home.and_then(|home| Some((text.find(home)?, home.len())));
@@ -98,7 +98,7 @@ pub(crate) fn at_home<'a>(text: &'a str, home: Option<&str>) -> Cow<'a, str> {
     }
 }
 
-/// The entry a person names by its id or by a unique prefix of it.
+/// Resolves an entry id, or a unique prefix of one.
 pub(crate) fn entry(tree: &SessionTree, word: &str) -> Result<Seq> {
     match tree.resolve(word) {
         Err(PlanError::NotFound { .. }) => {
@@ -111,13 +111,13 @@ pub(crate) fn entry(tree: &SessionTree, word: &str) -> Result<Seq> {
     }
 }
 
-/// The whole id of the entry a person names; `root` stays as it is.
+/// The full id of an entry named by a prefix; `root` is returned unchanged.
 pub(crate) fn whole_id(tree: &SessionTree, word: &str) -> Result<String> {
     let seq = place(tree, Some(word))?;
     Ok(seq.map_or_else(|| word.to_owned(), |seq| tree.id(seq).to_string()))
 }
 
-/// The place a person names with `--at`; without it, where the log stands.
+/// The place named by `--at`; without it, the leaf.
 pub(crate) fn place(tree: &SessionTree, at: Option<&str>) -> Result<Place> {
     match at {
         None => Ok(tree.leaf()),
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_home_folder_is_written_short_where_it_is_one() {
+    fn home_folder_is_shortened_only_as_a_whole_path_component() {
         let home = Some("/home/dev");
         assert_eq!(at_home("[read: /home/dev/a.rs:1-9]", home), "[read: ~/a.rs:1-9]");
         assert_eq!(at_home("[ls: /home/dev]", home), "[ls: ~]");

@@ -1,4 +1,4 @@
-//! The sandbox as the settings describe it.
+//! Builds the sandbox from the settings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use osier_tools::sandbox::Rules;
 use crate::home::Home;
 use crate::settings::{SandboxSettings, SandboxWhen};
 
-/// What stays readable in Osier's own folder: what models are told to read.
+/// Paths in Osier's own folder that stay readable, because the model is asked to read them.
 const SHOWN: &[&str] = &["skills", "prompts", "AGENTS.md", "CLAUDE.md", "cache/output"];
 
-/// Where credentials usually lie.
+/// Common locations of credentials.
 const CREDENTIALS: &[&str] = &[
     "~/.ssh",
     "~/.gnupg",
@@ -27,7 +27,7 @@ const CREDENTIALS: &[&str] = &[
     "~/.docker/config.json",
 ];
 
-/// The sandbox for commands in the working directory; `None` if the settings want none.
+/// The sandbox for commands in the working directory; `None` if the settings disable it.
 pub(crate) fn of(home: &Home) -> Option<Arc<Sandbox>> {
     let SandboxSettings { when, user_commands, write, hide, show, network, unix_sockets } =
         &home.settings.sandbox;
@@ -49,7 +49,7 @@ pub(crate) fn of(home: &Home) -> Option<Arc<Sandbox>> {
     (*when != SandboxWhen::Never).then(|| Arc::new(Sandbox::new(rules, launcher())))
 }
 
-/// This program, even if another version lies where it was started from.
+/// This executable, even if its file was replaced after the start.
 fn launcher() -> PathBuf {
     match cfg!(target_os = "linux") {
         true => PathBuf::from("/proc/self/exe"),
@@ -57,7 +57,7 @@ fn launcher() -> PathBuf {
     }
 }
 
-/// Files that hold keys of models or passwords of stores, as the settings name them.
+/// The files of the settings that hold API keys or store passwords.
 pub(crate) fn key_files(home: &Home) -> Vec<PathBuf> {
     let surroundings = home.surroundings();
     let providers = home.settings.providers.values().filter_map(|spec| spec.api_key_file.as_ref());

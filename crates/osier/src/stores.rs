@@ -1,4 +1,4 @@
-//! The stores of a person: the files in the home folder, and those that settings name. Makes them; connects to none.
+//! The configured stores: the files in the home folder, and the stores of the settings. Opens no connections.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -19,20 +19,20 @@ use crate::layout::plain;
 use crate::out::remark;
 use crate::settings::{StorePlace, StoreSpec, is_of_another};
 
-/// The longest that a list or a search for a session waits for one server that is away.
+/// How long a list or a lookup waits for one unreachable server.
 const GLANCE: Duration = Duration::from_secs(2);
 
-/// Where one store is.
+/// A configured store.
 #[derive(Debug, Clone)]
 pub(crate) enum Shelf {
     Files {
         name: String,
         folder: PathBuf,
         caches: PathBuf,
-        /// Nobody else is thought to write there.
+        /// Only the user writes there; false for a store of a project.
         own: bool,
     },
-    /// Its connections are shared by whoever asks for it.
+    /// Clones share its connection pool.
     Database(MySqlStore),
 }
 
@@ -49,7 +49,7 @@ impl Shelf {
         std::iter::once(files).chain(named).collect()
     }
 
-    /// The settings have checked that the url can be meant.
+    /// The URL is already validated by the settings.
     fn of(name: &str, spec: &StoreSpec, home: &Home) -> Option<Shelf> {
         let surroundings = home.surroundings();
         match &spec.place {
@@ -101,7 +101,7 @@ impl Shelf {
         }
     }
 
-    /// Whether a file lies on it, whatever its path looks like.
+    /// Whether a file is in the folder of this store, with all links resolved.
     pub(crate) fn holds(&self, file: &Path) -> bool {
         let Shelf::Files { folder, .. } = self else { return false };
         let (file, folder) = (without_links(file), without_links(folder));
@@ -116,7 +116,7 @@ impl Home {
         self.shelf(name).map_or_else(|| self.files() as Arc<dyn Store>, Shelf::store)
     }
 
-    /// The store of files in the home folder, which also knows files that lie anywhere else.
+    /// The file store in the home folder. It can also open files outside its folder.
     pub(crate) fn files(&self) -> Arc<FileStore> {
         Arc::new(FileStore::new(self.folder.join("sessions"), Some(self.folder.join("cache"))))
     }
@@ -126,39 +126,39 @@ impl Home {
         Stores::new(self.shelves.iter().map(Shelf::store).collect())
     }
 
-    /// The stores that a list is about: the one that was named, or all.
+    /// The stores to list: the one of `--store`, or all.
     pub(crate) fn listed(&self) -> Stores {
         match self.said.store.as_ref().and_then(|name| self.shelf(name)) {
-            Some(shelf) => Stores::new(vec![shelf.store()]),
+            Some(handle) => Stores::new(vec![handle.store()]),
             None => self.stores(),
         }
     }
 
     pub(crate) fn shelf(&self, name: &str) -> Option<&Shelf> {
-        self.shelves.iter().find(|shelf| shelf.name() == name)
+        self.shelves.iter().find(|handle| handle.name() == name)
     }
 
-    /// The store that somebody named.
+    /// The store named with `--store`.
     pub(crate) fn named_store(&self) -> Option<&str> {
         self.said.store.as_deref()
     }
 
-    /// Whether a file lies in a store of the user's own. Any other may have been made by anybody, and says what it likes.
+    /// Whether a file is in one of the user's own stores. Any other file is untrusted input.
     pub(crate) fn keeps(&self, file: &Path) -> bool {
-        let is_own = |shelf: &Shelf| matches!(shelf, Shelf::Files { own: true, .. });
-        is_only_ours(file) && self.shelves.iter().any(|shelf| is_own(shelf) && shelf.holds(file))
+        let is_own = |handle: &Shelf| matches!(handle, Shelf::Files { own: true, .. });
+        is_only_ours(file) && self.shelves.iter().any(|handle| is_own(handle) && handle.holds(file))
     }
 
-    /// The folders of all stores of files.
+    /// The folders of all file stores.
     pub(crate) fn store_folders(&self) -> impl Iterator<Item = PathBuf> {
-        self.shelves.iter().filter_map(|shelf| match shelf {
+        self.shelves.iter().filter_map(|handle| match handle {
             Shelf::Files { folder, .. } => Some(folder.clone()),
             Shelf::Database(_) => None,
         })
     }
 }
 
-/// The path with every link followed, as far as it exists.
+/// The absolute path with all links resolved, as far as it exists.
 fn without_links(path: &Path) -> Option<PathBuf> {
     let path = std::path::absolute(path).ok()?;
     let (mut existing, mut missing) = (path.as_path(), Vec::new());
@@ -173,7 +173,7 @@ fn without_links(path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Whether nobody else can have written a file: it is this user's, and has no other name, by which others reach it.
+/// Whether only this user can have written a file: the user owns it, and it has no other hard link.
 fn is_only_ours(file: &Path) -> bool {
     match std::fs::symlink_metadata(file) {
         Ok(about) => about.is_file() && about.nlink() == 1 && !is_of_another(&about),
@@ -181,20 +181,20 @@ fn is_only_ours(file: &Path) -> bool {
     }
 }
 
-/// The names of stores as an error lists them.
+/// The error for an unknown store.
 pub(crate) fn unknown(name: &str, shelves: &[Shelf]) -> anyhow::Error {
     let known: Vec<&str> = shelves.iter().map(Shelf::name).collect();
-    usage(format!("there is no store {}, only {}", plain(name), known.join(", ")))
+    usage(format!("no store {}; the stores are {}", plain(name), known.join(", ")))
 }
 
-/// Tells of stores that could not be asked, a line each.
+/// Prints one line for each unavailable store.
 pub(crate) fn tell(down: &[Down]) {
     for Down { why, .. } in down {
         remark(&format!("osier: {}", plain(&why.to_string())));
     }
 }
 
-/// A password where the settings say it is.
+/// The password source of the settings.
 struct Kept {
     source: KeySource,
     surroundings: Surroundings,
@@ -204,6 +204,6 @@ struct Kept {
 impl Password for Kept {
     async fn fetch(&self) -> Result<SecretString, String> {
         let found = self.source.fetch(&self.surroundings).await?;
-        found.ok_or_else(|| "the settings name no password".to_owned())
+        found.ok_or_else(|| "the settings do not set a password".to_owned())
     }
 }

@@ -1,4 +1,4 @@
-//! Which session a person means: the first digits of an id, or the path of a file.
+//! Finds the session that a command names: by the first characters of its id, or by the path of its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use crate::out::remark;
 use crate::progress::waiting;
 use crate::stores::{self, Shelf};
 
-/// How many ids an error names.
+/// How many ids an error message lists.
 const NAMED: usize = 5;
 
-/// A session that was found, and where.
+/// A session and the store that holds it.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) store: Arc<dyn Store>,
-    /// The name by which the store knows it.
+    /// The key of the session in the store.
     pub(crate) key: String,
     pub(crate) opened: Opened,
 }
 
-/// Whether a person's word for a session is a path.
+/// Whether the argument for a session is a path.
 pub(crate) fn is_path(word: &str) -> bool {
     word.contains('/') || word.ends_with(".jsonl")
 }
@@ -39,22 +39,22 @@ impl Target {
         Target::find_by(home, word, Reach::Any).await
     }
 
-    /// The same; of several copies one that is not in this store.
+    /// Like `find`, but prefers a copy that is not in this store.
     pub(crate) async fn find_outside(home: &Home, word: &str, store: &str) -> Result<Target> {
         Target::find_by(home, word, Reach::Outside(store)).await
     }
 
     async fn find_by(home: &Home, word: &str, reach: Reach<'_>) -> Result<Target> {
-        let _waiting = waiting(&format!("reading {word}"));
+        let _progress = waiting(&format!("reading {word}"));
         match seek(home, word, reach).await? {
             Sought::Found(store, key) => Target::open(store, key).await,
             Sought::Nowhere(error) => Err(error),
         }
     }
 
-    /// The same for one that is to be deleted; `None` if it is gone and `may_be_gone`.
+    /// Like `find`, for a session to delete. Returns `None` if it does not exist and `may_be_gone` is set.
     pub(crate) async fn find_to_delete(home: &Home, word: &str, may_be_gone: bool) -> Result<Option<Target>> {
-        let _waiting = waiting(&format!("reading {word}"));
+        let _progress = waiting(&format!("reading {word}"));
         match seek(home, word, Reach::ToDelete).await? {
             Sought::Found(store, key) => {
                 if let Some(named) =
@@ -69,11 +69,11 @@ impl Target {
         }
     }
 
-    /// The session of a card. Of copies of a session that very one is meant.
+    /// The session of a card: exactly this copy, if there are several.
     pub(crate) async fn of_card(home: &Home, card: &Card) -> Result<Target> {
         let key = card.file.as_deref().unwrap_or(&card.id);
         match home.shelf(&card.store) {
-            Some(shelf) => Target::open(shelf.store(), key.to_owned()).await,
+            Some(handle) => Target::open(handle.store(), key.to_owned()).await,
             None => Target::find(home, key).await,
         }
     }
@@ -83,18 +83,18 @@ impl Target {
         Ok(Target { store, key, opened })
     }
 
-    /// The card, with a short id that names no other session of the store.
+    /// The card, with a short id that is unique in the store.
     pub(crate) async fn card(&self) -> Result<Card> {
         let card = self.store.card(&self.key).await?;
         Ok(Card { short_id: self.store.short_id(&card.id).await?, ..card })
     }
 
-    /// The heads, read only as far as they are needed.
+    /// The heads, read only as far as needed.
     pub(crate) fn heads(&self) -> PagedHeads<'_> {
         PagedHeads::new(&*self.store, &self.key, self.opened.version)
     }
 
-    /// Fetches lines, a batch at a time, and hands each to `each`.
+    /// Reads lines in batches and calls `each` with each line.
     pub(crate) async fn each_line<E: From<StoreError>>(
         &self,
         wanted: &[Seq],
@@ -103,19 +103,19 @@ impl Target {
         osier_store::each_line(&*self.store, &self.key, self.opened.version.generation, wanted, each).await
     }
 
-    /// The session with its whole tree in memory, ready to be changed.
+    /// Opens the session, with its whole tree in memory.
     pub(crate) async fn session(&self, home: &Home) -> Result<Session> {
-        let _waiting = waiting(&format!("reading {}", self.opened.header.id));
+        let _progress = waiting(&format!("reading {}", self.opened.header.id));
         Ok(Session::open(self.store.clone(), &self.key, home.env()).await?)
     }
 }
 
-/// A session, open to be changed.
+/// Finds and opens a session.
 pub(crate) async fn session(home: &Home, word: &str) -> Result<Session> {
     Target::find(home, word).await?.session(home).await
 }
 
-/// The file of a session. One that is named by its path is not even opened.
+/// The file of a session. A session named by its path is not opened.
 pub(crate) async fn file(home: &Home, word: &str) -> Result<PathBuf> {
     let (store, key) = match seek(home, word, Reach::Any).await? {
         Sought::Found(store, key) => (store, key),
@@ -124,31 +124,33 @@ pub(crate) async fn file(home: &Home, word: &str) -> Result<PathBuf> {
     if is_path(&key) {
         return Ok(PathBuf::from(key));
     }
-    let why = || format!("{word} lies in the store {}, and only a file can be verified", store.name());
+    let why = || {
+        format!("cannot verify {word}: it is in the store {}, and only files can be verified", store.name())
+    };
     store.open(&key).await?.file.with_context(why)
 }
 
-/// Where a word for a session leads.
+/// The result of looking for a session.
 enum Sought {
-    /// The store that has it, and the name by which that store knows it.
+    /// The store that has it, and its key in the store.
     Found(Arc<dyn Store>, String),
-    /// All stores were asked, and none has it.
+    /// No store has it.
     Nowhere(anyhow::Error),
 }
 
-/// In which stores a session is sought.
+/// Which stores to search, and which copies count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reach<'a> {
-    /// In all, whatever store was named: of several that are found, those in that store are meant.
+    /// All stores. If several have it, the store of `--store` wins.
     Any,
-    /// The same as in all, but only if that is certain: what is found is to be deleted.
+    /// Like `Any`, but only if the match is certain, because it will be deleted.
     ToDelete,
-    /// The same as in all, but a copy in this store is not meant if there is another one.
+    /// Like `Any`, but a copy outside this store wins.
     Outside(&'a str),
 }
 
 impl Reach<'_> {
-    /// What counts of what was found.
+    /// The matches that count.
     fn of<T>(self, mut all: Vec<T>, home: &Home, store: impl Fn(&T) -> &str) -> Vec<T> {
         if let Reach::Outside(other) = self
             && home.named_store().is_none()
@@ -170,7 +172,7 @@ async fn seek(home: &Home, word: &str, reach: Reach<'_>) -> Result<Sought> {
         return of_path(home, Path::new(word)).map(|(store, key)| Sought::Found(store, key));
     }
     if word.is_empty() {
-        return Err(usage("name a session: the first digits of its id, or a .jsonl file"));
+        return Err(usage("give a session: the first characters of its id, or a .jsonl file"));
     }
     let mut found = home.stores().find(word).await?;
     if reach == Reach::ToDelete
@@ -183,7 +185,7 @@ async fn seek(home: &Home, word: &str, reach: Reach<'_>) -> Result<Sought> {
     if reach == Reach::ToDelete && !is_in_named && !owned.iter().any(|owned| is_whole(&owned.id, word)) {
         sure(word, &found.down)?;
     }
-    // A store gives ids in order, so copies of one session lie side by side.
+    // A store returns ids in order, so copies of a session are adjacent.
     let same = |two: &[Owned]| two[0].id == two[1].id && two[0].store.name() == two[1].store.name();
     if !owned.windows(2).any(same)
         && let Some(Owned { store, id }) = one(word, owned)?
@@ -199,42 +201,42 @@ async fn seek(home: &Home, word: &str, reach: Reach<'_>) -> Result<Sought> {
         return of_path(home, Path::new(&file)).map(|(store, key)| Sought::Found(store, key));
     }
     if let Some(Down { store, why }) = found.down.into_iter().next() {
-        let missing = format!("no session {word} in the other stores, and {store} could not be asked");
+        let missing = format!("no session {word} in the other stores, and {store} is unavailable");
         return Err(anyhow::Error::new(why).context(missing));
     }
     Ok(Sought::Nowhere(nowhere(home, word).await?))
 }
 
-/// First digits that fit one session may fit another in a store that is away.
+/// Fails if a store is unavailable: a prefix that matches one session may match another one there.
 fn sure(word: &str, down: &[Down]) -> Result<()> {
     match down.first() {
         Some(Down { store, why }) => {
             let why = plain(&why.to_string());
             fail!(
                 SessionAmbiguous,
-                "{word} may mean a session in {store}, too; name the whole id, or a store with --store: {why}"
+                "{word} could also mean a session in {store}; give the full id, or choose a store with --store: {why}"
             )
         }
         None => Ok(()),
     }
 }
 
-/// The store of a file: the one in whose folder it lies, else the one in the home folder.
+/// The store of a file: the store whose folder contains it, else the store in the home folder.
 fn of_path(home: &Home, path: &Path) -> Result<(Arc<dyn Store>, String)> {
     let word = path.display();
     match path.metadata() {
         Ok(metadata) if metadata.is_dir() => {
-            fail!(NotASession, "{word} is a folder; name a .jsonl file in it")
+            fail!(NotASession, "{word} is a folder; give a .jsonl file in it")
         }
         Ok(_) => {}
         Err(_) => fail!(SessionNotFound, "no file {word}"),
     }
     let key = FileStore::id_of_path(path)?;
-    let shelf = home.shelves.iter().find(|shelf| shelf.holds(Path::new(&key)));
-    Ok((shelf.map_or_else(|| home.files() as Arc<dyn Store>, Shelf::store), key))
+    let handle = home.shelves.iter().find(|handle| handle.holds(Path::new(&key)));
+    Ok((handle.map_or_else(|| home.files() as Arc<dyn Store>, Shelf::store), key))
 }
 
-/// The one session that is meant.
+/// The only match. An exact id wins over a prefix.
 fn one(word: &str, owned: Vec<Owned>) -> Result<Option<Owned>> {
     let exact: Vec<Owned> = owned.iter().filter(|owned| owned.id == word).cloned().collect();
     let whole: Vec<Owned> = owned.iter().filter(|owned| is_whole(&owned.id, word)).cloned().collect();
@@ -247,7 +249,7 @@ fn one(word: &str, owned: Vec<Owned>) -> Result<Option<Owned>> {
         let id = &owned[0].id;
         fail!(
             SessionAmbiguous,
-            "session {id} is in the stores {}; say which with --store",
+            "session {id} is in the stores {}; choose one with --store",
             stores.join(" and ")
         );
     }
@@ -270,7 +272,7 @@ fn is_whole(id: &str, word: &str) -> bool {
     id.eq_ignore_ascii_case(word)
 }
 
-/// What to say of a session that is nowhere.
+/// The error for a session that no store has.
 async fn nowhere(home: &Home, word: &str) -> Result<anyhow::Error> {
     let known = home.stores().find("").await?.owned.into_iter().map(|owned| owned.id);
     let by_header = cards_of_files(home).await?.into_iter().map(|card| card.id);
@@ -286,7 +288,7 @@ async fn cards_of_files(home: &Home) -> Result<Vec<Card>> {
     Ok(cards)
 }
 
-/// A file that somebody copied or renamed is still the session that its header names.
+/// Finds a file by the id in its header, which survives copying and renaming.
 async fn by_header(home: &Home, word: &str, reach: Reach<'_>) -> Result<Option<String>> {
     let cards = cards_of_files(home).await?;
     let named = cards.into_iter().filter(|card| has_prefix(&card.id, word)).collect();
@@ -296,7 +298,7 @@ async fn by_header(home: &Home, word: &str, reach: Reach<'_>) -> Result<Option<S
         0 | 1 => Ok(files.pop()),
         many => fail!(
             SessionAmbiguous,
-            "{word} is ambiguous: it could mean {many} sessions: {}; name one of these files",
+            "{word} is ambiguous: it could mean {many} sessions: {}; give one of these files",
             some(&files)
         ),
     }
@@ -307,7 +309,7 @@ fn some(ids: &[String]) -> String {
     format!("{}{}", shown.join(", "), if ids.len() > NAMED { ", …" } else { "" })
 }
 
-/// Of all ids those that begin most like `word`.
+/// The ids that share the longest prefix with `word`.
 pub(crate) fn alike<'a>(ids: impl Iterator<Item = &'a str>, word: &str) -> Vec<String> {
     let mut best = 1;
     let mut near: Vec<String> = Vec::new();
@@ -330,16 +332,16 @@ fn nearest(known: &[String], word: &str) -> String {
     let short = ShortIds::new(known);
     let near = alike(known.iter().map(|id| short.shorten(id, SESSION_ID_LENGTH)), word);
     match near.is_empty() {
-        true => "; `osier sessions list --all` shows what there is".to_owned(),
-        false => format!("; the nearest: {}", some(&near)),
+        true => "; `osier sessions list --all` lists the sessions".to_owned(),
+        false => format!("; did you mean {}?", some(&near)),
     }
 }
 
-/// What an error says about an entry that is not there.
+/// The hint for an unknown entry.
 pub(crate) fn nearest_entries<'a>(ids: impl Iterator<Item = &'a str>, word: &str) -> String {
     let near = alike(ids, word);
     match near.is_empty() {
         true => "`osier sessions tree --ids` lists the entries".to_owned(),
-        false => format!("the nearest: {}", some(&near)),
+        false => format!("did you mean {}?", some(&near)),
     }
 }

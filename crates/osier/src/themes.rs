@@ -16,10 +16,10 @@ const MAX_BYTES: u64 = 256 << 10;
 /// Chooses a built-in theme by the background of the terminal.
 pub(crate) const AUTO: &str = "auto";
 
-/// Who gets a theme.
+/// The result of loading the configured theme.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    /// None: by the background of the terminal.
+    /// `None`: choose by the background of the terminal.
     pub(crate) theme: Option<Theme>,
     pub(crate) problems: Vec<String>,
 }
@@ -39,9 +39,9 @@ pub(crate) fn load(home: &Home) -> Loaded {
     }
 }
 
-/// A theme and what is wrong with it, or why there is none.
+/// A theme with its problems, or why it cannot be loaded.
 pub(crate) fn read(name: &str, home: &Home) -> Result<(Theme, Vec<String>), String> {
-    // A file of the user's own counts over a built-in theme.
+    // A user's file overrides a built-in theme.
     if let Some(path) = path(name, home) {
         match read_regular_text(&path, MAX_BYTES) {
             Ok(text) => return Ok(Theme::parse(&text)),
@@ -52,7 +52,7 @@ pub(crate) fn read(name: &str, home: &Home) -> Result<(Theme, Vec<String>), Stri
     Theme::builtin(name).map(|theme| (theme, Vec::new())).ok_or_else(|| unknown(name, home))
 }
 
-/// Every name that the setting may have.
+/// All valid names for the setting.
 pub(crate) fn names(home: &Home) -> Vec<String> {
     let files = fs::read_dir(home.folder.join("themes")).into_iter().flatten().filter_map(Result::ok);
     let name = |file: fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned());
@@ -65,7 +65,7 @@ pub(crate) fn names(home: &Home) -> Vec<String> {
     names
 }
 
-/// The file of a theme. A name is never a path: a project may set it.
+/// The file of a theme. The name must not be a path, because a project's settings may set it.
 fn path(name: &str, home: &Home) -> Option<PathBuf> {
     let is_name = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
     is_name.then(|| home.folder.join("themes").join(format!("{name}.toml")))

@@ -1,4 +1,4 @@
-//! `append`: one entry, to a session or to a new one.
+//! `append`: appends one entry to a session or to a new one.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -26,25 +26,25 @@ Examples:
   osier sessions append 'How do I begin?'                     a new session in this directory
   osier sessions append 4f89da11 --role assistant 'Like so.'
   osier sessions append 4f89da11 -- '--help says nothing'     TEXT that begins with a dash
-  osier sessions append talk.jsonl --parent root 'Anew'       the file is created if it is not there
+  osier sessions append talk.jsonl --parent root 'Again'      creates the file if it does not exist
   osier sessions append 4f89da11 --entry '{\"type\":\"custom\",\"customType\":\"mine\",\"data\":1}'
 
-TEXT or JSON `-` is read from standard input. An entry that is there already, with the same line, is left alone.
+Use `-` to read TEXT or JSON from standard input. Appending an entry that already exists with the same content changes nothing.
 Prints the id of the entry.")]
 pub(crate) struct Args {
     /// SESSION and TEXT; only TEXT for a new session; only SESSION with --entry
     #[arg(value_name = "SESSION|TEXT", num_args = 0..=2)]
     words: Vec<String>,
-    /// Who says TEXT
+    /// Role of the message
     #[arg(long, value_enum, default_value_t = Role::User, conflicts_with = "entry")]
     role: Role,
-    /// The entry below which it goes, or `root`; the leaf if not given
+    /// Parent entry, or `root` [default: the leaf]
     #[arg(long, value_name = "ENTRY")]
     parent: Option<String>,
-    /// A whole entry as JSON; missing id, parentId and timestamp are filled in
+    /// Complete entry as JSON; missing id, parentId and timestamp are filled in
     #[arg(long, value_name = "JSON")]
     entry: Option<String>,
-    /// The name of a new session
+    /// Name of the new session
     #[arg(long)]
     name: Option<String>,
     /// Print {session, file, id, seq} as JSON
@@ -58,16 +58,16 @@ enum Role {
     Assistant,
 }
 
-/// What is to be appended.
+/// The entry to append.
 struct Wish {
-    /// A whole entry, or one with a message and nothing else.
+    /// A complete entry, or an object with only a `message`.
     object: Vec<u8>,
     is_entry: bool,
     parent: Option<String>,
     name: Option<String>,
 }
 
-/// An entry that is stored, and where.
+/// A stored entry and its session.
 struct Appended {
     session: String,
     file: Option<PathBuf>,
@@ -77,13 +77,13 @@ struct Appended {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let (word, text) = words(&args)?;
-    let wish = wish(&args, text, home)?;
+    let request = wish(&args, text, home)?;
     let appended = match word {
-        None => begin(home, None, &wish).await?,
+        None => begin(home, None, &request).await?,
         Some(word) if target::is_path(word) && !Path::new(word).exists() => {
-            begin(home, Some(&std::path::absolute(word)?), &wish).await?
+            begin(home, Some(&std::path::absolute(word)?), &request).await?
         }
-        Some(word) => go_on(home, word, &wish).await?,
+        Some(word) => go_on(home, word, &request).await?,
     };
     let mut out = Out::new();
     if args.json {
@@ -96,22 +96,22 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// The session, if one is named, and what is to be said.
+/// The session, if one is given, and the text or entry.
 fn words(args: &Args) -> Result<(Option<&str>, &str)> {
     match (&args.entry, args.words.as_slice()) {
         (Some(entry), []) => Ok((None, entry)),
         (Some(entry), [session]) => Ok((Some(session), entry)),
-        (Some(_), _) => Err(usage("with --entry give a SESSION and no TEXT")),
+        (Some(_), _) => Err(usage("--entry takes a SESSION and no TEXT")),
         (None, [id]) if names_a_session(id) => {
-            Err(usage(format!("{} is a session; give the TEXT to append to it as well", plain(id))))
+            Err(usage(format!("{} is a session; also give the TEXT to append", plain(id))))
         }
         (None, [text]) => Ok((None, text)),
         (None, [session, text]) => Ok((Some(session), text)),
-        (None, _) => Err(usage("give a TEXT to append, or an --entry")),
+        (None, _) => Err(usage("give TEXT to append, or --entry")),
     }
 }
 
-/// Whether somebody who gave nothing but this meant a session, not something to say.
+/// Whether a single argument looks like a session, not like text.
 fn names_a_session(word: &str) -> bool {
     let is_id = word.len() == 36 && word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     is_id || word.ends_with(".jsonl") && Path::new(word).exists()
@@ -143,12 +143,12 @@ fn read_stdin(word: &str) -> Result<String> {
     Ok(text.trim_end_matches('\n').to_owned())
 }
 
-/// A whole entry with the parent that was named beside it.
+/// A complete entry with the parent of `--parent` added.
 fn below(object: &[u8], parent: Option<&str>) -> Result<Vec<u8>> {
     let Some(parent) = parent else { return Ok(object.to_vec()) };
     let raw = Raw::parse(object).map_err(|_| PlanError::NotAnEntry { why: "it is not JSON" })?;
     if raw.get("parentId").is_some() {
-        return Err(usage("the entry names its parentId; leave out --parent"));
+        return Err(usage("the entry already has a parentId; omit --parent"));
     }
     let mut value = Vec::new();
     match parent {
@@ -158,7 +158,7 @@ fn below(object: &[u8], parent: Option<&str>) -> Result<Vec<u8>> {
     Ok(with_field(raw, "parentId", &value))
 }
 
-/// A message entry. An assistant's needs the fields that every reader of the format expects.
+/// A message entry. An assistant's message has all the fields that readers of the format expect.
 fn said(role: Role, text: &str, home: &Home) -> Vec<u8> {
     let content = json!([{ "type": "text", "text": text }]);
     let timestamp = home.now();
@@ -176,21 +176,22 @@ fn said(role: Role, text: &str, home: &Home) -> Vec<u8> {
     json!({ "type": "message", "message": message }).to_string().into_bytes()
 }
 
-/// Appends to a session that exists.
-async fn go_on(home: &Home, word: &str, wish: &Wish) -> Result<Appended> {
-    if wish.name.is_some() {
-        return Err(usage("--name is for a new session; `osier sessions rename` names this one"));
+/// Appends to an existing session.
+async fn go_on(home: &Home, word: &str, request: &Wish) -> Result<Appended> {
+    if request.name.is_some() {
+        return Err(usage("--name is for new sessions; use `osier sessions rename` for this one"));
     }
     let session = target::session(home, word).await?;
-    let parent = wish.parent.as_deref().map(|word| reading::whole_id(&session.tree(), word)).transpose()?;
-    let stored = commit(&session, wish, parent.as_deref()).await?;
+    let parent =
+        request.parent.as_deref().map(|word| reading::whole_id(&session.tree(), word)).transpose()?;
+    let stored = commit(&session, request, parent.as_deref()).await?;
     session.before_prompt().await?;
     let file = session.file().map(Path::to_owned);
     Ok(Appended { session: session.id().to_owned(), file, id: stored.id.to_string(), seq: stored.seq })
 }
 
-/// Makes a session with the entry in it, in a file of its own name or at `path`.
-async fn begin(home: &Home, path: Option<&Path>, wish: &Wish) -> Result<Appended> {
+/// Creates a session with the entry in it, in the store or at `path`.
+async fn begin(home: &Home, path: Option<&Path>, request: &Wish) -> Result<Appended> {
     let store = home.store();
     let header = home.header(&*store, &home.cwd.to_string_lossy()).await?;
     let (lines, stored) = first_lines(home, &header, wish).await?;
@@ -199,8 +200,8 @@ async fn begin(home: &Home, path: Option<&Path>, wish: &Wish) -> Result<Appended
         None => store.create(&header, &lines).await,
     };
     match (created, path.and_then(Path::to_str)) {
-        // Somebody else made the file just now; then it is no new one.
-        (Err(StoreError::AlreadyExists { .. }), Some(path)) => Box::pin(go_on(home, path, wish)).await,
+        // Another process has just created the file: append to it.
+        (Err(StoreError::AlreadyExists { .. }), Some(path)) => Box::pin(go_on(home, path, request)).await,
         (created, _) => {
             let file = created?.file;
             Ok(Appended { session: header.id, file, id: stored.id.to_string(), seq: stored.seq })
@@ -208,14 +209,13 @@ async fn begin(home: &Home, path: Option<&Path>, wish: &Wish) -> Result<Appended
     }
 }
 
-/// The first lines of a session. They are made in memory by the rules of every other, so that a refused entry leaves no
-/// file behind.
-async fn first_lines(home: &Home, header: &Header, wish: &Wish) -> Result<(Vec<Vec<u8>>, Stored)> {
+/// The first lines of a session. They are built in a session in memory, so that a rejected entry leaves no file behind.
+async fn first_lines(home: &Home, header: &Header, request: &Wish) -> Result<(Vec<Vec<u8>>, Stored)> {
     let session = Session::create(Arc::new(MemoryStore::default()), header, &[], home.env()).await?;
-    if let Some(name) = &wish.name {
+    if let Some(name) = &request.name {
         session.rename(name).await?;
     }
-    let stored = commit(&session, wish, wish.parent.as_deref()).await?;
+    let stored = commit(&session, request, request.parent.as_deref()).await?;
     let all: Vec<Seq> = (0..session.version().entries).map(Seq::new).collect();
     let mut lines = Vec::new();
     session
@@ -227,10 +227,10 @@ async fn first_lines(home: &Home, header: &Header, wish: &Wish) -> Result<(Vec<V
     Ok((lines, stored))
 }
 
-async fn commit(session: &Session, wish: &Wish, parent: Option<&str>) -> Result<Stored> {
-    let outcome = match wish.is_entry {
-        true => session.append_entry(&below(&wish.object, parent)?).await?,
-        false => session.commit(message(wish, parent)).await?,
+async fn commit(session: &Session, request: &Wish, parent: Option<&str>) -> Result<Stored> {
+    let outcome = match request.is_entry {
+        true => session.append_entry(&below(&request.object, parent)?).await?,
+        false => session.commit(message(request, parent)).await?,
     };
     match outcome {
         Outcome::Stored(stored) => Ok(stored),
@@ -238,8 +238,8 @@ async fn commit(session: &Session, wish: &Wish, parent: Option<&str>) -> Result<
     }
 }
 
-fn message(wish: &Wish, parent: Option<&str>) -> Commit {
-    let (object, parent) = (wish.object.clone(), parent.map(str::to_owned));
+fn message(request: &Wish, parent: Option<&str>) -> Commit {
+    let (object, parent) = (request.object.clone(), parent.map(str::to_owned));
     Commit::new(move |tree, at| {
         let message = Raw::parse(&object).ok().and_then(|object| object.get("message"));
         let message = message.ok_or(PlanError::NotAnEntry { why: "it has no message" })?;

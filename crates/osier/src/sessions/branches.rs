@@ -1,4 +1,4 @@
-//! `delete-branch` and `restore-branch`: entries that hide a branch, and show it again.
+//! `delete-branch` and `restore-branch`: append an entry that hides or restores a branch.
 
 use std::process::ExitCode;
 
@@ -17,13 +17,13 @@ Examples:
   osier sessions delete-branch 4f89da11 c55d6ff3
   osier sessions restore-branch 4f89da11 c55d6ff3
 
-Nothing is removed from the log; `osier sessions gc` does that, on request. If the session stands inside, it stands \
-above afterwards. A branch in which another process runs a turn is refused.
-Prints how many entries are concerned, to standard error.")]
+Deleting only hides the branch; `osier sessions gc` removes it from the file. If the current position is inside the branch, it \
+moves to above it. Fails for a branch in which another process runs a turn.
+Prints the number of affected entries on standard error.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The first entry of the branch
+    /// First entry of the branch
     entry: String,
     /// Print {leafId, entries} as JSON
     #[arg(long)]
@@ -36,11 +36,11 @@ pub(crate) enum Wish {
     Restore,
 }
 
-pub(crate) async fn run(args: Args, home: &Home, wish: Wish) -> Result<ExitCode> {
+pub(crate) async fn run(args: Args, home: &Home, action: Wish) -> Result<ExitCode> {
     let session = target::session(home, &args.session).await?;
     let before = session.tree();
     let first = before.id(reading::entry(&before, &args.entry)?).to_string();
-    match wish {
+    match action {
         Wish::Delete => session.delete_branch(&first).await?,
         Wish::Restore => session.restore_branch(&first).await?,
     };
@@ -53,8 +53,11 @@ pub(crate) async fn run(args: Args, home: &Home, wish: Wish) -> Result<ExitCode>
         out.json(&json!({ "leafId": leaf, "entries": entries }))?;
         return out.done();
     }
-    let done = if wish == Wish::Delete { "hidden; restore-branch shows them again" } else { "shown again" };
-    remark(&format!("{} {done}", count(entries, "entry", "entries")));
+    let entries = count(entries, "entry", "entries");
+    remark(&match action {
+        Wish::Delete => format!("Hid {entries}; undo with `osier sessions restore-branch`"),
+        Wish::Restore => format!("Restored {entries}"),
+    });
     if !tree.same_place(before.leaf(), tree.leaf()) {
         let place = moving::place_id(&tree).map_or_else(|| "the beginning".to_owned(), |id| plain(&id));
         remark(&format!("Moved to {place}"));

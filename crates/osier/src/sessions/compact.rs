@@ -1,4 +1,4 @@
-//! `compact`: a summary for the older part of the path.
+//! `compact`: replaces the older part of the context with a summary.
 
 use std::process::ExitCode;
 
@@ -22,20 +22,20 @@ Examples:
   osier sessions compact 4f89da11
   osier sessions compact 4f89da11 --focus 'keep every decision about the format'
   osier sessions compact 4f89da11 --model offline
-  osier sessions compaction 4f89da11          what it dropped
-  osier sessions compaction 4f89da11 --undo   as if it had not been
+  osier sessions compaction 4f89da11          show what it dropped
+  osier sessions compaction 4f89da11 --undo   move to before it
 
-What was said last stays as it is, about as much as the setting compaction.keep_recent_tokens says; a summary stands for the \
-rest in what a model is sent. Nothing is removed: it is one more entry. The summary is written by the model of the session, \
-by the one that --model names, or by the setting summary_model. Ctrl-C stops it; then, as after any failure, nothing was changed.
-Prints the id of the entry; how much shorter it got is told on standard error.")]
+Keeps the most recent messages, about as many tokens as the setting compaction.keep_recent_tokens, and replaces older ones with a \
+summary in what a model gets. Removes nothing: a compaction is one more entry. The summary is written by the model of --model, else \
+of the setting summary_model, else of the session. Ctrl-C cancels it; after a cancellation or a failure, nothing is changed.
+Prints the id of the new entry, and the tokens before and after on standard error.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// What the summary should heed above all
+    /// What the summary should focus on
     #[arg(long, value_name = "TEXT")]
     focus: Option<String>,
-    /// The model that writes the summary
+    /// Model that writes the summary
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// Print {entry, firstKeptEntryId, tokensBefore, tokensAfter, leafId} as JSON
@@ -47,23 +47,24 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     let session = target::session(home, &args.session).await?;
     let command = Command::Compact { focus: args.focus.clone() };
     match errand::run(&session, home, Writer::Model(args.model.as_deref()), command).await? {
-        Came::Of(Reply::Compacted(made)) => tell(&session, &made, args.json).await,
-        Came::Of(_) => bail!("the agent did not answer"),
+        Came::Of(Reply::Compacted(compacted)) => tell(&session, &compacted, args.json).await,
+        Came::Of(_) => bail!("the agent sent no reply"),
         Came::Stopped(code) => moving::stopped(&session, args.json, code),
     }
 }
 
-async fn tell(session: &Session, made: &Compacted, json: bool) -> Result<ExitCode> {
+async fn tell(session: &Session, compacted: &Compacted, json: bool) -> Result<ExitCode> {
     let tree = session.tree();
-    let compaction = made.entry.as_deref().and_then(|id| tree.find(id));
+    let compaction = compacted.entry.as_deref().and_then(|id| tree.find(id));
     let before =
-        before(session, compaction.and_then(|seq| tree.head(seq).parent), Some(made.tokens_before)).await?;
+        before(session, compaction.and_then(|seq| tree.head(seq).parent), Some(compacted.tokens_before))
+            .await?;
     let after = reading::tokens(session, session.main().place()).await?;
     let mut out = Out::new();
     if json {
         let mut value = json!({
-            "entry": made.entry, "firstKeptEntryId": made.first_kept_entry_id, "tokensBefore": before.tokens,
-            "tokensAfter": after.tokens, "leafId": made.entry,
+            "entry": compacted.entry, "firstKeptEntryId": compacted.first_kept_entry_id, "tokensBefore": before.tokens,
+            "tokensAfter": after.tokens, "leafId": compacted.entry,
         });
         for (key, count) in [("tokensBeforeEstimated", before), ("tokensAfterEstimated", after)] {
             if count.estimated {
@@ -73,21 +74,21 @@ async fn tell(session: &Session, made: &Compacted, json: bool) -> Result<ExitCod
         out.json(&value)?;
         return out.done();
     }
-    if let Some(entry) = &made.entry {
-        remark(&format!("{}, kept from {}", shorter(before, after), plain(&made.first_kept_entry_id)));
+    if let Some(entry) = &compacted.entry {
+        remark(&format!("{}, kept from {}", shorter(before, after), plain(&compacted.first_kept_entry_id)));
         out.line(&plain(entry))?;
     }
     out.done()
 }
 
-/// The tokens before a compaction at a place. An entry stores only their number: it was measured if a model reported it.
+/// The tokens before a compaction at a place. The entry stores only their number, not whether it was estimated: recompute that.
 pub(super) async fn before(session: &Session, at: Place, stored: Option<u64>) -> Result<TokenCount> {
     let count = reading::tokens(session, at).await?;
     let tokens = stored.unwrap_or(count.tokens);
     Ok(TokenCount { tokens, estimated: count.estimated || tokens != count.tokens })
 }
 
-/// How much a compaction saved, in words.
+/// The tokens before and after a compaction, as text.
 pub(crate) fn shorter(before: TokenCount, after: TokenCount) -> String {
     format!("{before} tokens before, {after} after")
 }

@@ -1,4 +1,4 @@
-//! `compaction`: what a compaction dropped from what a model is sent, and the way back to before it.
+//! `compaction`: shows what a compaction dropped from the context, and moves to before it.
 
 use std::process::ExitCode;
 
@@ -21,29 +21,29 @@ use crate::layout::{count, fit, plain, width};
 use crate::out::{Out, Style};
 use crate::{reading, target};
 
-/// How many of the dropped entries are shown at the beginning, and at the end.
+/// How many dropped entries are shown at the start and at the end.
 const SHOWN: usize = 8;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier sessions compaction 4f89da11                   the last one on the path
-  osier sessions compaction 4f89da11 3781a861 --json   any one, with all it dropped
-  osier sessions compaction 4f89da11 --undo            go to before it: everything is sent again
-  osier sessions compaction 4f89da11 --undo --yes      also if something was said since
+  osier sessions compaction 4f89da11                   the last compaction on the path
+  osier sessions compaction 4f89da11 3781a861 --json   any compaction, with all dropped entries
+  osier sessions compaction 4f89da11 --undo            move to before it
+  osier sessions compaction 4f89da11 --undo --yes      even if there are newer messages
 
-Prints which entries a model is no longer sent, the tokens before and after, the files that the summary names, and the \
-summary. Nothing of it is gone: the entries are where they were. --undo moves the leaf to before the compaction; what was \
-said after it stays on the other branch, and if there is anything, it asks. `osier sessions undo` takes that move back.")]
+Prints the entries that the model no longer gets, the tokens before and after, the files that the summary mentions, and the \
+summary. The entries still exist in the session. --undo moves the leaf to before the compaction; later messages stay on the other \
+branch, and if there are any, it asks first. `osier sessions undo` reverts that move.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The compaction; the last one on the path if not given
+    /// Compaction entry [default: the last one on the path]
     entry: Option<String>,
-    /// Go to before it
+    /// Move to before the compaction
     #[arg(long)]
     undo: bool,
-    /// With --undo: do not ask
+    /// With --undo: do not ask for confirmation
     #[arg(long, short, requires = "undo")]
     yes: bool,
     /// Print {entry, tokensBefore, tokensAfter, dropped, …}, with --undo {leafId, moved} as JSON
@@ -70,14 +70,14 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// The compaction that is meant: the one named, or the last on the path.
+/// The named compaction, or the last one on the path.
 pub(crate) fn find(tree: &SessionTree, at: Place, entry: Option<&str>) -> Result<Seq> {
     let is_one = |seq: &Seq| tree.head(*seq).kind == Kind::Compaction;
     let all = || {
         let all = tree.heads().iter().map(|(seq, _)| seq).filter(is_one);
         let ids: Vec<String> = all.map(|seq| plain(tree.id(seq).as_str())).collect();
         match ids.is_empty() {
-            true => "this session has none; `osier sessions compact` makes one".to_owned(),
+            true => "this session has none; `osier sessions compact` creates one".to_owned(),
             false => format!("this session has {}", ids.join(", ")),
         }
     };
@@ -99,8 +99,8 @@ async fn undo(session: &Session, compaction: Seq, args: &Args) -> Result<ExitCod
     let stay = staying(tree, at, compaction);
     if stay > 0 && !args.yes {
         let stay = stay_on_branch(stay);
-        let question = format!("{stay}. Go to before the compaction?");
-        if !agreed(&question, &format!("{stay}; add --yes to go to before the compaction all the same"))? {
+        let question = format!("{stay}. Move to before the compaction?");
+        if !agreed(&question, &format!("{stay}; add --yes to move to before the compaction anyway"))? {
             fail!(Cancelled, "nothing was changed");
         }
     }
@@ -108,7 +108,7 @@ async fn undo(session: &Session, compaction: Seq, args: &Args) -> Result<ExitCod
     moving::tell(session, moving::went(&outcome), args.json).await
 }
 
-/// How many messages of the path to `at` are not on the path to before a compaction.
+/// How many messages between a compaction and `at` a move to before it leaves behind.
 pub(crate) fn staying(tree: &SessionTree, at: Place, compaction: Seq) -> usize {
     let left = tree.leaving(at, tree.head(compaction).parent).entries;
     left.iter().filter(|seq| tree.head(**seq).is_message() && is_said(tree, **seq)).count()
@@ -116,21 +116,21 @@ pub(crate) fn staying(tree: &SessionTree, at: Place, compaction: Seq) -> usize {
 
 pub(crate) fn stay_on_branch(messages: usize) -> String {
     let verb = if messages == 1 { "stays" } else { "stay" };
-    format!("{} came after it and {verb} on the other branch", count(messages, "message", "messages"))
+    format!("{} after it {verb} on the other branch", count(messages, "message", "messages"))
 }
 
 fn no_compaction(text: String) -> anyhow::Error {
     failure(ErrorCode::NotACompaction, text)
 }
 
-/// What a compaction dropped.
+/// A compaction and what it dropped.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Dropped {
     entry: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<String>,
-    /// Who wrote the summary.
+    /// The model that wrote the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
     first_kept_entry_id: Option<String>,
@@ -140,21 +140,21 @@ pub(crate) struct Dropped {
     tokens_after: u64,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     tokens_after_estimated: bool,
-    /// What the model was sent before and not after, oldest first.
+    /// The entries that the model got before and no longer gets, oldest first.
     dropped: Vec<Told>,
     read_files: Vec<String>,
     modified_files: Vec<String>,
     summary: String,
 }
 
-/// One entry.
+/// One dropped entry.
 #[derive(Debug, Serialize)]
 struct Told {
     id: String,
     kind: &'static str,
     #[serde(skip_serializing_if = "str::is_empty")]
     role: &'static str,
-    /// One line, inert.
+    /// One line, sanitized.
     text: String,
 }
 
@@ -164,7 +164,7 @@ impl Dropped {
         let above = tree.head(compaction).parent;
         let lines = reading::lines(session, &[compaction]).await?;
         let line = lines.get(&compaction).map(Vec::as_slice).unwrap_or_default();
-        let entry = read_entry(line).map_err(|_| anyhow!("the compaction cannot be read"))?;
+        let entry = read_entry(line).map_err(|_| anyhow!("cannot read the compaction"))?;
         let value: Value = serde_json::from_slice(line).unwrap_or_default();
         let text = |key: &str| value[key].as_str().map(str::to_owned);
         let files = |key: &str| {
@@ -190,7 +190,7 @@ impl Dropped {
         })
     }
 
-    /// The lines for a person, and how each looks. Of the entries at most so many at the beginning and at the end.
+    /// The lines with their styles. Shows at most `most` entries at the start and at the end.
     pub(crate) fn lines(&self, columns: usize, most: usize) -> Vec<(Option<Style>, String)> {
         let plainly = |line: String| (None, line);
         let before = TokenCount { tokens: self.tokens_before, estimated: self.tokens_before_estimated };
@@ -215,22 +215,22 @@ impl Dropped {
     }
 
     fn rows(&self, columns: usize, most: usize) -> Vec<(Option<Style>, String)> {
-        let row = |told: &Told| {
-            let id = plain(&told.id);
-            let text = fit(&told.text, columns.saturating_sub(width(&id) + 4).max(20));
+        let row = |entry: &Told| {
+            let id = plain(&entry.id);
+            let text = fit(&entry.text, columns.saturating_sub(width(&id) + 4).max(20));
             (Some(Style::Dim), format!("  {id}  {text}"))
         };
         let all = self.dropped.len();
         if all / 2 <= most {
             return self.dropped.iter().map(row).collect();
         }
-        let between = (Some(Style::Dim), format!("  … {} more, with --json", all - 2 * most));
+        let between = (Some(Style::Dim), format!("  … {} more (shown with --json)", all - 2 * most));
         let (first, last) = (&self.dropped[..most], &self.dropped[all - most..]);
         first.iter().map(row).chain([between]).chain(last.iter().map(row)).collect()
     }
 }
 
-/// The entries of the context before a compaction that the one after it lacks. The prompt a model works under is told anew.
+/// The entries of the context before a compaction that are missing after it. The system prompt is sent again, so it does not count.
 fn dropped(tree: &SessionTree, compaction: Seq) -> Vec<Seq> {
     let kept: FxHashSet<Seq> =
         tree.context_entries(Some(compaction)).items.iter().map(|item| item.seq).collect();
@@ -247,11 +247,11 @@ async fn told(session: &Session, seqs: &[Seq], home: &Home) -> Result<Vec<Told>>
     let lines = reading::lines(session, seqs).await?;
     let mut previews = Previews::new(home.user.as_deref());
     let entries = seqs.iter().filter_map(|seq| read_entry(lines.get(seq)?).ok());
-    let told = entries.map(|entry| Told {
+    let dropped = entries.map(|entry| Told {
         id: entry.id.to_string(),
         kind: entry.kind.name(),
         role: entry.role.name(),
         text: previews.preview(&entry),
     });
-    Ok(told.collect())
+    Ok(dropped.collect())
 }

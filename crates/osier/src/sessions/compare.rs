@@ -1,4 +1,4 @@
-//! `compare`: two branches side by side.
+//! `compare`: shows two branches side by side.
 
 use std::process::ExitCode;
 
@@ -12,22 +12,22 @@ use crate::layout::plain;
 use crate::out::{Out, Style};
 use crate::{reading, target};
 
-/// How wide the two columns are where no terminal tells.
+/// The total width without a terminal.
 const WIDE: usize = 120;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier sessions compare 4f89da11 0000000a              where it stands, and another branch
-  osier sessions compare 4f89da11 0000000d 0000000a     any two
+  osier sessions compare 4f89da11 0000000a              the current branch and another one
+  osier sessions compare 4f89da11 0000000d 0000000a     any two branches
   osier sessions compare 4f89da11 0000000a --json
 
-A branch is named by its last entry; `osier sessions tree --ids` shows the ids. Prints what each said after the entry that both \
-have, what it took, and which files it changed and read: side by side or, on a narrow terminal, one below the other.")]
+Name a branch by its last entry; `osier sessions tree --ids` shows the ids. Prints, for each branch, the messages after the last \
+common entry, its usage, and the files it changed and read: side by side or, on a narrow terminal, one below the other.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The last entries of one or two branches; with one, the other ends where the session stands
+    /// Last entries of the two branches; with one, the other is the current branch
     #[arg(required = true, num_args = 1..=2, value_name = "ENTRY")]
     branches: Vec<String>,
     /// Print {commonId, left, right, modifiedByBoth} as JSON
@@ -64,7 +64,7 @@ pub(crate) async fn compare(session: &Session, left: Place, right: Place) -> Res
     Ok(comparing.finish())
 }
 
-/// The lines, as wide as there is room for. Ids are whatever somebody wrote.
+/// The lines for the width of the terminal, sanitized: ids may contain anything.
 pub(crate) fn drawn(comparison: &Comparison) -> Vec<String> {
     let lines = comparison.draw(home::columns().unwrap_or(WIDE));
     lines.iter().map(|line| plain(line)).collect()

@@ -1,4 +1,4 @@
-//! `config`: the settings of one session. They are entries of it, shared with no other.
+//! `config`: shows and changes the settings of one session, which are entries in its log.
 
 use std::process::ExitCode;
 
@@ -19,15 +19,15 @@ Examples:
   osier sessions config 4f89da11 approvalMode=autoEdit 'approvalTools=[\"read\"]'
   osier sessions config 4f89da11 --unset summary
 
-A VALUE that is JSON is taken as such, anything else as text.
-Prints all settings of the session, defaults included, as they are then.")]
+A VALUE that is valid JSON is stored as JSON, anything else as text.
+Prints all resulting settings of the session, including defaults.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
     /// Settings to change
     #[arg(value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Settings to give back their defaults
+    /// Settings to reset to their defaults
     #[arg(long, value_name = "KEY")]
     unset: Vec<String>,
     /// Print all settings as JSON
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// The settings that somebody wrote as `KEY=VALUE`.
+/// Parses `KEY=VALUE` arguments.
 fn read(pairs: &[String]) -> Result<Map<String, Value>> {
     let mut set = Map::new();
     for pair in pairs {

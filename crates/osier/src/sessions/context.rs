@@ -1,4 +1,4 @@
-//! `context`: the messages of a place, streamed.
+//! `context`: streams the messages that a model would get at a place.
 
 use std::process::ExitCode;
 
@@ -26,14 +26,14 @@ Examples:
   osier sessions context x.jsonl --at ade7f3fb --json
   osier sessions context 4f89da11 --request --json
 
-Prints the messages of the path, the oldest first: after a compaction its summary, what it kept and what followed.")]
+Prints the messages of the path, oldest first; after a compaction: its summary, what it kept and what followed.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The entry to stand at, or `root`; where the session stands if not given
+    /// Entry, or `root` [default: the current position]
     #[arg(long, value_name = "ENTRY")]
     at: Option<String>,
-    /// The request that is sent from there: system prompt, calls and results paired, checkpoints marked
+    /// Show the full request: system prompt, paired calls and results, checkpoint marks
     #[arg(long)]
     request: bool,
     /// Print {leafId, messages, thinkingLevel, model} as JSON; with --request {leafId, model, messages, tools, repairs, body}
@@ -60,7 +60,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// The entries of the context. Where the session stands is known from the end of the log; an id must be looked for.
+/// The entries of the context. The leaf is known from the end of the log; finding an id needs the whole tree.
 async fn plan(args: &Args, target: &Target, home: &Home) -> Result<ContextPlan> {
     if let Some(at) = &args.at {
         let tree = target.session(home).await?.tree();
@@ -85,13 +85,13 @@ async fn text(target: &Target, plan: &ContextPlan, out: &mut Out) -> Result<()> 
     };
     reader(target, plan).each_message(write).await?;
     if plan.dangling {
-        let odd = "The compaction keeps from an entry that is not above it; nothing was kept.";
+        let odd = "The first kept entry of the compaction is not above it; nothing was kept.";
         out.line(&out.paint(Style::Bad, odd))?;
     }
     out.line(&out.paint(Style::Dim, &count(messages, "message", "messages")))
 }
 
-/// A request as JSON. `body` is what is posted, byte for byte.
+/// A request as JSON. `body` is the exact body of the HTTP request.
 #[derive(serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Shown<'a> {
@@ -127,11 +127,11 @@ async fn request(args: &Args, target: &Target, home: &Home, out: &mut Out) -> Re
         let results = count(repairs.stray_results, "result without call", "results without calls");
         out.line(&out.paint(Style::Bad, &format!("Repaired: {calls}, {results}.")))?;
     }
-    // The system prompt is shown, and does not count.
+    // The system prompt is shown but not counted.
     out.line(&out.paint(Style::Dim, &count(request.messages.len(), "message", "messages")))
 }
 
-/// Whether it counts as a message: the system prompt is shown, but does not.
+/// Whether it counts as a message: the system prompt is shown but not counted.
 fn counts(message: &Value) -> bool {
     message["role"] != "system"
 }

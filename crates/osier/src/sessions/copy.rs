@@ -1,4 +1,4 @@
-//! `copy`: a session into another store, with its id and every line as it is.
+//! `copy`: copies a session to another store, with the same id and the same lines.
 
 use std::process::ExitCode;
 
@@ -19,17 +19,17 @@ use crate::target::Target;
 #[command(after_help = "\
 Examples:
   osier sessions copy 4f89da11 --to team
-  osier sessions copy 4f89da11 --store team --to file     of two copies, the one in `team`
+  osier sessions copy 4f89da11 --store team --to file     the copy in the store `team`
 
-The copy has the same id and the same entries, byte for byte; each is read back and compared. A copy that was cut off is \
-gone on with, and one that is there already is no error, also if somebody went on in it. If the other store has another \
-session of that id, nothing is changed. From then on the two are apart: name one with --store. What was allowed in a session of a database, of a \
-project's folder or of a file from elsewhere does not count in a copy of it.
-Prints what was copied, to standard error.")]
+The copy has the same id and the same entries, byte for byte; each is read back and compared. An interrupted copy is resumed, and \
+an existing copy is not an error, even if it has newer entries. Fails if the other store has a different session with that id. \
+The two copies are independent; choose one with --store. Approvals in a session from a database, a project's folder or a file \
+outside your stores do not count in its copy.
+Prints what was copied on standard error.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The store that gets it
+    /// Destination store
     #[arg(long, value_name = "STORE")]
     to: String,
     /// Print {session, from, to, entries, copied, oddLines} as JSON
@@ -38,14 +38,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    let shelf = home.shelf(&args.to).ok_or_else(|| stores::unknown(&args.to, &home.shelves))?;
+    let handle = home.shelf(&args.to).ok_or_else(|| stores::unknown(&args.to, &home.shelves))?;
     let target = Target::find_outside(home, &args.session, &args.to).await?;
-    let to = shelf.store();
+    let to = handle.store();
     let lies_there =
-        target.opened.file.as_deref().map_or(target.store.name() == to.name(), |file| shelf.holds(file));
+        target.opened.file.as_deref().map_or(target.store.name() == to.name(), |file| handle.holds(file));
     if lies_there {
         return Err(usage(format!(
-            "the session is in the store {} already; name another one with --to",
+            "the session is already in the store {}; choose another one with --to",
             to.name()
         )));
     }
@@ -54,7 +54,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         home.mark_foreign(known_id(&target)?)?;
     }
     let copied = {
-        let _waiting = waiting(&format!("copying {}", target.opened.header.id));
+        let _progress = waiting(&format!("copying {}", target.opened.header.id));
         osier_session::copy(&*target.store, &target.key, &*to).await?
     };
     let mut out = Out::new();
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// The id that the header gives. It becomes part of a file name.
+/// The id in the header, checked because it becomes part of a file name.
 fn known_id(target: &Target) -> Result<&str, StoreError> {
     let id = target.opened.header.id.as_str();
     match is_valid_id(id) {
@@ -78,16 +78,16 @@ fn tell(copied: &Copied) {
     let Copied { session, from, to, entries, copied, odd_lines } = copied;
     let all = count(*entries, "entry", "entries");
     remark(&match (copied, entries) {
-        (0, 1..) => format!("{session} is in {to} already, with all {all} of {from}"),
+        (0, 1..) => format!("Session {session} is already in {to}, with all {all} from {from}"),
         (copied, entries) if copied < entries => {
             format!(
-                "{session} is in {to} now: {copied} of its {all} copied from {from}, the others were there"
+                "Copied {copied} of {all} of session {session} from {from} to {to}; the others were already there"
             )
         }
-        _ => format!("{session} is in {to} now: {all} copied from {from}"),
+        _ => format!("Copied session {session} ({all}) from {from} to {to}"),
     });
     if *odd_lines > 0 {
-        let odd = count(*odd_lines, "line that is no entry stays", "lines that are no entries stay");
-        remark(&format!("{odd} in {from}; `osier sessions verify` tells which"));
+        let odd = count(*odd_lines, "line that is not an entry", "lines that are not entries");
+        remark(&format!("Did not copy {odd}; run `osier sessions verify` for details"));
     }
 }

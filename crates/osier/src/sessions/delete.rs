@@ -1,4 +1,4 @@
-//! `delete`: sessions, for good, wherever they are. Asked before, unless told not to.
+//! `delete`: permanently deletes sessions in any store, after confirmation.
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -24,27 +24,27 @@ use crate::target::Target;
 #[command(after_help = "\
 Examples:
   osier sessions delete 4f89da11
-  osier sessions delete --older-than 30d          of this directory; lists them and asks
+  osier sessions delete --older-than 30d          of this directory; lists them and asks first
   osier sessions delete --older-than 6w --all --yes
 
-A session is found in whatever store it is; if several stores have a copy, --store says which one goes. --older-than is about the files in the home \
-folder, or about the store that --store names. The sessions of sub-agents in the same store go with a session. Sessions that are open in \
-another process are spared; with --force they go too, and whoever has one open can store nothing more in it. What is gone \
-already is told, and no error. Lists what goes and how much it was, to standard error.")]
+A session is found in any store; if several stores have a copy, choose one with --store. --older-than applies to the files in the \
+home folder, or to the store of --store. Also deletes the sessions of sub-agents in the same store. Keeps sessions that are open in \
+another process; --force deletes them too, and the other process can then no longer write to them. A session that no longer exists \
+is not an error. Lists the deleted sessions and their size on standard error.")]
 pub(crate) struct Args {
-    /// Sessions: first digits of an id, or a .jsonl file
+    /// Sessions: the first characters of an id, or a .jsonl file
     #[arg(required_unless_present = "older_than", conflicts_with = "older_than")]
     sessions: Vec<String>,
-    /// All that nobody spoke in for so long: 12h, 30d, 6w
+    /// Delete all sessions without activity for this long: 12h, 30d, 6w
     #[arg(long, value_name = "AGE")]
     older_than: Option<String>,
-    /// With --older-than: of all directories
+    /// With --older-than: in all directories
     #[arg(long, requires = "older_than")]
     all: bool,
-    /// Also sessions that are open in another process
+    /// Delete sessions even if another process has them open
     #[arg(long)]
     force: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
     /// Print [{session, agentId, store, deleted, counts}] as JSON
@@ -52,12 +52,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What became of one session.
+/// The result for one session.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Gone {
     session: String,
-    /// `null`, as the store, if it was not there.
+    /// `null`, like the store, if the session did not exist.
     agent_id: Option<String>,
     store: Option<String>,
     deleted: bool,
@@ -75,26 +75,26 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     }
     let how_many = chosen.all().count();
     if !args.yes && how_many > 0 {
-        let question = format!("Delete {} for good?", if how_many == 1 { "it" } else { "them" });
-        if !agreed(&question, "add --yes to delete without being asked")? {
+        let question = format!("Permanently delete {}?", count(how_many, "session", "sessions"));
+        if !agreed(&question, "cannot ask for confirmation without a terminal; add --yes to delete")? {
             fail!(Cancelled, "nothing was deleted");
         }
     }
-    let (mut gone, spared) = delete(&chosen, args.force, home).await?;
+    let (mut results, kept) = delete(&chosen, args.force, home).await?;
     let mut out = Out::new();
     if args.json {
-        gone.extend(missing.into_iter().map(Gone::nowhere));
-        out.json(&gone)?;
+        results.extend(missing.into_iter().map(Gone::nowhere));
+        out.json(&results)?;
     } else {
         for word in &missing {
-            remark(&format!("no session {}: it is gone, or never was", plain(word)));
+            remark(&format!("no session {}; it may already be deleted", plain(word)));
         }
-        if !gone.is_empty() || missing.is_empty() {
-            tell(&gone, home);
+        if !results.is_empty() || missing.is_empty() {
+            tell(&results, home);
         }
     }
     out.done()?;
-    let failed = spared > 0 && args.older_than.is_none();
+    let failed = kept > 0 && args.older_than.is_none();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
@@ -110,15 +110,15 @@ impl Gone {
     }
 }
 
-/// How much went, by store if there are several.
-fn tell(gone: &[Gone], home: &Home) {
+/// Prints how many sessions and entries were deleted, by store if there are several.
+fn tell(results: &[Gone], home: &Home) {
     let several = home.shelves.len() > 1;
     let mut counts: BTreeMap<&str, Counts> = BTreeMap::new();
-    for one in gone {
-        let store = one.store.as_deref().filter(|_| several).unwrap_or_default();
+    for result in results {
+        let store = result.store.as_deref().filter(|_| several).unwrap_or_default();
         let sum = counts.entry(store).or_default();
-        sum.sessions += one.counts.sessions;
-        sum.entries += one.counts.entries;
+        sum.sessions += result.counts.sessions;
+        sum.entries += result.counts.entries;
     }
     if counts.is_empty() {
         counts.insert("", Counts::default());
@@ -127,11 +127,11 @@ fn tell(gone: &[Gone], home: &Home) {
         let (sessions, entries) =
             (count(sessions, "session", "sessions"), count(entries, "entry", "entries"));
         let place = if store.is_empty() { String::new() } else { format!(" from {store}") };
-        remark(&format!("{sessions} with {entries} deleted{place}"));
+        remark(&format!("Deleted {sessions} ({entries}){place}"));
     }
 }
 
-/// What is to be deleted, each session once. Sub-agents' sessions come behind those they work for.
+/// The sessions to delete, each once. Sessions of sub-agents come after their parents.
 #[derive(Debug, Default)]
 struct Chosen {
     cards: Vec<Card>,
@@ -144,7 +144,7 @@ impl Chosen {
             return Ok(Chosen::default());
         }
         let concerned =
-            home.shelves.iter().filter(|shelf| cards.iter().any(|card| card.store == shelf.name()));
+            home.shelves.iter().filter(|handle| cards.iter().any(|card| card.store == handle.name()));
         let mut originals = Vec::new();
         for card in &cards {
             if is_original(card, home).await? {
@@ -167,10 +167,10 @@ impl Chosen {
     }
 }
 
-/// Whether a card is of the session that its id means in its store. Sub-agents work for that one, and not for a copy of its file.
+/// Whether a card is the session that its store opens by id, not a copy of its file. Sub-agents belong to that one only.
 async fn is_original(card: &Card, home: &Home) -> Result<bool> {
-    let (Some(file), Some(shelf)) = (&card.file, home.shelf(&card.store)) else { return Ok(true) };
-    let own = match shelf.store().card(&card.id).await {
+    let (Some(file), Some(handle)) = (&card.file, home.shelf(&card.store)) else { return Ok(true) };
+    let own = match handle.store().card(&card.id).await {
         Ok(own) => own.file,
         Err(StoreError::NotFound { .. }) => return Ok(false),
         Err(error) => return Err(error.into()),
@@ -183,16 +183,16 @@ fn is_same(card: &Card, other: &Card) -> bool {
     card.store == other.store && card.id == other.id && card.file == other.file
 }
 
-/// Deletes what is not in use, and tells how many are. Whose session is in use keeps those of its sub-agents.
+/// Deletes the sessions that are not in use, and returns how many were kept. A kept session also keeps those of its sub-agents.
 async fn delete(chosen: &Chosen, force: bool, home: &Home) -> Result<(Vec<Gone>, usize)> {
-    let (mut gone, mut spared): (Vec<Gone>, Vec<&Card>) = (Vec::new(), Vec::new());
+    let (mut results, mut kept): (Vec<Gone>, Vec<&Card>) = (Vec::new(), Vec::new());
     for (at, card) in chosen.all().enumerate() {
         let works_for = |parent: &&Card| {
             parent.store == card.store && card.parent_session_id.as_ref() == Some(&parent.id)
         };
-        if at >= chosen.cards.len() && spared.iter().any(works_for) {
-            remark(&format!("osier: {} stays with the session it works for", plain(&card.short_id)));
-            spared.push(card);
+        if at >= chosen.cards.len() && kept.iter().any(works_for) {
+            remark(&format!("osier: kept {}, because its parent session was kept", plain(&card.short_id)));
+            kept.push(card);
             continue;
         }
         let is_original = is_original(card, home).await?;
@@ -201,31 +201,31 @@ async fn delete(chosen: &Chosen, force: bool, home: &Home) -> Result<(Vec<Gone>,
                 if is_original {
                     home.remove_outputs(&card.id);
                 }
-                gone.push(Gone::of(card, deleted));
+                results.push(Gone::of(card, deleted));
             }
             Err(error @ StoreError::Busy { .. }) => {
-                spared.push(card);
-                let text = format!("{}; --force deletes it all the same", plain(&error.to_string()));
+                kept.push(card);
+                let text = format!("{}; use --force to delete it anyway", plain(&error.to_string()));
                 warn(&failure(error.code(), text));
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Ok((gone, spared.len()))
+    Ok((results, kept.len()))
 }
 
 async fn delete_one(card: &Card, force: bool, home: &Home) -> Result<Deleted, StoreError> {
     let key = card.file.as_deref().unwrap_or(&card.id);
     let not_found = || StoreError::NotFound { store: card.store.clone(), id: card.id.clone() };
-    let shelf = home.shelf(&card.store).ok_or_else(not_found)?;
-    match (force, shelf, shelf.files()) {
+    let handle = home.shelf(&card.store).ok_or_else(not_found)?;
+    match (force, handle, handle.files()) {
         (true, Shelf::Database(store), _) => store.delete_in_use(key).await,
         (true, _, Some(files)) => files.delete_in_use(key).await,
-        _ => shelf.store().delete(key).await,
+        _ => handle.store().delete(key).await,
     }
 }
 
-/// The sessions that words mean, and the words that mean none.
+/// The sessions named on the command line, and the names that match none.
 async fn named(words: &[String], home: &Home) -> Result<(Vec<Card>, Vec<String>)> {
     let (mut cards, mut missing): (Vec<Card>, Vec<String>) = (Vec::new(), Vec::new());
     for word in words {
@@ -237,21 +237,21 @@ async fn named(words: &[String], home: &Home) -> Result<(Vec<Card>, Vec<String>)
     Ok((cards, missing))
 }
 
-/// Whether a word can be an id that was once shown; anything shorter may be a slip.
+/// Whether a word can be a displayed session id; anything shorter may be a typo.
 fn is_id(word: &str) -> bool {
     word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
 }
 
-/// Of the files in the home folder, unless another store is named: what others keep there too is not old for all of them.
+/// Old sessions among the files in the home folder, or in the store of `--store`. Other stores may be shared, so they must be named.
 async fn old(home: &Home, before: Millis, all: bool) -> Result<Vec<Card>> {
-    let _waiting = waiting("reading the sessions");
+    let _progress = waiting("reading the sessions");
     let stores = match home.named_store() {
         Some(_) => home.listed(),
         None => Stores::new(vec![home.files()]),
     };
     let Listed { page, down } = stores.list(&home.filter(all)).await?;
     stores::tell(&down);
-    // A fork is younger than what was said in it.
+    // A fork is newer than its messages.
     let old = page.cards.into_iter().filter(|card| card.modified.max(card.created) < before);
     Ok(old.collect())
 }
@@ -275,7 +275,7 @@ fn duration(text: &str) -> Result<Millis> {
     let parts = text.char_indices().last().map(|(at, unit)| (&text[..at], hours(unit)));
     match parts.and_then(|(count, hours)| Some((count.parse::<u32>().ok()?, hours?))) {
         Some((count, hours)) => Ok(Millis::from(count) * hours * 3_600_000),
-        None => Err(usage(format!("{text:?} is no age; write 12h, 30d or 6w"))),
+        None => Err(usage(format!("invalid age {text:?}; use 12h, 30d or 6w"))),
     }
 }
 

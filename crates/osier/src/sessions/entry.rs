@@ -1,4 +1,4 @@
-//! `entry`: one entry.
+//! `entry`: shows one entry.
 
 use std::process::ExitCode;
 
@@ -22,12 +22,11 @@ Examples:
   osier sessions entry 4f89da11 3781a861
   osier sessions entry 4f89da11 3781a861 --json | jq .message
 
-Prints what is known of the entry, and then its message, or its fields as JSON. With --json it prints the entry as it is \
-stored.")]
+Prints the entry's details, then its message, or its fields as JSON. With --json, prints the entry as stored.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The entry's id
+    /// Entry id
     entry: String,
     /// Print the entry as JSON
     #[arg(long)]
@@ -61,7 +60,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// What the tree knows of it.
+/// Writes the entry's position in the tree, time and label.
 fn facts(tree: &SessionTree, seq: Seq, out: &mut Out) -> Result<()> {
     let head = tree.head(seq);
     let id = |seq: Seq| plain(tree.id(seq).as_str());

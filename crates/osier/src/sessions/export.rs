@@ -1,4 +1,4 @@
-//! `export`: the path as JSONL (a session of its own), Markdown or JSON.
+//! `export`: writes the path as Markdown, JSON, or JSONL (a session file of its own).
 
 use std::ffi::OsStr;
 use std::io::{BufWriter, ErrorKind, IntoInnerError, Write};
@@ -27,21 +27,21 @@ Examples:
   osier sessions export 4f89da11 --output path.jsonl
   osier sessions export x.jsonl --format json --at ade7f3fb
 
-Prints the path, all of it, also what a compaction hides from the model: md is for reading, json is the same for \
-programs, jsonl is a session file of this path alone, which Osier and pi open.")]
+Prints the whole path, including what a compaction hides from the model. md is for reading, json has the same content for \
+programs, and jsonl is a session file with only this path, which Osier and pi can open.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The format; by default from the extension of the output file, else md
+    /// Output format [default: by the extension of the output file, else md]
     #[arg(long, short, value_enum)]
     format: Option<Format>,
-    /// The entry at which the path ends; where the session stands if not given
+    /// Last entry of the path [default: the current position]
     #[arg(long, value_name = "ENTRY")]
     at: Option<String>,
-    /// Write to this new file instead of standard output
+    /// Write to this file, which must not exist, instead of standard output
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The same as --format json
+    /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     json: bool,
 }
@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     output.finish()
 }
 
-/// The format asked for, else the one that the name of the output file stands for.
+/// The requested format, else the one of the output file's extension.
 fn format(args: &Args) -> Result<Format> {
     if let Some(asked) = args.json.then_some(Format::Json).or(args.format) {
         return Ok(asked);
@@ -84,13 +84,13 @@ fn format(args: &Args) -> Result<Format> {
         Some("jsonl") => Ok(Format::Jsonl),
         Some("json") => Ok(Format::Json),
         Some(other) => Err(usage(format!(
-            "cannot export to .{}; name the output .md, .jsonl or .json, or choose one with --format",
+            "cannot export to .{}: unknown format; use .md, .json or .jsonl, or choose one with --format",
             plain(other)
         ))),
     }
 }
 
-/// The card and the transcript, laid out as `serde_json` lays out the whole.
+/// Streams the card and the transcript, formatted like one pretty-printed `serde_json` value.
 async fn json(session: &Session, at: Place, card: &Card, output: &mut Output) -> Result<()> {
     let card = indented(&serde_json::to_string_pretty(card)?, "\n  ");
     output.write(format!("{{\n  \"session\": {card},\n  \"transcript\": [").as_bytes())?;
@@ -105,12 +105,12 @@ async fn json(session: &Session, at: Place, card: &Card, output: &mut Output) ->
     output.write(if items > 0 { b"\n  ]\n}\n" } else { b"]\n}\n" })
 }
 
-/// JSON further in. Line feeds are only between its parts: in texts they are escaped.
+/// Indents JSON. Line feeds occur only between its parts; inside strings they are escaped.
 fn indented(json: &str, line_feed: &str) -> String {
     json.replace('\n', line_feed)
 }
 
-/// A log of the path alone, re-chained, under a fresh header that names no parent.
+/// Writes a log with only the path, with relinked parents and a new header without a parent session.
 async fn jsonl(session: &Session, at: Place, home: &Home, output: &mut Output) -> Result<()> {
     let mut header = home.header(&**session.store(), &session.header().cwd).await?;
     header.agent_id.clone_from(&session.header().agent_id);
@@ -126,7 +126,7 @@ async fn jsonl(session: &Session, at: Place, home: &Home, output: &mut Output) -
     Ok(())
 }
 
-/// Where it is written to: standard output, or a new file, whole or not at all, that only its owner may read.
+/// The destination: standard output, or a new private file that appears only when it is complete.
 enum Output {
     Standard(Box<Out>),
     File { file: BufWriter<NamedTempFile>, path: PathBuf },
@@ -136,7 +136,7 @@ impl Output {
     fn new(path: Option<&Path>) -> Result<Output> {
         let Some(path) = path else { return Ok(Output::Standard(Box::new(Out::new()))) };
         if path.exists() {
-            fail!(AlreadyExists, "{} is there already; give another name or remove it", path.display())
+            fail!(AlreadyExists, "{} already exists; choose another name or remove it", path.display())
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let file = tempfile::Builder::new().prefix(".osier-").tempfile_in(folder);
@@ -161,7 +161,7 @@ impl Output {
         match file.persist_noclobber(&path) {
             Ok(_) => Ok(ExitCode::SUCCESS),
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => {
-                fail!(AlreadyExists, "{} is there already; give another name or remove it", path.display())
+                fail!(AlreadyExists, "{} already exists; choose another name or remove it", path.display())
             }
             Err(error) => Err(error.error).with_context(|| cannot_write(&path)),
         }

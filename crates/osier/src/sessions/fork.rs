@@ -1,4 +1,4 @@
-//! `fork`: a path copied into a new session. The source is only read.
+//! `fork`: copies a path into a new session. The source stays unchanged.
 
 use std::process::ExitCode;
 
@@ -18,39 +18,39 @@ use crate::layout::{age, plain, right};
 use crate::out::{Out, Style, remark};
 use crate::{reading, target};
 
-/// How much of a message a row shows.
+/// How many characters of a message a row shows.
 const SHOWN: usize = 80;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier sessions fork 4f89da11                      the path to where it stands
-  osier sessions fork 4f89da11 3781a861             the path to that entry, which is the last of it
-  osier sessions fork 4f89da11 c55d6ff3             if a user said that: the path before it, to say it differently
-  osier sessions fork 4f89da11 --at c55d6ff3        the path to that very entry
-  osier sessions fork 4f89da11 --list               the messages one may want to say differently
+  osier sessions fork 4f89da11                      the path to the current position
+  osier sessions fork 4f89da11 3781a861             the path up to and including that entry
+  osier sessions fork 4f89da11 c55d6ff3             for a user message: the path before it, to rephrase it
+  osier sessions fork 4f89da11 --at c55d6ff3        the path including exactly that entry
+  osier sessions fork 4f89da11 --list               list the user messages you can fork from
 
-An entry is chosen as `move` does it. Labels on the path and the settings of the session go along; the session itself stays \
-as it is, to the byte, and nothing is summarized. Prints the id of the new session and, if a message was chosen, its text; with \
---list the messages of the path, the newest first.")]
+ENTRY works as in `osier sessions move`. Labels on the path and the settings of the session are copied too; the original session stays \
+unchanged, and nothing is summarized. Prints the id of the new session and, for a user message, its text; with --list, the user \
+messages of the path, newest first.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The entry to begin anew from; where the session stands if not given
+    /// Entry to fork from [default: the current position]
     entry: Option<String>,
-    /// The path to this very entry, whatever it is
+    /// Fork the path including exactly this entry, even a user message
     #[arg(long, value_name = "ENTRY", num_args = 0..=1)]
     at: Option<Option<String>>,
-    /// Take that very entry along, whatever it is; the same as --at ENTRY
+    /// Include exactly ENTRY, even a user message; same as --at ENTRY
     #[arg(long, requires = "entry")]
     exact: bool,
-    /// List the user's messages on the path instead, the newest first
+    /// List the user messages on the path instead, newest first
     #[arg(long, conflicts_with_all = ["entry", "at", "name"])]
     list: bool,
-    /// With --list: of all branches
+    /// With --list: include all branches
     #[arg(long, requires = "list")]
     all: bool,
-    /// The name of the new session
+    /// Name of the new session
     #[arg(long)]
     name: Option<String>,
     /// Print {session, file, leafId, editorText?}, with --list [{id, timestamp?, text}] as JSON
@@ -91,30 +91,30 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// The entry that is named, and whether that very entry is meant. `ENTRY --at`, without a value, is `ENTRY --exact`.
+/// The named entry, and whether to include exactly that entry. `ENTRY --at`, without a value, means `ENTRY --exact`.
 fn wanted(args: &Args) -> Result<Option<(&str, bool)>> {
     match (args.entry.as_deref(), args.at.as_ref().map(Option::as_deref)) {
         (None, None) => Ok(None),
         (Some(entry), None) => Ok(Some((entry, args.exact))),
         (Some(entry), Some(None)) | (None, Some(Some(entry))) => Ok(Some((entry, true))),
-        (None, Some(None)) => Err(usage("--at wants an ENTRY")),
+        (None, Some(None)) => Err(usage("--at needs an ENTRY")),
         (Some(_), Some(Some(_))) => Err(usage("give the entry once: as ENTRY or with --at")),
     }
 }
 
-/// The end of the path to take along, and the text that returns to the editor.
+/// The last place of the path to copy, and the text for the editor.
 pub(crate) async fn chosen(source: &Session, entry: &str, exact: bool) -> Result<(Place, Option<String>)> {
     let tree = source.tree();
     if exact {
         return Ok((reading::place(&tree, Some(entry))?, None));
     }
-    // Nobody stands in the new session yet, so every choice leads somewhere.
+    // The new session has no position yet, so no choice is "already there".
     let landing = moving::landing(&tree, None, entry, false)?;
     let text = moving::editor_text(source, &landing).await?;
     Ok((landing.place, text))
 }
 
-/// A new session with the path to a place. One that begins with nothing is made only if there is something to say in it.
+/// Creates a session with the path to a place. The path may be empty only if `may_be_empty`: there is text to send next.
 pub(crate) async fn fork(
     source: &Session,
     at: Place,
@@ -123,10 +123,7 @@ pub(crate) async fn fork(
     home: &Home,
 ) -> Result<Session> {
     if at.is_none() && !may_be_empty {
-        fail!(
-            NothingToFork,
-            "there is nothing to fork: the session stands before its first entry; name an ENTRY"
-        );
+        fail!(NothingToFork, "nothing to fork: the session is before its first entry; give an ENTRY");
     }
     let env = home.env();
     let store = home.named_store().map_or_else(|| source.store().clone(), |_| home.store());
@@ -134,30 +131,30 @@ pub(crate) async fn fork(
     Ok(Session::create_from(store, &header, &mut source.fork_lines(at, name), env).await?)
 }
 
-/// A message that a new session can begin before.
+/// A user message to fork before.
 #[derive(Debug, Serialize)]
 pub(crate) struct Forkable {
     pub(crate) id: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<String>,
-    /// What returns to the editor.
+    /// The text for the editor.
     text: String,
     #[serde(skip)]
     time: Option<Millis>,
-    /// What people saw.
+    /// The text as displayed.
     #[serde(skip)]
     shown: String,
 }
 
 impl Forkable {
-    /// How long ago, and what.
+    /// The age and the text.
     pub(crate) fn row(&self, now: Millis) -> String {
         let age = self.time.map(|then| age(then, now)).unwrap_or_default();
         format!("{}  {}", right(&age, 4), self.shown)
     }
 }
 
-/// The user's messages on the path or, with `all`, on every branch that is shown; the newest first.
+/// The user messages on the path or, with `all`, on every branch that is not deleted; newest first.
 pub(crate) async fn forkable(session: &Session, all: bool) -> Result<Vec<Forkable>> {
     let (state, at) = session.main().here();
     let tree = &state.tree;
@@ -190,7 +187,7 @@ fn list(said: &[Forkable], now: Millis, out: &mut Out) -> Result<()> {
         out.line(&format!("{}  {}", out.paint(Style::Dim, &plain(&one.id)), one.row(now)))?;
     }
     if said.is_empty() {
-        remark("no user said anything on this path; --all shows those of other branches");
+        remark("no user messages on this path; --all includes other branches");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `gc`: the log without its deleted branches, in a new file. The old one is kept beside it.
+//! `gc`: rewrites the log without its deleted branches and keeps the old file as a backup.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use crate::out::{Out, remark};
 use crate::reading;
 use crate::target::Target;
 
-/// How often to begin again because somebody appended meanwhile.
+/// How often to retry if another process appends at the same time.
 const TRIES: usize = 5;
 
 #[derive(Debug, clap::Args)]
@@ -23,17 +23,17 @@ Examples:
   osier sessions gc 4f89da11 --dry-run
   osier sessions gc 4f89da11
 
-The old file stays as NAME.bak. Programs that take no lock, such as pi, must not be writing to the session meanwhile. \
-A session that is open in another process is refused; with --force its log is replaced all the same, and the other \
-process goes on in the new one. A branch in which another process runs a turn is never removed.
-Prints how many entries go and how many stay, to standard error.")]
+The old file is kept as NAME.bak. Programs that do not lock the file, such as pi, must not write to the session at the same time. \
+Fails if another process has the session open; with --force, replaces its log anyway, and the other process continues with \
+the new one. Never removes a branch in which another process runs a turn.
+Prints the numbers of removed and kept entries on standard error.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// Only tell what would go
+    /// Show what would be removed, without changing anything
     #[arg(long)]
     dry_run: bool,
-    /// Also if the session is open in another process
+    /// Rewrite the session even if another process has it open
     #[arg(long)]
     force: bool,
     /// Print {removed, kept, added} as JSON
@@ -41,7 +41,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// What went, what stayed, and what was added to say what the others had cost and where the session stands.
+/// The numbers of entries. `added` entries record the cost of removed ones and the current position.
 struct Done {
     removed: usize,
     kept: usize,
@@ -50,7 +50,7 @@ struct Done {
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     if !args.dry_run {
-        remark("programs that take no lock, such as pi, must not be writing to this session now");
+        remark("make sure that no program without file locking, such as pi, is writing to this session");
     }
     let Done { removed, kept, added } = patiently(&args, home).await?;
     let mut out = Out::new();
@@ -58,16 +58,19 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         out.json(&json!({ "removed": removed, "kept": kept, "added": added }))?;
         return out.done();
     }
-    let verb = if args.dry_run { "would go" } else { "removed" };
-    remark(&format!("{} {verb}, {kept} stay", count(removed, "entry", "entries")));
+    let removed_entries = count(removed, "entry", "entries");
+    remark(&match args.dry_run {
+        true => format!("Would remove {removed_entries} and keep {kept}"),
+        false => format!("Removed {removed_entries}, kept {kept}"),
+    });
     if added > 0 {
         remark(&format!(
-            "{} added to say what they cost, or where the session stands",
+            "Added {} to record their cost or the current position",
             count(added, "entry", "entries")
         ));
     }
     if removed > 0 && !args.dry_run {
-        remark("the old file is kept with .bak at its name");
+        remark("The old file is kept with the suffix .bak");
     }
     out.done()
 }
@@ -79,7 +82,7 @@ async fn patiently(args: &Args, home: &Home) -> Result<Done> {
             done => return done,
         }
     }
-    fail!(Contended, "the session changes again and again; try again when nobody writes to it")
+    fail!(Contended, "the session keeps changing; try again when no other process writes to it")
 }
 
 fn is_too_late(error: &anyhow::Error) -> bool {
@@ -88,19 +91,17 @@ fn is_too_late(error: &anyhow::Error) -> bool {
 
 async fn collect(args: &Args, home: &Home) -> Result<Done> {
     let target = Target::find(home, &args.session).await?;
-    // Nothing is watched here: this command must not count as having the session open.
+    // Do not watch the session: this command must not count as having it open.
     let session = target.session(home).await?;
     let (tree, version) = (session.tree(), session.version());
     if target.opened.odd_lines > 0 || !tree.heads().is_regular() {
-        bail!(
-            "this log is damaged, and only a sound one is ever rewritten; `osier sessions verify` shows where"
-        );
+        bail!("cannot rewrite a damaged log; run `osier sessions verify` for details");
     }
     let plan = tree.plan_gc();
     let removes = |lease: &Lease| {
         let goes = |seq: Seq| !plan.keeps(seq);
         let branch = lease.branch.as_deref().and_then(|id| tree.find(id));
-        // Marks of others lie in the branch too, and may go.
+        // Marks of other processes in the branch may be removed.
         let is_said = |seq: &Seq| goes(*seq) && tree.head(*seq).kind.reaches_context();
         let below = |first: Seq| {
             let mut later = (first.index()..tree.len()).map(Seq::new).filter(is_said);
@@ -115,7 +116,7 @@ async fn collect(args: &Args, home: &Home) -> Result<Done> {
         let lines = reading::lines(&session, &wanted).await?;
         let env = home.env();
         let new = tree.gc(&plan, &lines, env.clock.now(), || env.ids.entry());
-        let new = new.context("a line of the log could not be read")?;
+        let new = new.context("cannot read a line of the log")?;
         done.added = new.len() - done.kept;
         let leases = target.store.leases(&target.key).await?;
         if let Some(lease) = leases.into_iter().find(removes) {
@@ -141,7 +142,7 @@ async fn replace(target: &Target, version: Version, lines: &[Vec<u8>], force: bo
     Err(anyhow::Error::new(error).context("cannot remove deleted branches without --force"))
 }
 
-/// Somebody has the session open: whoever runs a turn in it, if that is known.
+/// The error for a session that is open elsewhere. Names the process that runs a turn, if known.
 async fn named_holder(target: &Target, id: String) -> StoreError {
     let leases = target.store.leases(&target.key).await.unwrap_or_default();
     match leases.into_iter().next() {

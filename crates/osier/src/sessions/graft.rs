@@ -1,4 +1,4 @@
-//! `graft`: what came of another branch, told where the session stands.
+//! `graft`: adds the conclusion of another branch below the leaf.
 
 use std::process::ExitCode;
 
@@ -20,22 +20,22 @@ Examples:
   osier sessions graft 4f89da11 0000000a --summarize
   osier sessions graft 4f89da11 0000000a --summarize --instructions 'only the numbers'
 
-A branch is named by its last entry. What was asked and concluded there, with links to its entries, becomes one summary below the \
-leaf, so the model knows it here; the other branch stays as it is. With --summarize a model writes it. `osier sessions compare` \
-shows both first; to take a graft back, `osier sessions move` to before it.
-Prints the id of the entry; where it comes from is told on standard error.")]
+Name a branch by its last entry. Adds one summary entry below the leaf, with the request and the conclusion of the branch and links \
+to its entries, so that the model knows them here. The other branch stays unchanged. With --summarize, a model writes the summary. \
+Use `osier sessions compare` to see both branches first; to undo a graft, `osier sessions move` to before it.
+Prints the id of the new entry, and its source on standard error.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The last entry of the other branch
+    /// Last entry of the other branch
     branch: String,
-    /// Let a model sum the branch up, instead of taking its conclusion as it stands
+    /// Let a model summarize the branch, instead of copying its conclusion
     #[arg(long)]
     summarize: bool,
-    /// What the summary should heed besides
+    /// Extra instructions for the summary
     #[arg(long, value_name = "TEXT", requires = "summarize")]
     instructions: Option<String>,
-    /// The model that writes the summary
+    /// Model that writes the summary
     #[arg(long, value_name = "NAME", requires = "summarize")]
     model: Option<String>,
     /// Print {entry, fromId, leafId} as JSON
@@ -57,7 +57,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     };
     let entry = match errand::run(&session, home, writer, command).await? {
         Came::Of(Reply::Stored { entry }) => entry,
-        Came::Of(_) => bail!("the agent did not answer"),
+        Came::Of(_) => bail!("the agent sent no reply"),
         Came::Stopped(code) => return moving::stopped(&session, args.json, code),
     };
     let mut out = Out::new();
@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         out.json(&json!({ "entry": entry, "fromId": tip, "leafId": entry }))?;
         return out.done();
     }
-    remark(&format!("what came of the branch that ends in {} is told here now", plain(&tip)));
+    remark(&format!("Grafted the conclusion of branch {}", plain(&tip)));
     out.line(&plain(&entry))?;
     out.done()
 }

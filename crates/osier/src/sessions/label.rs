@@ -1,4 +1,4 @@
-//! `label`: a person's name for an entry.
+//! `label`: lists, sets and clears labels of entries.
 
 use std::process::ExitCode;
 
@@ -14,20 +14,20 @@ use crate::{reading, target};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier sessions label 4f89da11                         all labels
-  osier sessions label 4f89da11 3781a861                the label of one entry
+  osier sessions label 4f89da11                         lists all labels
+  osier sessions label 4f89da11 3781a861                shows the label of one entry
   osier sessions label 4f89da11 3781a861 'works here'   sets it
-  osier sessions label 4f89da11 3781a861 ''             takes it away, as --clear does
+  osier sessions label 4f89da11 3781a861 ''             clears it, like --clear
 
-Prints the labels of the session, or of the entry, as they are then. Setting one moves nobody.")]
+Prints the resulting labels of the session or of the entry. The current position does not change.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The entry to name; without one all labels are listed
+    /// Entry to label; without it, list all labels
     entry: Option<String>,
-    /// The name; empty takes it away
+    /// New label; empty to clear it
     text: Option<String>,
-    /// Take the name away
+    /// Clear the label
     #[arg(long, conflicts_with = "text", requires = "entry")]
     clear: bool,
     /// Print {entry: label} as JSON

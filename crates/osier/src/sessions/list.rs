@@ -1,4 +1,4 @@
-//! `list`: sessions as cards, forks below what they were forked from.
+//! `list`: lists sessions, with forks below their parents.
 
 use std::process::ExitCode;
 
@@ -18,13 +18,13 @@ use crate::out::{Out, Style, remark};
 use crate::progress::waiting;
 use crate::stores;
 
-/// The fewest columns a title gets, however narrow the terminal is.
+/// The minimum width of a title, even in a narrow terminal.
 const TITLE: usize = 20;
 
-/// The most columns a directory gets.
+/// The maximum width of a directory.
 const CWD: usize = 40;
 
-/// Forks of forks are set in no further than this.
+/// The maximum indentation level of forks.
 const LEVELS: usize = 12;
 
 #[derive(Debug, clap::Args)]
@@ -35,23 +35,23 @@ Examples:
   osier sessions list --search 're:fix(ed|es)'
   osier sessions list --json | jq '.[0].id'
 
-Prints one row per session: short id, store (if there are several), messages, age of the last one, name (else summary, \
-else first words) and, with --all, the directory. The one used last comes first, forks stand below what they were forked \
-from. A store that cannot be reached is told on standard error and, with --json, as {store, error} behind the cards.")]
+Prints one row per session: short id, store (if there are several), number of messages, age of the last message, name (else \
+summary, else first words) and, with --all, the directory. Most recently used first; forks are below their parents. An \
+unreachable store is reported on standard error and, with --json, as {store, error} after the sessions.")]
 pub(crate) struct Args {
-    /// The sessions of all directories, not only of this one
+    /// List the sessions of all directories
     #[arg(long, short)]
     all: bool,
-    /// Words in name, directory or text: fuzzy; "phrase"; or re:REGEX
+    /// Search name, directory and text: fuzzy words, "phrase" or re:REGEX
     #[arg(long, short, value_name = "QUERY")]
     search: Option<String>,
-    /// Only sessions that have a name
+    /// Only sessions with a name
     #[arg(long)]
     named: bool,
-    /// At most so many
+    /// Maximum number of sessions
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<usize>,
-    /// Print cards as JSON
+    /// Print the sessions as JSON
     #[arg(long)]
     json: bool,
 }
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// What an empty list says.
+/// The notice for an empty list.
 fn nothing_found(args: &Args) -> String {
     let sessions = if args.named { "named sessions" } else { "sessions" };
     let place = if args.all { "" } else { " in this directory" };
@@ -87,7 +87,7 @@ fn nothing_found(args: &Args) -> String {
     format!("no {sessions}{place}{query}{hint}")
 }
 
-/// What programs get: the cards and, behind them, the stores that could not be asked.
+/// The JSON output: the cards, then the unavailable stores.
 fn items(cards: &[Card], down: &[Down]) -> Vec<Value> {
     let cards = cards.iter().map(|card| json!(card));
     cards
@@ -96,9 +96,9 @@ fn items(cards: &[Card], down: &[Down]) -> Vec<Value> {
 }
 
 async fn cards(args: &Args, query: Option<&Query>, home: &Home) -> Result<(Vec<Card>, Vec<Down>)> {
-    let _waiting = waiting("reading the sessions");
+    let _progress = waiting("reading the sessions");
     let stores = home.listed();
-    // What is chosen afterwards may be any of them.
+    // A later filter may select any session, so the store must return all of them.
     let limit = args.limit.filter(|_| query.is_none() && !args.named);
     let Listed { page, down } = stores.list(&Filter { limit, ..home.filter(args.all) }).await?;
     for file in &page.unreadable {
@@ -109,22 +109,22 @@ async fn cards(args: &Args, query: Option<&Query>, home: &Home) -> Result<(Vec<C
     if let Some(query) = query {
         let (chosen, unread) = query.choose(cards, &stores).await;
         cards = chosen;
-        if let Some(told) = unread.told() {
-            remark(&format!("osier: {}", plain(&told)));
+        if let Some(problem) = unread.told() {
+            remark(&format!("osier: {}", plain(&problem)));
         }
     }
     cards.truncate(args.limit.unwrap_or(usize::MAX));
     Ok((cards, down))
 }
 
-/// Which columns are drawn besides the usual ones.
+/// Which optional columns are shown.
 #[derive(Clone, Copy)]
 struct Columns {
     stores: bool,
     cwds: bool,
 }
 
-/// What is drawn of a session.
+/// A row of the list.
 struct Row {
     id: String,
     store: String,
@@ -152,7 +152,7 @@ impl Row {
     }
 }
 
-/// Writes the rows with their columns below each other.
+/// Writes the rows with aligned columns.
 fn write(rows: &[Row], columns: Columns, out: &mut Out) -> Result<()> {
     let widest = |of: fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
     let ids = widest(|row| width(&row.id));
@@ -184,7 +184,7 @@ fn write(rows: &[Row], columns: Columns, out: &mut Out) -> Result<()> {
     Ok(())
 }
 
-/// Forks below their parents, as far as those are listed too. A thread stands where its session used last would.
+/// Puts forks below their parents, if those are listed too. A thread is placed by its most recently used session.
 fn threads(cards: &[Card]) -> Vec<(usize, &Card)> {
     let parents = parents(cards);
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); cards.len()];
@@ -207,7 +207,7 @@ fn threads(cards: &[Card]) -> Vec<(usize, &Card)> {
     rows
 }
 
-/// For each card the card it was forked from, which is no younger.
+/// For each card, the card it was forked from, which must not be newer.
 fn parents(cards: &[Card]) -> Vec<Option<usize>> {
     let numbered = || cards.iter().enumerate();
     let by_id: FxHashMap<&str, usize> = numbered().map(|(at, card)| (card.id.as_str(), at)).collect();
@@ -221,7 +221,7 @@ fn parents(cards: &[Card]) -> Vec<Option<usize>> {
     cards.iter().map(parent_of).collect()
 }
 
-/// The beginning of a thread. Of headers that lead in a circle any will do.
+/// The root of a thread. In a cycle of headers, any of its cards.
 fn root_of(at: usize, parents: &[Option<usize>]) -> usize {
     std::iter::successors(Some(at), |at| parents[*at]).take(parents.len()).last().unwrap_or(at)
 }
@@ -239,14 +239,14 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_stands_where_its_session_used_last_would() {
+    fn thread_is_placed_by_its_most_recent_session() {
         let cards =
             [card("b1", 3, Some("b")), card("a", 2, None), card("b", 1, None), card("b2", 4, Some("b1"))];
         assert_eq!(drawn(&cards), ["b", "-b1", "--b2", "a"]);
     }
 
     #[test]
-    fn headers_that_lead_in_a_circle_or_to_nobody_hide_no_session() {
+    fn cyclic_or_unknown_parents_hide_no_session() {
         let cards = [
             card("a", 1, Some("b")),
             card("b", 1, Some("a")),

@@ -33,21 +33,21 @@ use clap::Subcommand;
 
 use crate::home::Home;
 
-/// `osier sessions`, and which store is meant.
+/// `osier sessions` and the options of all its commands.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
-    /// The store for a new session, to list, or of several copies; a session is found wherever it is
+    /// Store for a new session, to list, or to choose between copies; sessions are found in any store
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) store: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// List sessions, the one used last first
+    /// List sessions, most recently used first
     List(list::Args),
-    /// Show a session: what is known of it, and its conversation
+    /// Show a session's details and its conversation
     Show(show::Args),
     /// Draw the tree of a session
     Tree(tree::Args),
@@ -55,47 +55,47 @@ pub(crate) enum Command {
     Path(path::Args),
     /// Show one entry
     Entry(entry::Args),
-    /// Show what a model would be sent
+    /// Show the messages that a model would get
     Context(context::Args),
-    /// Print everything a client needs to show a session
+    /// Print everything a client needs to display a session
     Snapshot(snapshot::Args),
-    /// Name an entry, or take its name away
+    /// List, set or clear labels of entries
     Label(label::Args),
-    /// Name a session, or take its name away
+    /// Set or clear the name of a session
     Rename(rename::Args),
     /// Show or change the settings of a session
     Config(config::Args),
     /// Move the leaf to another entry
     Move(moving::MoveArgs),
-    /// Go back to where the leaf was before the last move
+    /// Undo the last move
     Undo(moving::UndoArgs),
-    /// Go forward again after an undo
+    /// Redo the last undone move
     Redo(moving::UndoArgs),
     /// Copy a session to another store
     Copy(copy::Args),
     /// Copy a path into a new session
     Fork(fork::Args),
-    /// Let a summary stand for the older part of the path
+    /// Replace the older part of the context with a summary
     Compact(compact::Args),
-    /// Show what a compaction dropped, or go to before it
+    /// Show what a compaction dropped, or move to before it
     Compaction(compaction::Args),
     /// Show two branches side by side
     Compare(compare::Args),
-    /// Bring what came of another branch to where the session stands
+    /// Add the conclusion of another branch to the current one
     Graft(graft::Args),
     /// Hide an entry and everything below it
     DeleteBranch(branches::Args),
-    /// Show a deleted branch again
+    /// Restore a deleted branch
     RestoreBranch(branches::Args),
-    /// Delete sessions for good
+    /// Delete sessions permanently
     Delete(delete::Args),
-    /// Check a file and report everything odd about it
+    /// Check a session file and report all problems
     Verify(verify::Args),
-    /// Write a session anew without its deleted branches
+    /// Remove deleted branches from a session's file
     Gc(gc::Args),
-    /// Write the path as JSONL, Markdown or JSON
+    /// Export the path as Markdown, JSON or JSONL
     Export(export::Args),
-    /// Append an entry, to a session or to a new one
+    /// Append an entry to a session or to a new one
     Append(append::Args),
 }
 

@@ -1,4 +1,4 @@
-//! `move`, `undo` and `redo`: where the leaf stands.
+//! `move`, `undo` and `redo`: change the current position.
 
 use std::process::ExitCode;
 
@@ -19,43 +19,43 @@ use crate::{reading, target};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  osier sessions move 4f89da11 c55d6ff3               to say that message differently: prints its text
-  osier sessions move 4f89da11 c55d6ff3 --exact       to go on below it
-  osier sessions move 4f89da11 root                   before the first entry
-  osier sessions move 4f89da11 root --expect 3781a861 if nobody went elsewhere meanwhile
-  osier sessions move 4f89da11 3781a861 --summarize   with a summary of what is left
+  osier sessions move 4f89da11 c55d6ff3               to before that user message; prints its text to rephrase
+  osier sessions move 4f89da11 c55d6ff3 --exact       to exactly that entry
+  osier sessions move 4f89da11 root                   to before the first entry
+  osier sessions move 4f89da11 root --expect 3781a861 only if the leaf is still 3781a861
+  osier sessions move 4f89da11 3781a861 --summarize   with a summary of the branch you leave
   osier sessions move 4f89da11 3781a861 --summarize --instructions 'only what failed, and why'
 
-On a message of the user or of an extension the leaf goes to its parent, otherwise to the entry itself; calls of tools go \
-with their results, and a mark stands for the entry above it. Where the leaf stands already it stays. The move is stored: \
-whoever opens the session next stands there. `undo` takes it back. A message that nobody answered yet returns its text, too.
-A summary is written by the model of the session, by the one that --model names, or by the setting summary_model. Ctrl-C \
-stops it; then, as after any failure, nothing was changed.
-Prints the text for the editor, if there is one; where the leaf stands is told on standard error.")]
+For a user or extension message, the leaf moves to the parent of the message and its text is printed; otherwise it moves to the \
+entry itself. Tool calls include their results, and a mark counts as the entry above it. The move is stored in the session; `osier \
+sessions undo` reverts it.
+The summary is written by the model of --model, else of the setting summary_model, else of the session. Ctrl-C cancels it; after \
+a cancellation or a failure, nothing is changed.
+Prints the text for the editor, if any, and the new position on standard error.")]
 pub(crate) struct MoveArgs {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// Where to: an entry's id, or `root`
+    /// Destination: an entry id, or `root`
     entry: String,
-    /// Put the leaf on that very entry
+    /// Move to exactly this entry, even a user message
     #[arg(long)]
     exact: bool,
-    /// Leave a summary of what is left, as the first entry of the new branch
+    /// Summarize the branch you leave, as the first entry of the new branch
     #[arg(long)]
     summarize: bool,
-    /// What the summary should heed besides
+    /// Extra instructions for the summary
     #[arg(long, value_name = "TEXT", requires = "summarize")]
     instructions: Option<String>,
-    /// The instructions are all that is asked of the summary
+    /// Use only the instructions, without the default summary prompt
     #[arg(long, requires = "instructions")]
     replace_instructions: bool,
-    /// Label the summary, or the entry if there is none
+    /// Label the summary or, without one, the entry
     #[arg(long, value_name = "TEXT")]
     label: Option<String>,
-    /// The model that writes the summary
+    /// Model that writes the summary
     #[arg(long, value_name = "NAME", requires = "summarize")]
     model: Option<String>,
-    /// Only if the leaf stands there: an entry's id, or `root`
+    /// Move only if this is the current leaf: an entry id, or `root`
     #[arg(long, value_name = "LEAF", conflicts_with = "summarize")]
     expect: Option<String>,
     /// Print {leafId, moved, cancelled, aborted?, editorText?, summaryEntry?} as JSON
@@ -69,10 +69,10 @@ Examples:
   osier sessions undo 4f89da11
   osier sessions redo 4f89da11
 
-Walks back and forth through the places the session stood at before its moves, as the buttons of a browser do.
-Prints where the leaf stands, to standard error.")]
+Goes back and forth through earlier positions, like the buttons of a browser.
+Prints the new position on standard error.")]
 pub(crate) struct UndoArgs {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
     /// Print {leafId, moved} as JSON
     #[arg(long)]
@@ -85,7 +85,7 @@ pub(crate) enum Direction {
     Forward,
 }
 
-/// What came of a move, as programs are told.
+/// The result of a move, as JSON.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Went {
@@ -103,7 +103,7 @@ pub(super) struct Went {
 
 pub(crate) async fn run_move(mut args: MoveArgs, home: &Home) -> Result<ExitCode> {
     if args.label.is_some() && args.entry == "root" && !args.summarize {
-        return Err(usage("there is no entry at the root that could have a label"));
+        return Err(usage("cannot label the root: it is not an entry"));
     }
     let session = target::session(home, &args.session).await?;
     let (state, at) = session.main().here();
@@ -114,7 +114,7 @@ pub(crate) async fn run_move(mut args: MoveArgs, home: &Home) -> Result<ExitCode
         if landing.moves && !tree.leaving(at, landing.text_of.or(landing.place)).entries.is_empty() {
             return summarized(&session, &args, home).await;
         }
-        remark("nothing is left behind there, so there is nothing to summarize");
+        remark("nothing to summarize: this move leaves no entries behind");
     }
     let text = editor_text(&session, &landing).await?;
     let cursor = session.main();
@@ -133,7 +133,7 @@ pub(crate) async fn run_move(mut args: MoveArgs, home: &Home) -> Result<ExitCode
     tell(&session, Went { cancelled, editor_text: text, ..went(&outcome) }, args.json).await
 }
 
-/// The place where the leaf is expected. An entry that is gone is no longer the leaf, which the move itself reports.
+/// The id of the expected leaf. An unknown id is returned as is: the move then reports that it is not the leaf.
 fn expected(tree: &SessionTree, leaf: &str) -> Result<String> {
     match tree.resolve(leaf) {
         Err(PlanError::NotFound { .. }) => Ok(leaf.to_owned()),
@@ -141,7 +141,7 @@ fn expected(tree: &SessionTree, leaf: &str) -> Result<String> {
     }
 }
 
-/// Where choosing an entry leads.
+/// The place that choosing an entry leads to.
 pub(super) fn landing(tree: &SessionTree, at: Place, entry: &str, exact: bool) -> Result<Landing> {
     let id = reading::whole_id(tree, entry)?;
     let chosen = match id.as_str() {
@@ -155,13 +155,13 @@ pub(super) fn landing(tree: &SessionTree, at: Place, entry: &str, exact: bool) -
     Ok(tree.land(at, &Choice { chosen, ..Choice::default() })?)
 }
 
-/// What returns to the editor.
+/// The text for the editor.
 pub(super) async fn editor_text(session: &Session, landing: &Landing) -> Result<Option<String>> {
     let lines = reading::lines(session, landing.text_of.as_slice()).await?;
     Ok(landing.editor(&lines).map(|editor| editor.text))
 }
 
-/// Goes there through an agent, which asks a model.
+/// Moves with an agent, which lets a model write the summary.
 async fn summarized(session: &Session, args: &MoveArgs, home: &Home) -> Result<ExitCode> {
     let navigation = Navigation {
         target: Some(args.entry.clone()).filter(|entry| entry != "root"),
@@ -175,21 +175,21 @@ async fn summarized(session: &Session, args: &MoveArgs, home: &Home) -> Result<E
     let writer = Writer::Model(args.model.as_deref());
     match errand::run(session, home, writer, Command::Navigate(navigation)).await? {
         Came::Of(Reply::Navigated(Navigated { editor, cancelled, summary_entry, .. })) => {
-            let went = Went {
+            let result = Went {
                 moved: !cancelled,
                 cancelled: Some(cancelled),
                 editor_text: editor.map(|editor| editor.text),
                 summary_entry: summary_entry.map(|id| id.to_string()),
                 ..Went::default()
             };
-            tell(session, went, args.json).await
+            tell(session, result, args.json).await
         }
-        Came::Of(_) => bail!("the agent did not answer"),
+        Came::Of(_) => bail!("the agent sent no reply"),
         Came::Stopped(code) => stopped(session, args.json, code),
     }
 }
 
-/// Tells programs that nothing was changed; people heard it.
+/// Prints the JSON of a canceled command; the notice is already printed.
 pub(super) fn stopped(session: &Session, json: bool, code: ExitCode) -> Result<ExitCode> {
     if json {
         let stopped = Went { cancelled: Some(true), aborted: Some(true), ..Went::default() };
@@ -214,24 +214,24 @@ pub(super) fn went(outcome: &Outcome) -> Went {
     Went { moved: matches!(outcome, Outcome::Stored(_)), ..Went::default() }
 }
 
-/// The entry where the session stands. A mark such as a label is not a place: it hangs below the one it was written at.
+/// The entry of the current position. A mark, such as a label, is not a position: the entry above it is.
 pub(super) fn place_id(tree: &SessionTree) -> Option<String> {
     let place = tree.heads().up(tree.leaf()).find(|seq| !tree.head(*seq).kind.is_mark());
     place.map(|seq| tree.id(seq).to_string())
 }
 
-/// Says where the leaf stands now.
-pub(super) async fn tell(session: &Session, mut went: Went, json: bool) -> Result<ExitCode> {
+/// Prints the new position.
+pub(super) async fn tell(session: &Session, mut result: Went, json: bool) -> Result<ExitCode> {
     session.before_prompt().await?;
-    went.leaf_id = place_id(&session.tree());
+    result.leaf_id = place_id(&session.tree());
     let mut out = Out::new();
     if json {
-        out.json(&went)?;
+        out.json(&result)?;
         return out.done();
     }
-    let is_summary = went.summary_entry.is_some() && went.summary_entry == went.leaf_id;
-    let place = went.leaf_id.map_or_else(|| "the beginning".to_owned(), |leaf| plain(&leaf));
-    remark(&match (went.moved, went.summary_entry) {
+    let is_summary = result.summary_entry.is_some() && result.summary_entry == result.leaf_id;
+    let place = result.leaf_id.map_or_else(|| "the beginning".to_owned(), |leaf| plain(&leaf));
+    remark(&match (result.moved, result.summary_entry) {
         (true, Some(_)) if is_summary => format!("Moved to {place}, a summary of the branch you left"),
         (true, Some(summary)) => {
             format!("Moved to {place}, below {}, a summary of the branch you left", plain(&summary))
@@ -239,7 +239,7 @@ pub(super) async fn tell(session: &Session, mut went: Went, json: bool) -> Resul
         (true, None) => format!("Moved to {place}"),
         (false, _) => format!("Already at {place}"),
     });
-    if let Some(text) = went.editor_text {
+    if let Some(text) = result.editor_text {
         let shown = preview::inert(&text);
         out.line(&out.paint(Style::User, &shown))?;
     }

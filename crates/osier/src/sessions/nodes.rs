@@ -1,4 +1,4 @@
-//! The tree as JSON, written without recursion: a chain may be a million deep.
+//! The tree as JSON, written without recursion: a chain may be a million entries deep.
 
 use anyhow::Result;
 use osier_session::Session;
@@ -12,13 +12,13 @@ use crate::out::Out;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Form {
-    /// Each node holds its children.
+    /// Each node contains its children.
     Nested,
-    /// Each node tells its depth.
+    /// Each node has its depth.
     Flat,
 }
 
-/// Writes all nodes, or those outside deleted branches.
+/// Writes all nodes; without `deleted`, only those outside deleted branches.
 pub(super) async fn write(
     session: &Session,
     leaf: Place,
@@ -43,7 +43,7 @@ pub(super) async fn write(
     out.raw(b"]\n")
 }
 
-/// Roots in the order of the log, children oldest first, each before its own children.
+/// All shown entries depth-first: roots in log order, children oldest first.
 fn depth_first(tree: &SessionTree, hidden: &FxHashSet<Seq>) -> Vec<Seq> {
     let shown = |seqs: &[Seq]| -> Vec<Seq> {
         seqs.iter().rev().copied().filter(|seq| !hidden.contains(seq)).collect()
@@ -59,9 +59,9 @@ fn depth_first(tree: &SessionTree, hidden: &FxHashSet<Seq>) -> Vec<Seq> {
 
 struct Nodes<'a> {
     tree: &'a SessionTree,
-    /// The nodes whose children are being written.
+    /// The nodes whose children are currently written.
     open: Vec<Seq>,
-    /// A sibling was written before.
+    /// A sibling was already written.
     follows: bool,
     out: &'a mut Out,
 }
@@ -85,7 +85,7 @@ impl Nodes<'_> {
         self.end(seq)
     }
 
-    /// Begins a node.
+    /// Starts a node.
     fn entry(&mut self, line: &[u8]) -> Result<()> {
         if self.follows {
             self.out.raw(b",\n")?;
@@ -97,7 +97,7 @@ impl Nodes<'_> {
         }
     }
 
-    /// Ends the open nodes below a depth.
+    /// Closes the open nodes at or below a depth.
     fn close(&mut self, depth: usize) -> Result<()> {
         while self.open.len() > depth {
             let Some(seq) = self.open.pop() else { break };
@@ -107,7 +107,7 @@ impl Nodes<'_> {
         Ok(())
     }
 
-    /// Ends a node with its label.
+    /// Closes a node with its label.
     fn end(&mut self, seq: Seq) -> Result<()> {
         if let Some(label) = self.tree.label(seq) {
             self.out.raw(format!(",\"label\":{}", json!(label.text)).as_bytes())?;

@@ -1,4 +1,4 @@
-//! `path`: the entries from the root to the leaf.
+//! `path`: lists the entries from the root to the leaf.
 
 use std::process::ExitCode;
 
@@ -20,11 +20,11 @@ Examples:
   osier sessions path 4f89da11
   osier sessions path x.jsonl --at ade7f3fb --json
 
-Prints one row per entry, the oldest first: its id and a line of its text.")]
+Prints one row per entry, oldest first: its id and one line of text.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The entry at which the path ends, or `root`; where the session stands if not given
+    /// Last entry of the path, or `root` [default: the current position]
     #[arg(long, value_name = "ENTRY")]
     at: Option<String>,
     /// Print the entries as JSON
@@ -43,7 +43,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// Where the session stands is known from the end of the log; an id must be looked for.
+/// The leaf is known from the end of the log; finding an id needs the whole tree.
 async fn entries(args: &Args, target: &Target, home: &Home) -> Result<Vec<Seq>> {
     if let Some(at) = &args.at {
         let tree = target.session(home).await?.tree();

@@ -1,4 +1,4 @@
-//! `rename`: a name for a session.
+//! `rename`: sets or clears the name of a session.
 
 use std::process::ExitCode;
 
@@ -13,13 +13,13 @@ use crate::target;
 #[command(after_help = "\
 Examples:
   osier sessions rename 4f89da11 'JSON flag'
-  osier sessions rename 4f89da11 ''     takes the name away
+  osier sessions rename 4f89da11 ''     clears the name
 
-Prints nothing. Naming a session moves nobody.")]
+Prints nothing. The current position does not change.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// The name; empty takes it away
+    /// New name; empty to clear it
     name: String,
     /// Print {session, name} as JSON
     #[arg(long)]

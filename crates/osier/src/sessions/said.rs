@@ -1,4 +1,4 @@
-//! One message of a context, written for people.
+//! Writes one message of a context as readable text.
 
 use anyhow::Result;
 use osier_tree::projection::preview::{inert, one_line};
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::out::{Out, Style};
 
-/// A message as JSON. What `serde_json` refuses, such as half a surrogate pair, is shown as it stands.
+/// Parses a message. JSON that `serde_json` rejects, such as half a surrogate pair, becomes a string.
 pub(super) fn read(message: &[u8]) -> Value {
     serde_json::from_slice(message).unwrap_or_else(|_| String::from_utf8_lossy(message).into())
 }
 
-/// Writes who said it, and what.
+/// Writes a heading with the role, then the content.
 pub(super) fn write(message: &Value, out: &mut Out) -> Result<()> {
     out.line(&out.paint(Style::User, &format!("── {}", heading(message))))?;
     for key in ["command", "output", "summary", "errorMessage"] {

@@ -1,4 +1,4 @@
-//! `show`: what is known of a session, and its conversation.
+//! `show`: shows a session's details and its conversation.
 
 use std::process::ExitCode;
 
@@ -25,15 +25,15 @@ Examples:
   osier sessions show x.jsonl --usage
   osier sessions show x.jsonl --json
 
-Prints name, id, file, directory, times and counts, then the conversation on the active branch as Markdown; with --usage \
-tokens and cost by model, by branch and in all.")]
+Prints name, id, file, directory, times and counts, then the conversation on the active branch as Markdown. With --usage, prints \
+tokens and cost by model and by branch, and the totals.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// Tokens and cost, by model and by branch, instead of the conversation
+    /// Show tokens and cost, by model and by branch, instead of the conversation
     #[arg(long)]
     usage: bool,
-    /// Print the card (with --usage, the usage) as JSON
+    /// Print the session's card as JSON; with --usage, the usage
     #[arg(long)]
     json: bool,
 }
@@ -58,10 +58,10 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     if target.opened.odd_lines > 0 {
         let odd = count(
             target.opened.odd_lines,
-            "line of the file is no entry",
-            "lines of the file are no entries",
+            "line of the file is not an entry",
+            "lines of the file are not entries",
         );
-        out.line(&out.paint(Style::Bad, &format!("{odd}; `osier sessions verify` tells which")))?;
+        out.line(&out.paint(Style::Bad, &format!("{odd}; run `osier sessions verify` for details")))?;
     }
     let session = target.session(home).await?;
     let (mut writer, mut begun) = (MarkdownWriter::default(), false);

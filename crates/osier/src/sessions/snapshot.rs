@@ -1,4 +1,4 @@
-//! `snapshot`: everything a client needs, from one state of the session, streamed.
+//! `snapshot`: streams everything a client needs, from one state of the session.
 
 use std::process::ExitCode;
 
@@ -14,23 +14,23 @@ use crate::target;
 Examples:
   osier sessions snapshot 4f89da11 --json
   osier sessions snapshot x.jsonl --no-context | jq .activePath
-  osier sessions snapshot 4f89da11 --since 120@00000000000a1b2c     only what came since
+  osier sessions snapshot 4f89da11 --since 120@00000000000a1b2c     only newer entries
 
-Prints one JSON object: schemaVersion, revision (the number of entries) and generation (another one after gc), session, \
-entries (all, in the order of the log), activePath, childrenByParentId (roots under \"__roots__\"), labelsByEntryId, \
-deletedBranches (their first entries; what hangs in them is in `entries` only) and runtimeContext. All of it is taken \
-from one state of the session, whoever appends meanwhile. With --since also `since` and `reset`, and in `entries` only the \
-new ones; if there is no such state of this log, all of them, and `reset` is true.")]
+Prints one JSON object: schemaVersion, revision (the number of entries), generation (changes after gc), session, entries (all, \
+in log order), activePath, childrenByParentId (roots under \"__roots__\"), labelsByEntryId, deletedBranches (their first entries; \
+the entries below them appear only in `entries`) and runtimeContext. All parts come from one state of the session, even while \
+others append. With --since, adds `since` and `reset`, and `entries` has only the new entries; if the log has no such state, \
+`entries` has all of them and `reset` is true.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// Leave out the runtime context
+    /// Omit the runtime context
     #[arg(long)]
     no_context: bool,
-    /// Only the entries after a state: its revision, and its generation if it is known
+    /// Only the entries after this state: its revision and, if known, its generation
     #[arg(long, value_name = "REVISION[@GENERATION]", value_parser = since)]
     since: Option<Since>,
-    /// Print JSON; there is no other form
+    /// Print JSON (always on)
     #[arg(long)]
     json: bool,
 }
@@ -53,8 +53,7 @@ fn since(text: &str) -> Result<Since, String> {
     match (revision.parse(), generation) {
         (Ok(revision), Ok(generation)) => Ok(Since { revision, generation }),
         _ => {
-            Err("give a number of entries, or REVISION@GENERATION, as an earlier snapshot says them"
-                .to_owned())
+            Err("expected REVISION or REVISION@GENERATION, with the values of an earlier snapshot".to_owned())
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `tree`: the whole tree, drawn or as JSON.
+//! `tree`: shows the whole tree as text or as JSON.
 
 use std::process::ExitCode;
 
@@ -14,7 +14,7 @@ use crate::layout::{fit, plain, width};
 use crate::out::{Out, Style};
 use crate::{reading, target};
 
-/// The fewest columns a text gets, however far in it stands.
+/// The minimum width of a text, even if it is deeply indented.
 const TEXT: usize = 20;
 
 #[derive(Debug, clap::Args)]
@@ -25,25 +25,25 @@ Examples:
   osier sessions tree x.jsonl --search 'json flag'
   osier sessions tree x.jsonl --json
 
-Prints one row per entry, [label] first; a branch point sets its branches in, oldest first, and ← active is where the \
-session stands. As JSON, in pi's order: [{entry, children, label?, labelTimestamp?}]; with --flat [{entry, depth, \
+Prints one row per entry, with its [label] first. Branches are indented below their branch point, oldest first; ← active marks the \
+current position. As JSON, in the same order as pi: [{entry, children, label?, labelTimestamp?}]; with --flat [{entry, depth, \
 onPath?, label?, labelTimestamp?}].")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
-    /// What to show: default, no-tools, user-only, labeled-only or all; the setting tree_filter if not given
+    /// Entries to show: default, no-tools, user-only, labeled-only or all [default: the setting tree_filter]
     #[arg(long, value_name = "FILTER")]
     filter: Option<String>,
-    /// Only entries in whose text or label all these words occur
+    /// Only entries whose text or label contains all these words
     #[arg(long, default_value = "", hide_default_value = true)]
     search: String,
-    /// Mark this entry, or `root`, as the active one instead of where the session stands
+    /// Mark this entry, or `root`, as active instead of the current position
     #[arg(long, value_name = "ENTRY")]
     at: Option<String>,
-    /// Which branch comes first at a branch point: oldest or active; the setting tree_order if not given
+    /// Which branch comes first at a branch point [default: the setting tree_order]
     #[arg(long, value_enum)]
     order: Option<BranchOrder>,
-    /// The same as --order active
+    /// Same as --order active
     #[arg(long, conflicts_with = "order")]
     active_first: bool,
     /// Also show deleted branches
@@ -71,7 +71,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         None => home.settings.screen.tree_filter,
         Some(name) => Filter::named(name).ok_or_else(|| {
             let names = Filter::ALL.map(Filter::name).join(", ");
-            usage(format!("no filter {name:?}; there are {names}"))
+            usage(format!("no filter {name:?}; the filters are {names}"))
         })?,
     };
     let session = target::session(home, &args.session).await?;
@@ -95,16 +95,16 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
     out.done()
 }
 
-/// By what the rows can be named.
+/// How rows are named.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Names {
     None,
     Ids,
-    /// Numbers from 1, and ids.
+    /// Numbers starting at 1, and ids.
     Numbers,
 }
 
-/// Draws the tree, and tells which entries its rows are.
+/// Draws the tree and returns the entries of its rows.
 pub(crate) async fn draw(
     session: &Session,
     leaf: Place,
@@ -132,12 +132,12 @@ pub(crate) async fn draw(
         out.line(&format!("{}{line}", out.paint(Style::Dim, &number)))?;
     }
     if outline.rows.is_empty() {
-        out.line(if tree.is_empty() { "(empty)" } else { "(nothing to show with this filter)" })?;
+        out.line(if tree.is_empty() { "(empty)" } else { "(no entries match this filter)" })?;
     }
     Ok(outline.rows.iter().map(|row| row.seq).collect())
 }
 
-/// One row, its text cut so that the rest of it has room.
+/// One row, with its text cut to the remaining width.
 fn drawn(
     tree: &SessionTree,
     outline: &Outline,

@@ -1,4 +1,4 @@
-//! `verify`: every oddity of a file, found without any cache.
+//! `verify`: checks a session file without using any cache.
 
 use std::process::ExitCode;
 
@@ -17,10 +17,10 @@ Examples:
   osier sessions verify 4f89da11
   osier sessions verify x.jsonl --json
 
-Prints each oddity with its line, and a verdict. Exits with 1 if anything is damaged; what is only unusual is told and \
-fine. Nothing is changed.")]
+Prints each problem with its line number, then the result. Exits with 1 if the file is damaged; unusual but harmless lines are \
+reported too. Changes nothing.")]
 pub(crate) struct Args {
-    /// The session: first digits of its id, or a .jsonl file
+    /// Session: the first characters of its id, or a .jsonl file
     session: String,
     /// Print {session, file, entries, sound, oddities} as JSON
     #[arg(long)]
@@ -52,8 +52,8 @@ fn tell(verified: &Verified, out: &mut Out) -> Result<()> {
         out.line(&format!("line {}: {}", oddity.line, out.paint(style, &plain(&oddity.what))))?;
     }
     let verdict = match verified.is_sound() {
-        true => "sound",
-        false => "damaged; everything readable is in use, nothing was changed",
+        true => "no damage found",
+        false => "damaged; all readable entries are used, and the file is unchanged",
     };
     out.line(&format!("{}, {verdict}", count(verified.tree.len(), "entry", "entries")))
 }

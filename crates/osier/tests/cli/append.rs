@@ -1,4 +1,4 @@
-//! `append`: what it makes, where it hangs, and what it refuses.
+//! `append`: what it creates, which parent it uses, and what it rejects.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::support::{World, check, files_below, ids};
 
 #[test]
-fn one_word_is_the_text_of_a_new_session_here() {
+fn text_alone_creates_a_session_in_this_directory() {
     let world = World::new();
     let done = world.json("append 'How do I begin?'");
     assert_eq!(done["seq"], 0);
@@ -31,7 +31,7 @@ fn one_word_is_the_text_of_a_new_session_here() {
 }
 
 #[test]
-fn two_words_are_session_and_text_below_the_leaf() {
+fn text_is_appended_below_the_leaf_of_the_session() {
     let world = World::new();
     let first = world.json("append one");
     let session = first["session"].as_str().unwrap();
@@ -46,7 +46,7 @@ fn two_words_are_session_and_text_below_the_leaf() {
 }
 
 #[test]
-fn without_json_only_the_id_of_the_entry_is_printed() {
+fn prints_only_the_entry_id_without_json() {
     let world = World::with("say a");
     let printed = world.ok("append s.jsonl b");
     let id = printed.trim_end();
@@ -55,7 +55,7 @@ fn without_json_only_the_id_of_the_entry_is_printed() {
 }
 
 #[test]
-fn a_file_that_does_not_exist_is_created() {
+fn creates_a_missing_file() {
     let world = World::new();
     let done = world.json("append new/folder/talk.jsonl hello");
     assert_eq!(done["file"], json!(world.path("new/folder/talk.jsonl")));
@@ -66,7 +66,7 @@ fn a_file_that_does_not_exist_is_created() {
 }
 
 #[test]
-fn a_parent_makes_a_branch_and_root_another_root() {
+fn parent_creates_a_branch_and_root_a_new_root() {
     check(
         "say a; reply b; say c",
         &[
@@ -93,14 +93,14 @@ fn a_parent_makes_a_branch_and_root_another_root() {
                └─ user: "d"
             user: "e"  ← active
             $ append s.jsonl --parent 0000000f f
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003?
             exit 1
         "#]],
     );
 }
 
 #[test]
-fn a_refused_entry_leaves_nothing_behind() {
+fn rejected_entry_leaves_no_file() {
     let world = World::with("say a");
     let before = world.read("s.jsonl");
     world.fails(1, "append s.jsonl --parent ffffffff x");
@@ -116,7 +116,7 @@ fn a_refused_entry_leaves_nothing_behind() {
 }
 
 #[test]
-fn text_may_begin_with_a_dash_or_come_from_standard_input() {
+fn text_may_start_with_a_dash_or_come_from_stdin() {
     let world = World::with("say a");
     world.ok("append s.jsonl -- --help");
     assert_eq!(world.run_with_input("append s.jsonl -", b"many\nlines\n\n").code, 0);
@@ -128,12 +128,12 @@ fn text_may_begin_with_a_dash_or_come_from_standard_input() {
         .map(|message| message["content"][0]["text"].as_str().unwrap())
         .collect();
     assert_eq!(texts, ["a", "--help", "many\nlines"]);
-    let told = world.fails(2, "append s.jsonl --nonsense");
-    assert!(told.contains("'-- --nonsense'"), "{told}");
+    let error = world.fails(2, "append s.jsonl --nonsense");
+    assert!(error.contains("'-- --nonsense'"), "{error}");
 }
 
 #[test]
-fn missing_parts_of_an_entry_are_filled_in() {
+fn missing_entry_fields_are_filled_in() {
     let world = World::with("say a; reply b");
     let done = world
         .json("append s.jsonl --entry '{\"type\":\"custom\",\"customType\":\"mine\",\"data\":{\"n\":1.0}}'");
@@ -143,21 +143,21 @@ fn missing_parts_of_an_entry_are_filled_in() {
     assert_eq!(entry["parentId"], "00000002");
     assert!(entry["timestamp"].as_str().unwrap().ends_with('Z'));
     assert!(line.contains(r#""data":{"n":1.0}"#), "{line}");
-    // What is given is kept.
+    // Given fields are kept.
     world.ok("append s.jsonl --entry '{\"type\":\"future\",\"id\":\"mine\",\"parentId\":null,\"timestamp\":\"2020-01-01T00:00:00.000Z\"}'");
     let line = world.lines("s.jsonl").last().unwrap().clone();
     assert_eq!(
         line,
         r#"{"type":"future","id":"mine","parentId":null,"timestamp":"2020-01-01T00:00:00.000Z"}"#
     );
-    // A parent may also be named beside the entry.
+    // --parent works with --entry.
     world.ok("append s.jsonl --parent 00000001 --entry '{\"type\":\"custom\",\"customType\":\"x\"}'");
     assert_eq!(world.json("path s.jsonl")[1]["customType"], "x");
     world.fails(2, "append s.jsonl --parent 00000001 --entry '{\"type\":\"custom\",\"parentId\":null}'");
 }
 
 #[test]
-fn the_same_entry_again_is_success_and_another_with_its_id_is_refused() {
+fn same_entry_is_accepted_again_and_a_different_one_with_its_id_is_rejected() {
     let world = World::with("say a");
     let entry = r#"{"type":"custom","customType":"mine","id":"c0ffee00","parentId":"00000001","timestamp":"2026-01-01T00:00:00.000Z","data":1}"#;
     let first = world.json(&format!("append s.jsonl --entry '{entry}'"));
@@ -166,13 +166,13 @@ fn the_same_entry_again_is_success_and_another_with_its_id_is_refused() {
     assert_eq!(first, again);
     assert_eq!(world.read("s.jsonl").len(), size);
     let other = entry.replace("\"data\":1", "\"data\":2");
-    let told = world.fails(1, &format!("append s.jsonl --entry '{other}'"));
-    assert!(told.contains("entry c0ffee00 already exists with different content"), "{told}");
+    let error = world.fails(1, &format!("append s.jsonl --entry '{other}'"));
+    assert!(error.contains("entry c0ffee00 already exists with different content"), "{error}");
     assert_eq!(world.read("s.jsonl").len(), size);
 }
 
 #[test]
-fn a_whole_entry_may_begin_a_session_or_come_from_standard_input() {
+fn complete_entry_may_create_a_session_or_come_from_stdin() {
     let world = World::new();
     let done =
         world.json("append --entry '{\"type\":\"model_change\",\"provider\":\"p\",\"modelId\":\"m\"}'");
@@ -191,7 +191,7 @@ fn a_whole_entry_may_begin_a_session_or_come_from_standard_input() {
 }
 
 #[test]
-fn what_is_no_entry_is_refused_with_a_reason() {
+fn invalid_entry_is_rejected_with_a_reason() {
     let world = World::with("say a");
     world.check(
         &[
@@ -234,7 +234,7 @@ fn what_is_no_entry_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_new_session_may_have_a_name() {
+fn new_session_may_have_a_name() {
     let world = World::new();
     let done = world.json("append --name Talk hello");
     assert_eq!(done["seq"], 1);
@@ -242,9 +242,9 @@ fn a_new_session_may_have_a_name() {
     assert_eq!(world.json("list")[0]["firstMessage"], "hello");
 }
 
-/// Without a parent an entry goes below the leaf as it stands under the lock: many writers make one chain.
+/// Without --parent, the leaf is read under the lock, so many writers form one chain.
 #[test]
-fn many_processes_that_append_at_once_make_one_chain() {
+fn concurrent_appends_form_one_chain() {
     let world = World::new();
     let session = world.json("append start")["session"].as_str().unwrap().to_owned();
     world.at_once(8, &["sessions", "append", &session, "number #"]);
@@ -253,20 +253,20 @@ fn many_processes_that_append_at_once_make_one_chain() {
     assert_eq!(world.json(&format!("verify {session}"))["oddities"], json!([]));
 }
 
-/// Two that begin one file at once: one begins it, the other goes on.
+/// One process creates the file, the others append to it.
 #[test]
-fn a_file_that_appears_meanwhile_is_gone_on_with() {
+fn concurrent_creators_of_a_file_append_to_it() {
     let world = World::new();
     world.at_once(4, &["sessions", "append", "t.jsonl", "number #"]);
     assert_eq!(world.json("path t.jsonl").as_array().unwrap().len(), 4);
 }
 
 #[test]
-fn a_session_without_text_is_asked_for_the_text() {
+fn session_without_text_is_a_usage_error() {
     let world = World::with("say a");
     let ran = world.run("append s.jsonl");
     assert_eq!(ran.code, 2, "{}", ran.err);
-    assert!(ran.err.contains("s.jsonl is a session; give the TEXT"), "{}", ran.err);
+    assert!(ran.err.contains("s.jsonl is a session; also give the TEXT"), "{}", ran.err);
     let ran = world.run("append 4f89da11-0000-4000-8000-000000000000");
     assert_eq!(ran.code, 2, "{}", ran.err);
 }

@@ -10,7 +10,7 @@ use crate::support::{World, files_below};
 
 /// A plain copy of the sessions folder, taken while Osier writes, is a working backup.
 #[test]
-fn a_copy_taken_while_others_append_is_a_working_backup() {
+fn copy_taken_during_appends_is_a_working_backup() {
     let world = World::new();
     let session = world.json("append start")["session"].as_str().unwrap().to_owned();
     let script = format!(

@@ -1,4 +1,4 @@
-//! Deleting, restoring and collecting branches.
+//! `delete-branch`, `restore-branch` and `gc`.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::support::{World, check, ids, strings};
 const FORKED: &str = "say a; reply b; say c; reply d; label there; move b; say e; reply f";
 
 #[test]
-fn a_deleted_branch_is_hidden_everywhere_and_comes_back() {
+fn deleted_branch_is_hidden_until_it_is_restored() {
     check(
         FORKED,
         &[
@@ -29,7 +29,7 @@ fn a_deleted_branch_is_hidden_everywhere_and_comes_back() {
         ],
         expect![[r#"
             $ delete-branch s.jsonl 00000003
-            ! 3 entries hidden; restore-branch shows them again
+            ! Hid 3 entries; undo with `osier sessions restore-branch`
             $ tree s.jsonl
             user: "a"
             assistant: "b"
@@ -48,7 +48,7 @@ fn a_deleted_branch_is_hidden_everywhere_and_comes_back() {
             ! osier: entry 00000003 is already deleted
             exit 1
             $ restore-branch s.jsonl 00000003
-            ! 3 entries shown again
+            ! Restored 3 entries
             $ restore-branch s.jsonl 00000003
             ! osier: entry 00000003 is not the start of a deleted branch
             exit 1
@@ -62,19 +62,19 @@ fn a_deleted_branch_is_hidden_everywhere_and_comes_back() {
             $ label s.jsonl
             00000004  there
             $ delete-branch s.jsonl 0000000f
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003, 00000004, 00000005, …?
             exit 1
         "#]],
     );
 }
 
 #[test]
-fn deleting_the_branch_one_stands_in_moves_out_of_it() {
+fn deleting_the_current_branch_moves_out_of_it() {
     let world = World::with("say a; reply b; say c; reply d");
     let before = world.lines("s.jsonl").len();
     let ran = world.run("delete-branch s.jsonl 00000003");
-    assert_eq!(ran.err, "2 entries hidden; restore-branch shows them again\nMoved to 00000002\n");
-    assert_eq!(world.lines("s.jsonl").len(), before + 1, "one entry deletes and moves");
+    assert_eq!(ran.err, "Hid 2 entries; undo with `osier sessions restore-branch`\nMoved to 00000002\n");
+    assert_eq!(world.lines("s.jsonl").len(), before + 1, "one entry both deletes and moves");
     let path = world.json("path s.jsonl");
     assert_eq!(&ids(&path)[..2], ["00000001", "00000002"]);
     assert_eq!(path[2]["type"], "delete_branch");
@@ -84,8 +84,8 @@ fn deleting_the_branch_one_stands_in_moves_out_of_it() {
     assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 3);
 }
 
-/// A program that knows nothing of deleted branches writes below an entry.
-fn written(world: &World, parent: &str, text: &str) {
+/// Appends below an entry like a program that does not know deleted branches.
+fn append_as_another_program(world: &World, parent: &str, text: &str) {
     let message = json!({ "role": "user", "content": text });
     let entry = json!({ "type": "message", "id": "ffffffff", "parentId": parent, "message": message });
     let line = format!("{entry}\n");
@@ -93,10 +93,10 @@ fn written(world: &World, parent: &str, text: &str) {
 }
 
 #[test]
-fn what_is_appended_to_a_deleted_branch_later_is_hidden_too() {
+fn later_entries_in_a_deleted_branch_are_hidden_too() {
     let world = World::with(FORKED);
     assert_eq!(world.json("delete-branch s.jsonl 00000003")["entries"], 3);
-    written(&world, "00000004", "late");
+    append_as_another_program(&world, "00000004", "late");
     assert!(!world.ok("tree s.jsonl").contains("late"));
     assert!(world.ok("tree s.jsonl --deleted").contains("late"));
     let flat = world.json("tree s.jsonl --flat");
@@ -106,7 +106,7 @@ fn what_is_appended_to_a_deleted_branch_later_is_hidden_too() {
 }
 
 #[test]
-fn a_deleted_branch_is_not_found_by_a_search() {
+fn search_ignores_deleted_branches() {
     let world = World::new();
     let ask = world.json("append 'first question'");
     let session = ask["session"].as_str().unwrap().to_owned();
@@ -119,7 +119,7 @@ fn a_deleted_branch_is_not_found_by_a_search() {
 }
 
 #[test]
-fn gc_removes_deleted_branches_keeps_the_place_and_a_backup() {
+fn gc_removes_deleted_branches_and_keeps_the_position_and_a_backup() {
     let world = World::with(FORKED);
     world.ok("delete-branch s.jsonl 00000003");
     let before = world.read("s.jsonl");
@@ -127,7 +127,7 @@ fn gc_removes_deleted_branches_keeps_the_place_and_a_backup() {
         &["gc s.jsonl --dry-run"],
         expect![[r#"
             $ gc s.jsonl --dry-run
-            ! 4 entries would go, 5 stay
+            ! Would remove 4 entries and keep 5
         "#]],
     );
     assert_eq!(world.read("s.jsonl"), before);
@@ -137,10 +137,10 @@ fn gc_removes_deleted_branches_keeps_the_place_and_a_backup() {
         &["gc s.jsonl", "tree s.jsonl --filter all --ids", "verify s.jsonl"],
         expect![[r#"
             $ gc s.jsonl
-            ! programs that take no lock, such as pi, must not be writing to this session now
-            ! 4 entries removed, 5 stay
-            ! 1 entry added to say what they cost, or where the session stands
-            ! the old file is kept with .bak at its name
+            ! make sure that no program without file locking, such as pi, is writing to this session
+            ! Removed 4 entries, kept 5
+            ! Added 1 entry to record their cost or the current position
+            ! The old file is kept with the suffix .bak
             $ tree s.jsonl --filter all --ids
             00000001  user: "a"
             00000002  assistant: "b"
@@ -148,62 +148,62 @@ fn gc_removes_deleted_branches_keeps_the_place_and_a_backup() {
             └─ 00000007  user: "e"
                00000008  assistant: "f"  ← active
             $ verify s.jsonl
-            6 entries, sound
+            6 entries, no damage found
         "#]],
     );
     assert_eq!(world.read("s.jsonl.bak"), before);
     assert_eq!(world.json("context s.jsonl")["messages"], context);
-    assert_eq!(world.json("show s.jsonl --usage")["session"], spent, "money spent stays spent");
-    // There is nothing left to do.
+    assert_eq!(world.json("show s.jsonl --usage")["session"], spent, "usage is kept");
+    // A second run has nothing to remove.
     assert_eq!(world.json("gc s.jsonl")["removed"], 0);
     world.ok("append s.jsonl g");
     assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 5);
 }
 
 #[test]
-fn gc_keeps_the_place_when_the_last_line_goes() {
+fn gc_keeps_the_position_when_the_last_line_is_removed() {
     let world = World::with("say a; reply b; say c; reply d");
     world.ok("delete-branch s.jsonl 00000003");
-    written(&world, "00000003", "e");
+    append_as_another_program(&world, "00000003", "e");
     world.ok("move s.jsonl 00000002");
     let before = world.json("context s.jsonl");
     let done = world.json("gc s.jsonl");
-    assert_eq!(done["removed"], 4, "three entries and what was about them");
+    assert_eq!(done["removed"], 4, "three entries and the marks on them");
     assert_eq!(world.json("context s.jsonl")["messages"], before["messages"]);
     assert_eq!(world.json("verify s.jsonl")["sound"], true);
 }
 
 #[tokio::test]
-async fn gc_refuses_a_session_that_is_open_and_force_replaces_its_log() {
+async fn gc_needs_force_while_another_process_has_the_session_open() {
     let world = World::new();
     let id = world.json("append hello")["session"].as_str().unwrap().to_owned();
     let first = world.json(&format!("append {id} more"))["id"].as_str().unwrap().to_owned();
     world.ok(&format!("delete-branch {id} {first}"));
     let store = Arc::new(FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))));
     let open = Session::open(store, &id, Env::default()).await.unwrap();
-    let told = world.fails(1, &format!("gc {id}"));
+    let error = world.fails(1, &format!("gc {id}"));
     let why =
         format!("cannot remove deleted branches without --force: session {id} is open in another process");
-    assert!(told.contains(&why), "{told}");
+    assert!(error.contains(&why), "{error}");
     assert_eq!(world.json(&format!("gc {id} --dry-run"))["removed"], 2);
     assert_eq!(world.json(&format!("gc {id} --force"))["removed"], 2);
     open.refresh().await.unwrap();
     assert_eq!(open.version().entries, 1);
 }
 
-/// As a move there, a label on it or a fork of it.
+/// The same holds for a move, a label and a fork there.
 #[test]
-fn nothing_is_appended_below_a_deleted_entry() {
+fn entries_below_a_deleted_entry_are_rejected() {
     let world = World::with(FORKED);
     world.ok("delete-branch s.jsonl 00000003");
     for append in [
         "append s.jsonl x --parent 00000004",
         "append s.jsonl --entry '{\"type\":\"custom\",\"customType\":\"x\",\"parentId\":\"00000003\"}'",
     ] {
-        let told = world.fails(1, append);
+        let error = world.fails(1, append);
         assert!(
-            told.contains("is in a deleted branch; restore the branch with `osier sessions restore-branch`"),
-            "{told}"
+            error.contains("is in a deleted branch; restore the branch with `osier sessions restore-branch`"),
+            "{error}"
         );
     }
     world.ok("restore-branch s.jsonl 00000003");
@@ -211,22 +211,22 @@ fn nothing_is_appended_below_a_deleted_entry() {
 }
 
 #[test]
-fn gc_leaves_a_damaged_log_alone() {
+fn gc_rejects_a_damaged_log() {
     let world = World::with(FORKED);
     world.ok("delete-branch s.jsonl 00000003");
     let mut file = world.read("s.jsonl");
     file.extend_from_slice(b"torn {\n");
     world.write("s.jsonl", &file);
-    let told = world.fails(1, "gc s.jsonl");
+    let error = world.fails(1, "gc s.jsonl");
     assert!(
-        told.contains("only a sound one is ever rewritten; `osier sessions verify` shows where"),
-        "{told}"
+        error.contains("cannot rewrite a damaged log; run `osier sessions verify` for details"),
+        "{error}"
     );
     assert_eq!(world.read("s.jsonl"), file);
 }
 
 #[test]
-fn a_snapshot_names_deleted_branches_apart() {
+fn snapshot_lists_deleted_branches_separately() {
     let world = World::with(FORKED);
     world.ok("delete-branch s.jsonl 00000003");
     let snapshot = world.json("snapshot s.jsonl");
@@ -239,7 +239,7 @@ fn a_snapshot_names_deleted_branches_apart() {
 }
 
 #[test]
-fn what_was_said_first_in_a_deleted_branch_names_the_session_no_more() {
+fn title_ignores_messages_in_deleted_branches() {
     let world = World::new();
     let first = world.json("append 'a bad beginning'");
     let session = first["session"].as_str().unwrap().to_owned();

@@ -12,7 +12,7 @@ use crate::support::World;
 const SCRIPT: &str = "say add a flag; reply looking calls read list.rs; result fn list ~400; reply done ~400; \
                       say and a test; reply written calls write test.rs; result ok; reply all green";
 
-/// A world where little is kept, so that small sessions can be compacted.
+/// A test environment with a small compaction.keep_recent_tokens, so that small sessions can be compacted.
 fn world(script: &str, keep: u32) -> World {
     let world = World::with(script);
     fs::create_dir_all(world.home()).unwrap();
@@ -26,7 +26,7 @@ fn check(script: &str, keep: u32, commands: &[&str], expect: Expect) {
 }
 
 #[test]
-fn a_summary_stands_for_the_older_part() {
+fn summary_replaces_older_messages() {
     check(
         SCRIPT,
         1,
@@ -105,7 +105,7 @@ fn a_summary_stands_for_the_older_part() {
 }
 
 #[test]
-fn it_tells_what_it_dropped() {
+fn compaction_shows_what_it_dropped() {
     let world = world(SCRIPT, 12);
     let made = world.json("compact s.jsonl --focus 'the flag'");
     let lines = world.lines("s.jsonl");
@@ -114,7 +114,7 @@ fn it_tells_what_it_dropped() {
     assert_eq!(made["firstKeptEntryId"], stored["firstKeptEntryId"]);
     assert_eq!(made["tokensBefore"], stored["tokensBefore"]);
     let estimated = (made.get("tokensBeforeEstimated"), made.get("tokensAfterEstimated"));
-    assert_eq!(estimated, (None, Some(&json!(true))), "a reply reported the first, nobody the second");
+    assert_eq!(estimated, (None, Some(&json!(true))), "a reply reported the first; the second is estimated");
     let dropped = world.json("compaction s.jsonl");
     assert_eq!((&dropped["entry"], &dropped["summary"]), (&stored["id"], &stored["summary"]));
     assert_eq!(dropped["tokensAfter"], made["tokensAfter"]);
@@ -175,17 +175,17 @@ fn it_tells_what_it_dropped() {
 }
 
 #[test]
-fn a_long_list_is_cut_in_the_middle_for_people_and_whole_for_programs() {
+fn long_list_is_shortened_in_text_and_complete_in_json() {
     let turns: String = (0..16).map(|turn| format!("say question {turn}; reply answer {turn}; ")).collect();
     let world = world(&turns, 1);
     world.ok("compact s.jsonl");
-    let told = world.ok("compaction s.jsonl");
-    assert!(told.contains("  … 15 more, with --json\n"), "{told}");
+    let output = world.ok("compaction s.jsonl");
+    assert!(output.contains("  … 15 more (shown with --json)\n"), "{output}");
     assert_eq!(world.json("compaction s.jsonl")["dropped"].as_array().unwrap().len(), 31);
 }
 
 #[test]
-fn undo_goes_to_before_it_and_everything_is_sent_again() {
+fn undo_moves_to_before_the_compaction_and_restores_the_context() {
     let world = world(SCRIPT, 1);
     let before = world.json("context s.jsonl")["messages"].clone();
     world.ok("compact s.jsonl");
@@ -206,14 +206,14 @@ fn undo_goes_to_before_it_and_everything_is_sent_again() {
 }
 
 #[test]
-fn undo_asks_if_something_was_said_since() {
+fn undo_asks_if_there_are_newer_messages() {
     let world = world(SCRIPT, 1);
     let compaction = world.ok("compact s.jsonl");
     world.ok("append s.jsonl thanks");
     let held = world.read("s.jsonl");
     world.check(&["compaction s.jsonl --undo"], expect![[r#"
         $ compaction s.jsonl --undo
-        ! osier: 1 message came after it and stays on the other branch; add --yes to go to before the compaction all the same
+        ! osier: 1 message after it stays on the other branch; add --yes to move to before the compaction anyway
         exit 2
     "#]]);
     assert_eq!(world.read("s.jsonl"), held);
@@ -223,16 +223,14 @@ fn undo_asks_if_something_was_said_since() {
 }
 
 #[test]
-fn on_a_terminal_the_answer_counts() {
+fn undo_respects_the_answer_on_a_terminal() {
     let world = world(SCRIPT, 1);
     world.ok("compact s.jsonl");
     world.ok("append s.jsonl thanks");
     let held = world.read("s.jsonl");
     for (answer, code) in [("n", 1), ("y", 0)] {
         let mut terminal = Terminal::start(osier(&world, &["sessions", "compaction", "s.jsonl", "--undo"]));
-        terminal.until(
-            "1 message came after it and stays on the other branch. Go to before the compaction? [y/N] ",
-        );
+        terminal.until("1 message after it stays on the other branch. Move to before the compaction? [y/N] ");
         terminal.type_in(&format!("{answer}\n"));
         assert_eq!(terminal.end().0, code);
         assert_eq!(world.read("s.jsonl") == held, code == 1);
@@ -240,7 +238,7 @@ fn on_a_terminal_the_answer_counts() {
 }
 
 #[test]
-fn what_is_no_compaction_is_told_with_those_there_are() {
+fn error_for_an_entry_that_is_not_a_compaction_lists_compactions() {
     check(
         "say a; reply b; compact keep a first; say c; move b; say d",
         1,
@@ -258,7 +256,7 @@ fn what_is_no_compaction_is_told_with_those_there_are() {
             ! osier: 00000002 is not a compaction; this session has 00000003
             exit 1
             $ compaction s.jsonl 0000000f --undo
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003, 00000004, 00000005, …?
             exit 1
             $ compaction s.jsonl 00000003 --yes
             ! error: the following required arguments were not provided:
@@ -276,7 +274,7 @@ fn what_is_no_compaction_is_told_with_those_there_are() {
         &["compaction s.jsonl", "compact s.jsonl"],
         expect![[r#"
             $ compaction s.jsonl
-            ! osier: no compaction on the path to the leaf; this session has none; `osier sessions compact` makes one
+            ! osier: no compaction on the path to the leaf; this session has none; `osier sessions compact` creates one
             exit 1
             $ compact s.jsonl
             <1>
@@ -286,7 +284,7 @@ fn what_is_no_compaction_is_told_with_those_there_are() {
 }
 
 #[test]
-fn a_second_compaction_carries_the_first_on() {
+fn second_compaction_includes_the_first() {
     let world = world(SCRIPT, 1);
     world.ok("compact s.jsonl");
     for text in ["now the docs", "and the changelog"] {
@@ -297,12 +295,16 @@ fn a_second_compaction_carries_the_first_on() {
     world.ok("compact s.jsonl");
     let second = world.json("compaction s.jsonl");
     let dropped = crate::support::ids(&second["dropped"]);
-    assert_eq!(dropped[0], first["entry"].as_str().unwrap(), "the former summary is among what is replaced");
-    assert_eq!(second["readFiles"], first["readFiles"], "its files are carried on");
+    assert_eq!(
+        dropped[0],
+        first["entry"].as_str().unwrap(),
+        "the first summary is among the dropped entries"
+    );
+    assert_eq!(second["readFiles"], first["readFiles"], "its files are included");
 }
 
 #[test]
-fn the_focus_reaches_the_model_and_ctrl_c_changes_nothing() {
+fn focus_reaches_the_model_and_ctrl_c_changes_nothing() {
     let server = Server::new();
     let world = server.world();
     world.write("s.jsonl", Script::run(SCRIPT).file());
@@ -317,12 +319,12 @@ fn the_focus_reaches_the_model_and_ctrl_c_changes_nothing() {
     running.signal(Signal::INT);
     asked.until_hung_up();
     let ran = running.end();
-    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (130, "", "stopped; nothing was changed\n"));
+    assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (130, "", "Canceled; nothing changed\n"));
     assert_eq!(world.read("s.jsonl"), before);
 }
 
 #[test]
-fn a_conversation_that_is_nearly_too_long_is_compacted_before_the_model_is_asked_unless_switched_off() {
+fn nearly_full_context_is_compacted_before_the_prompt_unless_disabled() {
     for enabled in [true, false] {
         let server = Server::new();
         let world = server.world();
@@ -341,17 +343,17 @@ fn a_conversation_that_is_nearly_too_long_is_compacted_before_the_model_is_asked
         }
         let running = run(&["-c", "@long.txt", "and now?"]);
         let mut asked = server.next();
-        // A long history is told in parts.
+        // A long history is summarized in parts.
         while asked.messages().concat().contains("<conversation>") {
             asked.answer("## Goal\nReading.");
             asked = server.next();
         }
         let messages = asked.messages();
         assert_eq!(messages[0].contains("## Goal"), enabled, "{messages:?}");
-        assert!(messages.last().unwrap().ends_with("and now?"), "the question itself is kept: {messages:?}");
+        assert!(messages.last().unwrap().ends_with("and now?"), "the prompt itself is kept: {messages:?}");
         asked.answer("Done.");
         let ran = running.end();
-        let told = "summarizing the older part of the conversation\ncompacted: ";
-        assert_eq!((ran.out.as_str(), ran.err.contains(told)), ("Done.\n", enabled), "{}", ran.err);
+        let output = "summarizing the older part of the conversation\ncompacted: ";
+        assert_eq!((ran.out.as_str(), ran.err.contains(output)), ("Done.\n", enabled), "{}", ran.err);
     }
 }

@@ -10,7 +10,7 @@ const SCRIPT: &str = "say sort the list; reply how; say with a map; reply mappin
                       reply the tree is fast; label fast";
 
 #[test]
-fn two_branches_are_shown_side_by_side() {
+fn branches_are_shown_side_by_side() {
     check(
         SCRIPT,
         &[
@@ -72,7 +72,7 @@ fn two_branches_are_shown_side_by_side() {
 }
 
 #[test]
-fn where_there_is_no_room_one_stands_below_the_other() {
+fn narrow_terminal_shows_branches_one_below_the_other() {
     let world = World::with(SCRIPT);
     let mut command = world.command();
     command.env("COLUMNS", "40").args(["sessions", "compare", "s.jsonl", "00000006"]);
@@ -108,7 +108,7 @@ fn where_there_is_no_room_one_stands_below_the_other() {
 }
 
 #[test]
-fn programs_get_both_sides() {
+fn json_has_both_sides() {
     let compared = World::with(SCRIPT).json("compare s.jsonl 00000006");
     assert_eq!(compared["commonId"], "00000002");
     assert_eq!(compared["left"]["label"], "fast");
@@ -118,14 +118,14 @@ fn programs_get_both_sides() {
 }
 
 #[test]
-fn a_graft_tells_the_conclusion_of_another_branch_here() {
+fn graft_adds_the_conclusion_of_another_branch() {
     let world = World::with(SCRIPT);
     world.check(
         &["graft s.jsonl 00000006", "tree s.jsonl", "context s.jsonl", "graft s.jsonl 00000002", "graft s.jsonl 0000000f"],
         expect![[r#"
             $ graft s.jsonl 00000006
             <1>
-            ! what came of the branch that ends in 00000006 is told here now
+            ! Grafted the conclusion of branch 00000006
             $ tree s.jsonl
             user: "sort the list"
             assistant: "how"
@@ -170,7 +170,7 @@ fn a_graft_tells_the_conclusion_of_another_branch_here() {
             ! osier: cannot graft 00000002: it is already on the current path; choose the end of another branch
             exit 1
             $ graft s.jsonl 0000000f
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004, 00000005, …
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003, 00000004, 00000005, …?
             exit 1
         "#]],
     );
@@ -178,11 +178,11 @@ fn a_graft_tells_the_conclusion_of_another_branch_here() {
     let graft: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
     assert_eq!((&graft["type"], &graft["fromId"]), (&json!("branch_summary"), &json!("00000006")));
     assert_eq!(graft["details"]["modifiedFiles"], json!(["map.rs"]));
-    assert_eq!(graft["parentId"], "0000000c", "it moved nobody: the label was the leaf");
+    assert_eq!(graft["parentId"], "0000000c", "the position did not change: the label was the leaf");
 }
 
 #[test]
-fn a_model_may_write_it() {
+fn graft_can_be_summarized_by_a_model() {
     let world = World::with(SCRIPT);
     assert!(world.fails(1, "graft s.jsonl 00000006 --summarize").contains("--model offline"));
     world.fails(2, "graft s.jsonl 00000006 --instructions short");

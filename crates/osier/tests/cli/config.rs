@@ -1,4 +1,4 @@
-//! `osier config`: settings from files, one over the other, and what is said about mistakes in them.
+//! `osier config`: settings from several files, their precedence, and error messages.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,7 +7,7 @@ use osier_testkit::{Expect, expect};
 
 use crate::support::World;
 
-/// A world with a settings file of the user, and perhaps one of the project.
+/// A test environment with the user's settings file and optionally a project's.
 fn world(user: &str, project: Option<&str>) -> World {
     let world = World::new();
     fs::create_dir(world.home()).unwrap();
@@ -19,15 +19,15 @@ fn world(user: &str, project: Option<&str>) -> World {
 }
 
 fn check(world: &World, commands: &[&[&str]], expect: Expect) {
-    let told: String =
+    let output: String =
         commands.iter().map(|args| format!("$ {}\n{}", args.join(" "), world.args(args))).collect();
-    expect.assert_eq(&world.named(&told));
+    expect.assert_eq(&world.named(&output));
 }
 
 const CONFIG: &[&str] = &["config"];
 
 #[test]
-fn without_files_the_defaults_hold() {
+fn defaults_apply_without_settings_files() {
     check(
         &World::new(),
         &[CONFIG],
@@ -71,7 +71,7 @@ fn without_files_the_defaults_hold() {
 }
 
 #[test]
-fn each_setting_is_shown_with_the_line_it_came_from() {
+fn settings_are_shown_with_file_and_line() {
     let world = world(
         "# mine\nthinking = \"low\"\ntools = [\"read\", \"ls\"]\n\n[providers.local]\nbase_url = \"http://127.0.0.1:8080/v1\"\n\
          [[providers.local.models]]\nid = \"smollm2\"\ncontext_window = 8192\n",
@@ -123,7 +123,7 @@ fn each_setting_is_shown_with_the_line_it_came_from() {
 }
 
 #[test]
-fn a_key_in_the_environment_chooses_the_model_and_is_not_shown() {
+fn api_key_in_the_environment_selects_the_model_and_is_not_shown() {
     let world = World::new();
     let mut command = world.command();
     let output = command.env("OPENAI_API_KEY", "sk-hunter2").args(["config", "--json"]).output().unwrap();
@@ -135,13 +135,13 @@ fn a_key_in_the_environment_chooses_the_model_and_is_not_shown() {
 }
 
 #[test]
-fn secrets_are_said_to_be_set_and_never_shown() {
+fn secrets_are_shown_only_as_set() {
     let world = world(
         "[providers.p]\nbase_url = \"https://me:hunter2@host.example/v1?key=hunter2#hunter2\"\n\
          api_key_command = \"echo hunter2\"\nheaders = { x-token = \"hunter2\" }\n",
         Some("[providers.q]\nbase_url = \"http://x:hunter2@y\"\nheaders = { a = \"hunter2\" }\n"),
     );
-    let mut told = String::new();
+    let mut output = String::new();
     for args in [
         ["config"].as_slice(),
         &["config", "--json"],
@@ -153,13 +153,13 @@ fn secrets_are_said_to_be_set_and_never_shown() {
     ] {
         let ran = world.args(args);
         assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{args:?}: {ran}");
-        told += &ran.out;
+        output += &ran.out;
     }
-    assert!(told.contains("https://host.example/v1") && told.contains("(set)"), "{told}");
+    assert!(output.contains("https://host.example/v1") && output.contains("(set)"), "{output}");
 }
 
 #[test]
-fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
+fn invalid_settings_are_reported_with_file_line_and_suggestion() {
     let unknown = "durabilty = \"always\"\n[retry]\natempts = 1\n";
     let world = world(unknown, None);
     check(
@@ -272,15 +272,15 @@ fn a_mistake_is_told_with_file_and_line_and_what_is_right() {
 }
 
 #[test]
-fn a_file_of_nothing_but_mistakes_does_not_bury_the_rest() {
+fn number_of_reported_problems_is_limited() {
     let mistakes: String = (0..100).map(|number| format!("key{number} = 1\n")).collect();
     let ran = world(&mistakes, None).args(&["sessions", "list"]);
     assert_eq!(ran.err.lines().count(), 10, "{}", ran.err);
-    assert!(ran.err.contains("and 92 more; `osier doctor` tells all"), "{}", ran.err);
+    assert!(ran.err.contains("and 92 more; `osier doctor` lists all of them"), "{}", ran.err);
 }
 
 #[test]
-fn a_name_in_a_file_cannot_speak_to_the_terminal_or_pass_for_another_line() {
+fn names_in_settings_are_sanitized() {
     let world = world("", Some("\"a\\u001b[2J\\nosier: all is well\" = 1\n"));
     let ran = world.args(&["sessions", "list"]);
     assert_eq!(ran.err.lines().count(), 2, "{:?}", ran.err);
@@ -288,7 +288,7 @@ fn a_name_in_a_file_cannot_speak_to_the_terminal_or_pass_for_another_line() {
 }
 
 #[test]
-fn a_setting_is_changed_in_the_users_file_which_keeps_the_rest() {
+fn config_set_keeps_the_rest_of_the_file() {
     let before = "# my settings\nthinking = \"low\" # enough\n\n[providers.local]  # here\nbase_url = \"http://127.0.0.1:1/v1\"\nheaders = { a = \"1\" }\n";
     let world = world(before, None);
     let file = world.home().join("config.toml");
@@ -348,7 +348,7 @@ fn a_setting_is_changed_in_the_users_file_which_keeps_the_rest() {
 }
 
 #[test]
-fn a_setting_that_cannot_be_is_refused_and_nothing_is_written() {
+fn invalid_value_is_rejected_and_not_written() {
     let world = World::new();
     check(
         &world,
@@ -405,7 +405,7 @@ fn a_setting_that_cannot_be_is_refused_and_nothing_is_written() {
 }
 
 #[test]
-fn a_change_that_changes_nothing_here_says_why() {
+fn config_set_warns_if_the_project_overrides_it() {
     let world = world("", Some("thinking = \"off\"\n"));
     check(
         &world,
@@ -419,7 +419,7 @@ fn a_change_that_changes_nothing_here_says_why() {
 }
 
 #[test]
-fn a_link_to_the_settings_stays_a_link() {
+fn symlink_to_the_settings_stays_a_symlink() {
     let world = world("", None);
     let file = world.home().join("config.toml");
     world.write("dotfiles.toml", "# kept elsewhere\n");
@@ -431,7 +431,7 @@ fn a_link_to_the_settings_stays_a_link() {
 }
 
 #[test]
-fn settings_that_are_not_toml_are_not_overwritten() {
+fn invalid_toml_is_not_overwritten() {
     let world = world("model = \n", None);
     check(
         &world,
@@ -448,7 +448,7 @@ fn settings_that_are_not_toml_are_not_overwritten() {
 }
 
 #[test]
-fn help_and_version_do_not_look_at_settings() {
+fn help_and_version_do_not_read_settings() {
     let world = world("this is no toml", None);
     for args in [["--version"].as_slice(), &["--help"], &["config", "keys"], &["config", "--help"], &["man"]]
     {

@@ -1,4 +1,4 @@
-//! What pi itself computed for the files in `fixtures/pi`.
+//! Compares Osier with what pi itself computed for the files in `fixtures/pi`.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,21 +15,21 @@ fn expected(name: &str) -> Value {
     serde_json::from_slice(&fs::read(fixture(name)).unwrap()).unwrap()
 }
 
-/// A world with a copy of a fixture in `s.jsonl`.
+/// A test environment with a copy of a fixture in `s.jsonl`.
 fn world(name: &str) -> World {
     let world = World::new();
     world.write("s.jsonl", fs::read(fixture(name)).unwrap());
     world
 }
 
-/// A context without what pi's file does not tell.
+/// The context without fields that pi's file does not have.
 fn context(world: &World) -> Value {
     let mut context = world.json("context s.jsonl");
     context.as_object_mut().unwrap().remove("leafId");
     context
 }
 
-/// A tree as the fixtures write it: ids, labels, children.
+/// A tree in the form of the fixtures: ids, labels, children.
 fn shape(nodes: &Value) -> Value {
     let node = |node: &Value| {
         let mut shape = json!({ "id": node["entry"]["id"] });
@@ -43,7 +43,7 @@ fn shape(nodes: &Value) -> Value {
 }
 
 #[test]
-fn a_tree_of_pi_has_its_leaf_path_tree_labels_name_and_context() {
+fn pi_session_has_the_same_leaf_path_tree_labels_name_and_context() {
     let (world, expected) = (world("v3-0.58.3-tree.jsonl"), expected("v3-0.58.3-tree.expected.json"));
     assert_eq!(world.json("context s.jsonl")["leafId"], expected["leafId"]);
     assert_eq!(context(&world), expected["context"]);
@@ -59,7 +59,7 @@ fn a_tree_of_pi_has_its_leaf_path_tree_labels_name_and_context() {
 }
 
 #[test]
-fn pis_newer_kinds_are_read_as_it_reads_them() {
+fn newer_pi_entry_kinds_are_read_like_pi() {
     let (world, expected) =
         (world("v3-1.5.0-new-entries.jsonl"), expected("v3-1.5.0-new-entries.expected.json"));
     let context = world.json("context s.jsonl");
@@ -69,7 +69,7 @@ fn pis_newer_kinds_are_read_as_it_reads_them() {
 }
 
 #[test]
-fn files_of_version_one_are_read_as_pi_migrates_them() {
+fn version_one_files_are_read_as_pi_migrates_them() {
     for release in ["0.58.3", "1.5.0"] {
         let expected = expected(&format!("v3-{release}-v1-migrated.expected.json"));
         for file in ["v1-linear.jsonl".to_owned(), format!("v3-{release}-v1-migrated.jsonl")] {
@@ -82,21 +82,21 @@ fn files_of_version_one_are_read_as_pi_migrates_them() {
 }
 
 #[test]
-fn the_first_append_migrates_a_file_of_version_one_and_keeps_the_original() {
+fn first_append_migrates_a_version_one_file_and_keeps_the_original() {
     let world = world("v1-linear.jsonl");
     let before = (world.read("s.jsonl"), world.json("path s.jsonl"));
     world.ok("append s.jsonl 'one more'");
     assert_eq!(world.read("s.jsonl.v1.bak"), before.0);
     let path = world.json("path s.jsonl");
-    assert_eq!(&path.as_array().unwrap()[..9], before.1.as_array().unwrap(), "ids and all");
+    assert_eq!(&path.as_array().unwrap()[..9], before.1.as_array().unwrap(), "including ids");
     assert_eq!(path[9]["parentId"], path[8]["id"]);
     let header: Value = serde_json::from_str(&world.lines("s.jsonl")[0]).unwrap();
     assert_eq!(header["version"], 3);
-    assert_eq!(header["thinkingLevel"], json!("off"), "what the old header said stays");
+    assert_eq!(header["thinkingLevel"], json!("off"), "fields of the old header are kept");
 }
 
 #[test]
-fn a_fork_is_what_pi_makes_of_it() {
+fn fork_matches_pi() {
     let world = world("v3-1.5.0-fork-source.jsonl");
     let before = world.read("s.jsonl");
     let fork = world.json("fork s.jsonl eb2bcfa6");
@@ -113,7 +113,7 @@ fn a_fork_is_what_pi_makes_of_it() {
     assert_eq!(made[0]["parentSession"], json!(world.path("s.jsonl")));
 }
 
-/// Lines with the ids of labels, and the times of labels and header, taken out.
+/// Lines without the ids of labels, and without the times of labels and header.
 fn without_ids_and_times(file: &str) -> Vec<Value> {
     let mut last = Value::Null;
     let mut plain = |line: &str| {
@@ -129,9 +129,9 @@ fn without_ids_and_times(file: &str) -> Vec<Value> {
     file.lines().map(&mut plain).collect()
 }
 
-/// Opening and reading write nothing, whatever is asked.
+/// Opening and reading never write to the file.
 #[test]
-fn every_command_that_reads_leaves_the_file_as_it_is() {
+fn read_only_commands_leave_the_file_unchanged() {
     for entry in fs::read_dir(fixture("")).unwrap() {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|end| end != "jsonl") {
@@ -168,6 +168,6 @@ fn every_command_that_reads_leaves_the_file_as_it_is() {
             assert!(after == before, "{path:?}: {command}");
         }
         let names = fs::read_dir(world.cwd()).unwrap().count();
-        assert_eq!(names, 1, "nothing lies beside a foreign file");
+        assert_eq!(names, 1, "no file is created beside it");
     }
 }

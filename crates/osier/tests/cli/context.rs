@@ -1,4 +1,4 @@
-//! `context`: what a model would be sent.
+//! `context`: the messages that a model would get.
 
 use osier_testkit::expect;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ const COMPACTED: &str = "model anthropic/claude; thinking high; say a; reply b; 
     say e; reply f";
 
 #[test]
-fn a_context_begins_with_the_last_compaction() {
+fn context_starts_with_the_last_compaction() {
     check(
         COMPACTED,
         &["context s.jsonl"],
@@ -37,7 +37,7 @@ fn a_context_begins_with_the_last_compaction() {
 }
 
 #[test]
-fn every_message_is_told_as_what_it_is() {
+fn every_kind_of_message_is_shown() {
     check(
         "system be kind; say a; reply b calls read x.txt; error no such file; note mine hello; bash ls; fail too busy; abort; \
          summarize a dead end",
@@ -69,21 +69,21 @@ fn every_message_is_told_as_what_it_is() {
 }
 
 #[test]
-fn at_an_earlier_entry_the_context_is_shorter() {
+fn context_at_an_earlier_entry_is_shorter() {
     let world = World::with(COMPACTED);
     assert_eq!(roles(&world.json("context s.jsonl --at 00000004")["messages"]), ["user", "assistant"]);
     assert_eq!(
         world.json("context s.jsonl --at root"),
         json!({ "leafId": null, "messages": [], "thinkingLevel": "off", "model": null })
     );
-    let told = world.fails(1, "context s.jsonl --at 0000000f");
-    assert!(told.starts_with("osier: no entry 0000000f in this session; the nearest: 00000001"), "{told}");
+    let error = world.fails(1, "context s.jsonl --at 0000000f");
+    assert!(error.starts_with("osier: no entry 0000000f in this session; did you mean 00000001"), "{error}");
     world.fails(1, "context s.jsonl --request --at 0000000f");
     world.fails(1, "path s.jsonl --at 0000000f --json");
 }
 
 #[test]
-fn the_whole_path_and_the_branch_of_any_entry_are_listed() {
+fn path_lists_the_entries_of_any_branch() {
     check(
         "say a; reply b calls read x.txt; result c; label good; move b; say d",
         &["path s.jsonl", "path s.jsonl --at 00000003", "path s.jsonl --at root"],
@@ -106,14 +106,14 @@ fn the_whole_path_and_the_branch_of_any_entry_are_listed() {
 }
 
 #[test]
-fn entries_of_a_path_are_as_stored() {
+fn path_json_is_as_stored() {
     let world = World::with(r#"entry {"type":"future","odd":[1.0,"é"],"n":1e3}"#);
     let line = world.lines("s.jsonl")[1].clone();
     assert_eq!(world.ok("path s.jsonl --json"), format!("[{line}]\n"));
 }
 
 #[test]
-fn a_request_pairs_calls_with_results_and_marks_checkpoints() {
+fn request_pairs_calls_with_results_and_marks_checkpoints() {
     check(
         "say a; reply b calls read x.txt, bash ls; result c; say d; reply e",
         &["context s.jsonl --request", "context s.jsonl --request --json"],
@@ -155,7 +155,7 @@ fn checkpoints_are_counted_over_the_whole_path() {
 }
 
 #[test]
-fn a_result_that_answers_nothing_is_not_sent() {
+fn result_without_a_call_is_not_sent() {
     let stray = r#"{"type":"message","message":{"role":"toolResult","toolCallId":"x","toolName":"read","content":"?"}}"#;
     let world = World::with(&format!("say a; entry {stray}; reply b"));
     let request = world.json("context s.jsonl --request");
@@ -174,17 +174,17 @@ fn edits_change_what_is_sent_and_nothing_else() {
 }
 
 #[test]
-fn a_compaction_that_keeps_from_nowhere_is_told() {
+fn compaction_with_an_unknown_first_kept_entry_is_reported() {
     let odd = r#"{"type":"compaction","summary":"lost","firstKeptEntryId":"ffffffff","tokensBefore":1}"#;
     let out = World::with(&format!("say a; reply b; entry {odd}; say c")).ok("context s.jsonl");
-    assert!(out.contains("keeps from an entry that is not above it"), "{out}");
+    assert!(out.contains("first kept entry of the compaction is not above it"), "{out}");
 }
 
 fn roles(messages: &Value) -> Vec<&str> {
     messages.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect()
 }
 
-/// Where checkpoints are marked: always in the last block.
+/// The checkpoint marks, always in the last block.
 fn checkpoints(request: &Value) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     for (at, message) in request["messages"].as_array().unwrap().iter().enumerate() {

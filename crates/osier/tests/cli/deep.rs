@@ -1,4 +1,4 @@
-//! Sessions that are very deep, or very large.
+//! Very deep and very large sessions.
 
 use std::fmt::Write;
 use std::fs;
@@ -27,7 +27,7 @@ fn chain() -> World {
 }
 
 #[test]
-fn a_chain_of_two_hundred_thousand_entries_is_no_deeper_than_a_short_one() {
+fn chain_of_200_000_entries_needs_no_recursion() {
     let world = chain();
     let last = format!("\"{:08x}\"", DEPTH - 1);
     let tree = world.ok("tree s.jsonl --json");
@@ -48,15 +48,15 @@ fn a_chain_of_two_hundred_thousand_entries_is_no_deeper_than_a_short_one() {
     assert!(snapshot.contains(&format!("{last}]\n,\"childrenByParentId\"")));
 }
 
-/// The most memory, in bytes, that a command had while it wrote everything it had to say.
-fn memory(world: &World, line: &str) -> (u64, u64) {
+/// Runs a command. Returns the number of bytes it wrote and its peak memory in bytes.
+fn run_measuring_memory(world: &World, line: &str) -> (u64, u64) {
     let mut command = world.command();
     let mut child = command.arg("sessions").args(line.split(' ')).stdout(Stdio::piped()).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();
     let (mut written, mut most, mut buffer) = (0, 0, vec![0; 1 << 20]);
     while let Ok(count @ 1..) = out.read(&mut buffer) {
         written += count as u64;
-        // It cannot end while the pipe is full, so this is what it had nearly to its end.
+        // The process cannot exit while the pipe is full, so this covers nearly its whole lifetime.
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
         most = most.max(peak.and_then(|peak| peak.parse().ok()).unwrap_or(0) * 1024);
@@ -66,7 +66,7 @@ fn memory(world: &World, line: &str) -> (u64, u64) {
 }
 
 #[test]
-fn what_is_streamed_is_never_held_as_a_whole() {
+fn streamed_output_is_never_held_in_memory() {
     let large = "large ".repeat(10_000);
     let mut file = String::from(
         r#"{"type":"session","version":3,"id":"large","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#,
@@ -86,7 +86,7 @@ fn what_is_streamed_is_never_held_as_a_whole() {
         "tree s.jsonl --json",
         "snapshot s.jsonl",
     ] {
-        let (written, most) = memory(&world, line);
+        let (written, most) = run_measuring_memory(&world, line);
         assert!(written >= size * 9 / 10, "{line}: {written} of {size} bytes");
         assert!(most > 0 && most < size / 2, "{line}: {most} of {size} bytes");
     }

@@ -1,4 +1,4 @@
-//! `delete`: one session, many, and those that are open.
+//! `delete`: one session, several, and open ones.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::support::World;
 
-/// Puts a session of this directory into the store, whose last message is so many days old.
-fn aged(world: &World, id: &str, days: i64) {
+/// Creates a session of this directory whose last message is this many days old.
+fn create_aged_session(world: &World, id: &str, days: i64) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
     let then = now - days * 86_400_000;
     let time = osier_tree::time::format(then);
@@ -26,13 +26,13 @@ fn aged(world: &World, id: &str, days: i64) {
     fs::write(folder.join(format!("{}_{id}-0000.jsonl", time.replace([':', '.'], "-"))), file).unwrap();
 }
 
-fn left(world: &World) -> Vec<String> {
+fn remaining_sessions(world: &World) -> Vec<String> {
     let cards = world.json("list");
     cards.as_array().unwrap().iter().map(|card| card["shortId"].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
-fn a_session_is_deleted_for_good_once_that_was_said() {
+fn delete_needs_confirmation() {
     let world = World::new();
     let id = world.json("append hello")["session"].as_str().unwrap().to_owned();
     world.check(
@@ -40,17 +40,17 @@ fn a_session_is_deleted_for_good_once_that_was_said() {
         expect![[r#"
         $ delete <1>
         ! <1>   now  hello
-        ! osier: add --yes to delete without being asked
+        ! osier: cannot ask for confirmation without a terminal; add --yes to delete
         exit 2
     "#]],
     );
-    assert_eq!(left(&world).len(), 1);
+    assert_eq!(remaining_sessions(&world).len(), 1);
     world.check(
         &[&format!("delete {} --yes", &id[..8]), "list"],
         expect![[r#"
             $ delete <1> --yes
             ! <1>   now  hello
-            ! 1 session with 1 entry deleted
+            ! Deleted 1 session (1 entry)
             $ list
             ! no sessions in this directory; --all includes other directories
         "#]],
@@ -60,18 +60,18 @@ fn a_session_is_deleted_for_good_once_that_was_said() {
         &[&format!("delete {id} --yes"), &format!("delete {} --yes --json", &id[..8]), "delete zz --yes"],
         expect![[r#"
             $ delete <1> --yes
-            ! no session <1>: it is gone, or never was
+            ! no session <1>; it may already be deleted
             $ delete <1> --yes --json
             [{"session":"<1>","agentId":null,"store":null,"deleted":false,"counts":{"sessions":0,"entries":0}}]
             $ delete zz --yes
-            ! osier: no session zz; `osier sessions list --all` shows what there is
+            ! osier: no session zz; `osier sessions list --all` lists the sessions
             exit 1
         "#]],
     );
 }
 
 #[test]
-fn a_file_is_deleted_by_its_path_and_a_missing_one_is_told() {
+fn file_is_deleted_by_its_path_and_a_missing_file_is_an_error() {
     let world = World::with("say a; reply b");
     let gone = world.json("delete s.jsonl s.jsonl --yes");
     assert_eq!(
@@ -89,7 +89,7 @@ fn a_file_is_deleted_by_its_path_and_a_missing_one_is_told() {
 }
 
 #[test]
-fn if_one_of_several_is_unknown_none_is_deleted() {
+fn unknown_session_among_several_deletes_none() {
     let world = World::with("say a");
     world.fails(1, "delete s.jsonl nowhere.jsonl --yes");
     assert!(world.path("s.jsonl").exists());
@@ -98,9 +98,9 @@ fn if_one_of_several_is_unknown_none_is_deleted() {
 #[test]
 fn old_sessions_are_listed_then_deleted() {
     let world = World::new();
-    aged(&world, "aaaaaaaa", 1);
-    aged(&world, "bbbbbbbb", 40);
-    aged(&world, "cccccccc", 400);
+    create_aged_session(&world, "aaaaaaaa", 1);
+    create_aged_session(&world, "bbbbbbbb", 40);
+    create_aged_session(&world, "cccccccc", 400);
     let ran = world.run("delete --older-than 30d");
     assert_eq!(ran.code, 2);
     let rows: Vec<&str> = ran.err.lines().collect();
@@ -109,53 +109,53 @@ fn old_sessions_are_listed_then_deleted() {
         [
             "bbbbbbbb    5w  bbbbbbbb",
             "cccccccc    1y  cccccccc",
-            "osier: add --yes to delete without being asked"
+            "osier: cannot ask for confirmation without a terminal; add --yes to delete"
         ]
     );
-    assert_eq!(left(&world).len(), 3);
+    assert_eq!(remaining_sessions(&world).len(), 3);
     let ran = world.run("delete --older-than 30d --yes");
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.err.ends_with("\n2 sessions with 2 entries deleted\n"), "{}", ran.err);
-    assert_eq!(left(&world), ["aaaaaaaa"]);
+    assert!(ran.err.ends_with("\nDeleted 2 sessions (2 entries)\n"), "{}", ran.err);
+    assert_eq!(remaining_sessions(&world), ["aaaaaaaa"]);
     assert_eq!(world.json("delete --older-than 30d --yes"), json!([]));
 }
 
 #[test]
-fn a_young_fork_of_an_old_session_stays() {
+fn recent_fork_of_an_old_session_is_kept() {
     let world = World::new();
-    aged(&world, "bbbbbbbb", 40);
+    create_aged_session(&world, "bbbbbbbb", 40);
     let fork = world.ok("fork bbbbbbbb").trim().to_owned();
     world.ok("delete --older-than 30d --yes");
-    assert_eq!(left(&world), [&fork[..8]]);
+    assert_eq!(remaining_sessions(&world), [&fork[..8]]);
 }
 
-/// A person who has a session open holds a shared lock on it.
+/// A process that has a session open holds a shared lock on it.
 #[tokio::test]
-async fn sessions_that_are_open_are_spared() {
+async fn open_sessions_are_kept() {
     let world = World::new();
-    aged(&world, "bbbbbbbb", 40);
-    aged(&world, "cccccccc", 400);
+    create_aged_session(&world, "bbbbbbbb", 40);
+    create_aged_session(&world, "cccccccc", 400);
     let store = Arc::new(FileStore::new(world.home().join("sessions"), Some(world.home().join("cache"))));
     let open = Session::open(store, "bbbbbbbb-0000", Env::default()).await.unwrap();
     let ran = world.run("delete --older-than 30d --yes");
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.err.contains("is open in another process"), "{}", ran.err);
-    assert_eq!(left(&world), ["bbbbbbbb"]);
+    assert_eq!(remaining_sessions(&world), ["bbbbbbbb"]);
     let ran = world.run("delete bbbbbbbb --yes");
-    assert_eq!(ran.code, 1, "whoever names it is told that it is still there");
+    assert_eq!(ran.code, 1, "keeping a named session is a failure");
     assert_eq!(world.json("delete bbbbbbbb --yes --force")[0]["deleted"], json!(true));
     let failed = open.rename("too late").await.unwrap_err();
     assert_eq!(failed.code().name(), "session_not_found", "{failed}");
     assert!(world.session_files().is_empty());
 }
 
-/// The session of a sub-agent names the session it works for, and belongs to another agent; a fork keeps the agent.
+/// The session of a sub-agent has a parent session and another agent; a fork has the same agent.
 #[test]
-fn the_sessions_of_sub_agents_go_with_a_session_and_forks_stay() {
+fn sub_agent_sessions_are_deleted_with_their_parent_and_forks_are_kept() {
     let world = World::new();
-    aged(&world, "bbbbbbbb", 1);
-    aged(&world, "cccccccc", 2);
-    aged(&world, "dddddddd", 3);
+    create_aged_session(&world, "bbbbbbbb", 1);
+    create_aged_session(&world, "cccccccc", 2);
+    create_aged_session(&world, "dddddddd", 3);
     let fork = world.ok("fork bbbbbbbb").trim().to_owned();
     for (id, parent) in [("cccccccc", "bbbbbbbb-0000"), ("dddddddd", "cccccccc-0000")] {
         let file =
@@ -167,16 +167,16 @@ fn the_sessions_of_sub_agents_go_with_a_session_and_forks_stay() {
     let gone = world.json("delete bbbbbbbb --yes");
     let agents: Vec<&str> =
         gone.as_array().unwrap().iter().map(|one| one["agentId"].as_str().unwrap()).collect();
-    assert_eq!(agents, ["main", "cccccccc", "dddddddd"], "whoever is worked for goes first");
-    assert_eq!(left(&world), [&fork[..8]]);
+    assert_eq!(agents, ["main", "cccccccc", "dddddddd"], "parents come first");
+    assert_eq!(remaining_sessions(&world), [&fork[..8]]);
 }
 
-/// Sub-agents work for the session in the store, and not for a copy of its file.
+/// Sub-agents belong to the session in the store, not to a copy of its file.
 #[test]
-fn deleting_a_copy_by_its_path_leaves_the_sub_agents_of_the_original() {
+fn deleting_a_copy_by_path_keeps_the_sub_agents_of_the_original() {
     let world = World::new();
-    aged(&world, "bbbbbbbb", 1);
-    aged(&world, "cccccccc", 2);
+    create_aged_session(&world, "bbbbbbbb", 1);
+    create_aged_session(&world, "cccccccc", 2);
     let files = world.session_files();
     let of = |id: &str| files.iter().find(|file| file.to_string_lossy().contains(id)).unwrap().clone();
     let helper = of("cccccccc");
@@ -187,7 +187,7 @@ fn deleting_a_copy_by_its_path_leaves_the_sub_agents_of_the_original() {
     let gone = world.json("delete copy.jsonl --yes");
     assert_eq!(gone.as_array().unwrap().len(), 1, "{gone}");
     assert!(!world.path("copy.jsonl").exists());
-    assert_eq!(left(&world), ["bbbbbbbb", "cccccccc"]);
+    assert_eq!(remaining_sessions(&world), ["bbbbbbbb", "cccccccc"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `delete` with several stores: what was not meant stays.
+//! `delete` with several stores.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ fn store(world: &World, name: &str) -> FileStore {
     }
 }
 
-/// Puts a session there that another agent made for the work of `parent`.
-async fn sub_agent(world: &World, place: &str, id: &str, parent: &str) {
+/// Creates the session of a sub-agent of `parent` in a store.
+async fn create_sub_agent_session(world: &World, place: &str, id: &str, parent: &str) {
     let header = Header {
         parent_session_id: Some(parent.to_owned()),
         agent_id: Some("helper".to_owned()),
@@ -29,17 +29,17 @@ async fn sub_agent(world: &World, place: &str, id: &str, parent: &str) {
     store(world, place).create(&header, &[]).await.unwrap();
 }
 
-/// Ids and stores of all sessions, in order.
-fn left(world: &World) -> Vec<String> {
-    let told = |card: &Value| format!("{} {}", card["id"].as_str().unwrap(), card["store"].as_str().unwrap());
-    let mut left: Vec<String> = world.json("list --all").as_array().unwrap().iter().map(told).collect();
+/// Ids and stores of all sessions, sorted.
+fn remaining_sessions(world: &World) -> Vec<String> {
+    let text = |card: &Value| format!("{} {}", card["id"].as_str().unwrap(), card["store"].as_str().unwrap());
+    let mut left: Vec<String> = world.json("list --all").as_array().unwrap().iter().map(text).collect();
     left.sort();
     left
 }
 
-/// The session's id says where it lies, not the caller.
+/// The id determines the store; --store only chooses between copies.
 #[test]
-fn a_session_is_deleted_where_it_lies_whatever_store_is_named() {
+fn session_is_deleted_in_its_own_store_whatever_store_is_named() {
     let world = two_stores();
     let (here, there) = (begin(&world, "here"), begin(&world, "there --store archive"));
     world.check(
@@ -51,14 +51,14 @@ fn a_session_is_deleted_where_it_lies_whatever_store_is_named() {
             $ delete <1> --store archive --yes
             ! osier: <1> is in file, not in archive
             ! <1>  file   now  here
-            ! 1 session with 1 entry deleted from file
+            ! Deleted 1 session (1 entry) from file
             $ delete <2> --store file --yes
             ! osier: <2> is in archive, not in file
             ! <2>  archive   now  there
-            ! 1 session with 1 entry deleted from archive
+            ! Deleted 1 session (1 entry) from archive
         "#]],
     );
-    assert_eq!(left(&world), [] as [&str; 0]);
+    assert_eq!(remaining_sessions(&world), [] as [&str; 0]);
     let here = begin(&world, "here");
     world.ok(&format!("rename {here} Mine --store archive"));
     assert_eq!(world.json(&format!("show {here}"))["name"], "Mine");
@@ -67,7 +67,7 @@ fn a_session_is_deleted_where_it_lies_whatever_store_is_named() {
 }
 
 #[test]
-fn of_two_copies_the_one_in_the_named_store_is_deleted() {
+fn named_store_selects_the_copy_to_delete() {
     let world = two_stores();
     let id = begin(&world, "hello");
     world.ok(&format!("copy {id} --to archive"));
@@ -81,126 +81,127 @@ fn of_two_copies_the_one_in_the_named_store_is_deleted() {
         ],
         expect![[r#"
             $ delete <1> --yes
-            ! osier: session <1> is in the stores file and archive; say which with --store
+            ! osier: session <1> is in the stores file and archive; choose one with --store
             exit 1
             $ delete <1> --store archive --yes
             ! <1>  archive   now  hello
-            ! 1 session with 1 entry deleted from archive
+            ! Deleted 1 session (1 entry) from archive
             $ delete <2> --store archive --yes
-            ! no session <2>: it is gone, or never was
+            ! no session <2>; it may already be deleted
             $ delete <2> --store archive --yes --json
             [{"session":"<2>","agentId":null,"store":null,"deleted":false,"counts":{"sessions":0,"entries":0}}]
             $ delete zz --store archive --yes
-            ! osier: no session zz; `osier sessions list --all` shows what there is
+            ! osier: no session zz; `osier sessions list --all` lists the sessions
             exit 1
         "#]],
     );
-    assert_eq!(left(&world), [format!("{id} file")]);
+    assert_eq!(remaining_sessions(&world), [format!("{id} file")]);
 }
 
 /// A file with another name is found by its header.
 #[test]
-fn a_file_with_another_name_is_deleted_whatever_store_is_named() {
+fn renamed_file_is_deleted_whatever_store_is_named() {
     let world = two_stores();
     let id = begin(&world, "hello");
     let file = world.session_files().remove(0);
     fs::rename(&file, file.with_file_name("mine.jsonl")).unwrap();
     let gone = world.json(&format!("delete {id} --store archive --yes"));
     assert_eq!((&gone[0]["store"], &gone[0]["deleted"]), (&json!("file"), &json!(true)));
-    assert_eq!(left(&world), [] as [&str; 0]);
+    assert_eq!(remaining_sessions(&world), [] as [&str; 0]);
 }
 
-/// Nobody listens there.
-fn with_a_dead_server(world: &World) {
+/// Configures a store whose port is closed.
+fn configure_dead_server(world: &World) {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     configure(world, &format!("[stores.team]\nurl = 'mysql://me@127.0.0.1:{port}/osier'\ntimeout = 1\n"));
 }
 
 #[test]
-fn with_a_store_away_only_a_whole_id_is_sure_enough() {
+fn with_an_unavailable_store_only_a_full_id_is_deleted() {
     let world = World::new();
     let id = begin(&world, "hello");
-    with_a_dead_server(&world);
-    let told = world.fails(1, &format!("delete {id} --store team --yes"));
-    assert!(told.starts_with("osier: store team cannot be reached: "), "a copy may be there: {told}");
-    let told = world.fails(1, &format!("delete {} --yes", &id[..8]));
-    let begins = "osier: <1> may mean a session in team, too; name the whole id, or a store with --store: ";
-    assert!(world.named(&told).starts_with(begins), "{told}");
+    configure_dead_server(&world);
+    let output = world.fails(1, &format!("delete {id} --store team --yes"));
+    assert!(output.starts_with("osier: store team cannot be reached: "), "a copy may be there: {output}");
+    let output = world.fails(1, &format!("delete {} --yes", &id[..8]));
+    let begins =
+        "osier: <1> could also mean a session in team; give the full id, or choose a store with --store: ";
+    assert!(world.named(&output).starts_with(begins), "{output}");
     assert_eq!(world.session_files().len(), 1);
     let named = world.json(&format!("delete {} --store file --yes", &id[..8]));
     assert_eq!(named[0]["deleted"], true, "the store was named");
     let id = begin(&world, "again --store file");
     let ran = world.run(&format!("delete {id} --yes"));
-    assert!(ran.err.ends_with("\n1 session with 1 entry deleted from file\n"), "{}", ran.err);
-    assert_eq!(ran.err.matches("team").count(), 1, "told once: {}", ran.err);
+    assert!(ran.err.ends_with("\nDeleted 1 session (1 entry) from file\n"), "{}", ran.err);
+    assert_eq!(ran.err.matches("team").count(), 1, "reported once: {}", ran.err);
 }
 
 #[test]
-fn a_store_that_is_away_is_told_when_a_session_was_found() {
+fn unavailable_store_is_reported_when_the_session_is_found() {
     let world = World::new();
     let id = begin(&world, "hello");
-    with_a_dead_server(&world);
-    let told = world.run(&format!("path {}", &id[..8]));
-    assert_eq!(told.code, 0);
-    assert!(told.err.starts_with("osier: store team cannot be reached: "), "{}", told.err);
+    configure_dead_server(&world);
+    let output = world.run(&format!("path {}", &id[..8]));
+    assert_eq!(output.code, 0);
+    assert!(output.err.starts_with("osier: store team cannot be reached: "), "{}", output.err);
 }
 
 #[tokio::test]
-async fn sub_agents_go_with_the_copy_that_they_lie_beside() {
+async fn sub_agents_are_deleted_with_the_copy_in_their_store() {
     let world = two_stores();
     let id = begin(&world, "hello");
     world.ok(&format!("copy {id} --to archive"));
-    sub_agent(&world, "file", "helper-here", &id).await;
-    sub_agent(&world, "archive", "helper-there", &id).await;
+    create_sub_agent_session(&world, "file", "helper-here", &id).await;
+    create_sub_agent_session(&world, "archive", "helper-there", &id).await;
     let gone = world.json(&format!("delete {id} --store archive --yes"));
     let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
     assert_eq!(gone, [&json!(id), &json!("helper-there")]);
-    assert_eq!(left(&world), [format!("{id} file"), "helper-here file".to_owned()]);
+    assert_eq!(remaining_sessions(&world), [format!("{id} file"), "helper-here file".to_owned()]);
 }
 
 #[tokio::test]
-async fn a_fork_stays_when_the_session_was_given_to_another_agent_before_or_after() {
+async fn fork_is_kept_when_the_session_changes_its_agent() {
     let world = World::new();
     let id = begin(&world, "hello");
     let before = world.ok(&format!("fork {id}")).trim().to_owned();
     world.ok(&format!("config {id} agentId=bot"));
     let after = world.ok(&format!("fork {id}")).trim().to_owned();
-    sub_agent(&world, "file", "helper", &id).await;
+    create_sub_agent_session(&world, "file", "helper", &id).await;
     let gone = world.json(&format!("delete {id} --yes"));
     let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
     assert_eq!(gone, [&json!(id), &json!("helper")]);
     let mut forks = [format!("{before} file"), format!("{after} file")];
     forks.sort();
-    assert_eq!(left(&world), forks);
+    assert_eq!(remaining_sessions(&world), forks);
 }
 
 #[tokio::test]
-async fn a_session_that_is_open_keeps_its_sub_agents() {
+async fn open_session_keeps_its_sub_agents() {
     let world = World::new();
     let id = begin(&world, "hello");
-    sub_agent(&world, "file", "helper", &id).await;
-    sub_agent(&world, "file", "below", "helper").await;
+    create_sub_agent_session(&world, "file", "helper", &id).await;
+    create_sub_agent_session(&world, "file", "below", "helper").await;
     let open = Session::open(Arc::new(store(&world, "file")), &id, Env::default()).await.unwrap();
     let ran = world.run(&format!("delete {id} --yes"));
     assert_eq!(ran.code, 1);
-    assert!(ran.err.contains("osier: helper stays with the session it works for\n"), "{}", ran.err);
+    assert!(ran.err.contains("osier: kept helper, because its parent session was kept\n"), "{}", ran.err);
     assert_eq!(world.session_files().len(), 3);
     drop(open);
 }
 
-/// The order that docs/json.md promises.
+/// The order documented in docs/json.md.
 #[tokio::test]
-async fn json_lists_named_sessions_then_those_of_sub_agents_then_what_was_not_there() {
+async fn json_lists_named_sessions_then_sub_agents_then_missing_ones() {
     let world = World::new();
     let (first, second) = (begin(&world, "one"), begin(&world, "two"));
-    sub_agent(&world, "file", "helper", &second).await;
+    create_sub_agent_session(&world, "file", "helper", &second).await;
     let gone = world.json(&format!("delete abcdef01 {second} {first} --yes"));
     let gone: Vec<&Value> = gone.as_array().unwrap().iter().map(|one| &one["session"]).collect();
     assert_eq!(gone, [&json!(second), &json!(first), &json!("helper"), &json!("abcdef01")]);
 }
 
 #[test]
-fn old_sessions_are_those_of_the_home_folder_unless_a_store_is_named() {
+fn older_than_applies_to_the_home_folder_unless_a_store_is_named() {
     let world = two_stores();
     let (here, there) = (begin(&world, "here"), begin(&world, "there --store archive"));
     let deleted = |line: &str| {
@@ -208,6 +209,6 @@ fn old_sessions_are_those_of_the_home_folder_unless_a_store_is_named() {
         gone.as_array().unwrap().iter().map(|one| one["session"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(deleted(""), [json!(here)]);
-    assert_eq!(left(&world), [format!("{there} archive")]);
+    assert_eq!(remaining_sessions(&world), [format!("{there} archive")]);
     assert_eq!(deleted("--store archive"), [json!(there)]);
 }

@@ -1,4 +1,4 @@
-//! `demo`: the hints it prints all work.
+//! `demo`: its output, and that all printed commands work.
 
 use std::process::Command;
 
@@ -7,42 +7,42 @@ use osier_testkit::expect;
 use crate::support::{Ran, World};
 
 #[test]
-fn the_demo_tells_where_it_lies_and_what_to_try() {
+fn demo_prints_its_path_and_commands_to_try() {
     let world = World::new();
     let ran = world.args(&["demo"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let file = world.session_file();
     let out = ran.out.replace(&file.to_string_lossy().into_owned(), "$FILE");
     expect![[r#"
-        A session of 14 entries is now in
+        Created a session with 14 entries:
           $FILE
 
-        It is a plain file, and it is a tree. Try:
+        It is a plain file that holds a tree. Try:
 
-          osier sessions tree <1>                         the whole tree; ← active is where it stands
-          osier sessions show <1>                         the conversation on the active branch
-          osier sessions move <1> 0000000c                back before another question; prints its text
-          osier sessions tree <1> --ids                   … and see where it stands now
-          osier sessions undo <1>                         return
-          osier sessions label <1> 0000000d 'good idea'   name an entry
-          osier sessions fork <1> 00000005                take the path to it into a session of its own
-          osier sessions context <1>                      what a model would be sent
-          osier sessions show <1> --usage                 what it took
-          osier sessions delete <1> --yes                 enough
+          osier sessions tree <1>                         show the whole tree; ← active marks the current position
+          osier sessions show <1>                         show the conversation on the active branch
+          osier sessions move <1> 0000000c                go back to before a question; prints its text
+          osier sessions tree <1> --ids                   show the new position, with entry ids
+          osier sessions undo <1>                         undo the move
+          osier sessions label <1> 0000000d 'good idea'   label an entry
+          osier sessions fork <1> 00000005                copy the path to an entry into a new session
+          osier sessions context <1>                      show what a model would get
+          osier sessions show <1> --usage                 show tokens and cost
+          osier sessions delete <1> --yes                 delete the session
     "#]]
     .assert_eq(&world.named(&out));
 }
 
-/// Every command that the demo prints is run as it is printed, by a shell.
+/// Runs every printed command in a shell.
 #[test]
-fn every_hint_of_the_demo_works() {
+fn every_printed_command_works() {
     let world = World::new();
     let hints = world.args(&["demo"]).out;
     let bin = std::path::Path::new(env!("CARGO_BIN_EXE_osier")).parent().unwrap().to_owned();
     let path = std::env::join_paths(
         [bin].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
     );
-    let mut told = String::new();
+    let mut output = String::new();
     let calls = hints.lines().filter_map(|line| line.strip_prefix("  osier sessions "));
     for call in calls.map(|call| call.split("   ").next().unwrap()) {
         let mut shell = Command::new("sh");
@@ -50,7 +50,7 @@ fn every_hint_of_the_demo_works() {
         let ran = Ran::of(shell.env("OSIER_HOME", world.home()).current_dir(world.cwd()).output().unwrap());
         assert_eq!(ran.code, 0, "{call}: {}", ran.err);
         let last = ran.out.lines().last().or(ran.err.lines().last()).unwrap_or_default();
-        told += &format!("{call}: {last}\n");
+        output += &format!("{call}: {last}\n");
     }
     expect![[r#"
         tree <1>:    assistant: "Much simpler: each line stands alone, long lists stream, and an error is just a last line that says so. 一行一个对象。"  ← active
@@ -62,12 +62,12 @@ fn every_hint_of_the_demo_works() {
         fork <1> 00000005: <2>
         context <1>: 7 messages
         show <1> --usage: session                         5   7.9k     235        5.9k            0     14k    $0
-        delete <1> --yes: 1 session with 17 entries deleted
-    "#]].assert_eq(&world.named(&told));
+        delete <1> --yes: Deleted 1 session (17 entries)
+    "#]].assert_eq(&world.named(&output));
 }
 
 #[test]
-fn the_demo_is_sound_and_new_each_time() {
+fn demo_is_valid_and_new_each_time() {
     let world = World::new();
     let first = world.args(&["demo", "--quiet"]).out;
     let second = world.args(&["demo", "--quiet"]).out;

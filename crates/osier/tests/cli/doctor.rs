@@ -1,4 +1,4 @@
-//! `osier doctor`: what stands in the way, and what to do about it.
+//! `osier doctor`: problems it finds and fixes it suggests.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,21 +14,21 @@ use crate::support::{Ran, World};
 fn world(settings: &str) -> World {
     let world = World::new();
     fs::create_dir(world.home()).unwrap();
-    mode(&world.home(), 0o700);
+    set_mode(&world.home(), 0o700);
     fs::write(world.home().join("config.toml"), settings).unwrap();
     world
 }
 
-fn mode(path: &Path, mode: u32) {
+fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// What the doctor says about some areas. Where programs are is the machine's business.
+/// Checks the output for some areas. Paths of programs differ between machines.
 fn check(world: &World, areas: &[&str], expect: Expect) {
-    expect.assert_eq(&world.named(&said(&world.args(&["doctor"]), areas)));
+    expect.assert_eq(&world.named(&lines_of_areas(&world.args(&["doctor"]), areas)));
 }
 
-fn said(ran: &Ran, areas: &[&str]) -> String {
+fn lines_of_areas(ran: &Ran, areas: &[&str]) -> String {
     let mut wanted = false;
     let mut said = String::new();
     for line in ran.out.lines() {
@@ -44,7 +44,7 @@ fn said(ran: &Ran, areas: &[&str]) -> String {
 }
 
 #[test]
-fn a_new_machine_is_well() {
+fn fresh_installation_has_no_problems() {
     let world = World::new();
     let ran = world.args(&["doctor"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran}");
@@ -61,11 +61,11 @@ fn a_new_machine_is_well() {
         exit 0
     "#]],
     );
-    assert!(!world.home().exists(), "looking makes nothing");
+    assert!(!world.home().exists(), "checking creates nothing");
 }
 
 #[test]
-fn mistakes_in_settings_are_told_all_at_once() {
+fn all_settings_problems_are_reported() {
     let world = world("modle = 1\nthinking = \"loud\"\n[providers.x]\nname = \"X\"\n");
     check(
         &world,
@@ -85,7 +85,7 @@ fn mistakes_in_settings_are_told_all_at_once() {
 }
 
 #[test]
-fn keys_are_looked_for_and_never_shown() {
+fn api_keys_are_found_and_never_shown() {
     let server = Listing::of(&["m"]);
     let world = world("");
     let key = world.path("key");
@@ -100,7 +100,7 @@ fn keys_are_looked_for_and_never_shown() {
     ];
     fs::write(world.home().join("config.toml"), settings.concat()).unwrap();
     fs::write(&key, "sk-hunter2").unwrap();
-    mode(&key, 0o644);
+    set_mode(&key, 0o644);
     check(
         &world,
         &["key", "server"],
@@ -119,7 +119,7 @@ fn keys_are_looked_for_and_never_shown() {
             exit 0
         "#]],
     );
-    mode(&key, 0o600);
+    set_mode(&key, 0o600);
     let mut command = world.command();
     let ran = Ran::of(command.env("A_KEY", "sk-hunter2").arg("doctor").output().unwrap());
     expect![[r#"
@@ -136,14 +136,14 @@ fn keys_are_looked_for_and_never_shown() {
                         → mend where its key comes from
         exit 0
     "#]]
-    .assert_eq(&world.named(&said(&ran, &["key", "server"])));
+    .assert_eq(&world.named(&lines_of_areas(&ran, &["key", "server"])));
     assert!(!format!("{}{}", ran.out, ran.err).contains("hunter2"), "{ran}");
     let with_key = server.heard().iter().filter(|head| head.contains("sk-hunter2")).count();
     assert!(with_key >= 4, "the key is tried: {:?}", server.heard());
 }
 
 #[test]
-fn a_server_that_refuses_or_is_silent_is_told_of() {
+fn refusing_and_silent_servers_are_reported() {
     let refuses = Listing::new(401, "{\"error\":{\"message\":\"no such key sk-hunter2\"}}");
     let has_no_list = Listing::new(404, "nothing here");
     let silent = Listing::silent();
@@ -164,20 +164,20 @@ fn a_server_that_refuses_or_is_silent_is_told_of() {
         fail  server    silent: no answer within 5 s
                         → is it running, and is its base_url right?
         exit 1
-    "#]].assert_eq(&world.named(&said(&ran, &["server"])));
+    "#]].assert_eq(&world.named(&lines_of_areas(&ran, &["server"])));
     assert!(!ran.out.contains("hunter2"), "{}", ran.out);
 }
 
 #[test]
-fn a_store_that_others_can_look_into_or_that_cannot_be_read_is_told_of() {
+fn readable_by_others_and_unreadable_stores_are_reported() {
     let world = world("[providers.p]\nbase_url = \"http://127.0.0.1:1\"\nheaders = { t = \"s\" }\n");
     world.ok("append hello");
-    mode(&world.home(), 0o755);
-    mode(&world.home().join("sessions"), 0o750);
-    mode(&world.home().join("config.toml"), 0o644);
+    set_mode(&world.home(), 0o755);
+    set_mode(&world.home().join("sessions"), 0o750);
+    set_mode(&world.home().join("config.toml"), 0o644);
     fs::write(world.session_file(), "no session\n").unwrap();
     let ran = world.args(&["doctor"]);
-    let told = said(&ran, &["store", "settings"]);
+    let output = lines_of_areas(&ran, &["store", "settings"]);
     let file = regex::Regex::new(r"such as .*").unwrap();
     expect![[r#"
         ok    settings  ~/home/config.toml
@@ -192,19 +192,19 @@ fn a_store_that_others_can_look_into_or_that_cannot_be_read_is_told_of() {
                         → `osier sessions verify FILE` tells what is wrong
         exit 0
     "#]]
-    .assert_eq(&world.named(&file.replace(&told, "such as …")));
+    .assert_eq(&world.named(&file.replace(&output, "such as …")));
 }
 
 #[test]
-fn a_home_that_cannot_be_is_a_failure() {
+fn unusable_home_folder_is_a_failure() {
     let world = World::new();
     world.write("file", "");
-    // To the eye of the mode the second one is a folder that root may write to.
-    let told: Vec<String> = [world.path("file/home"), "/proc/x".into()]
+    // By its mode, the second one looks like a folder that root may write to.
+    let output: Vec<String> = [world.path("file/home"), "/proc/x".into()]
         .into_iter()
         .map(|home| {
             let ran = world.command().env("OSIER_HOME", home).arg("doctor").output().unwrap();
-            said(&Ran::of(ran), &["store"])
+            lines_of_areas(&Ran::of(ran), &["store"])
         })
         .collect();
     expect![[r#"
@@ -215,11 +215,11 @@ fn a_home_that_cannot_be_is_a_failure() {
                         → set OSIER_HOME to a folder you can write to
         exit 1
     "#]]
-    .assert_eq(&world.named(&told.concat()));
+    .assert_eq(&world.named(&output.concat()));
 }
 
 #[test]
-fn nothing_is_left_behind() {
+fn doctor_leaves_no_files_behind() {
     let user = World::new();
     assert_eq!(user.args(&["doctor"]).code, 0);
     assert!(!user.home().exists());
@@ -231,7 +231,7 @@ fn nothing_is_left_behind() {
 }
 
 #[test]
-fn trust_is_looked_at() {
+fn trust_is_checked() {
     let world = world("");
     world.write(".osier/config.toml", "approval = \"yolo\"\n");
     check(
@@ -262,7 +262,7 @@ fn trust_is_looked_at() {
         exit 0
     "#]],
     );
-    mode(&world.path(".osier"), 0o777);
+    set_mode(&world.path(".osier"), 0o777);
     check(
         &world,
         &["trust"],
@@ -301,17 +301,17 @@ fn json_has_the_same_checks() {
 }
 
 #[test]
-fn a_terminal_is_looked_at() {
+fn terminal_is_checked() {
     let world = World::new();
     let mut command = world.command();
     command.env("TERM", "xterm-256color").env("LANG", "C").arg("doctor");
     let (code, screen) = Terminal::start(command).end();
-    let told = said(&Ran { code, out: screen, err: String::new() }, &["terminal"]);
+    let output = lines_of_areas(&Ran { code, out: screen, err: String::new() }, &["terminal"]);
     expect![[r#"
-        ok    terminal  120 × 24, TERM xterm-256color, no colours
+        ok    terminal  120 × 24, TERM xterm-256color, no colors
         warn  terminal  the language settings do not say UTF-8
                         → set LANG=C.UTF-8, or the UTF-8 form of your language
         exit 0
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&output);
 }

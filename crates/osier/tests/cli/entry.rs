@@ -1,4 +1,4 @@
-//! `entry`: one entry, for people and for programs.
+//! `entry`: one entry as text and as JSON.
 
 use osier_testkit::expect;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{World, check};
 
 #[test]
-fn one_entry_is_shown_with_what_the_tree_knows_of_it() {
+fn entry_is_shown_with_its_position_in_the_tree() {
     check(
         "say a; reply b calls read x; label mine on b; say c; move b",
         &[
@@ -54,7 +54,7 @@ fn one_entry_is_shown_with_what_the_tree_knows_of_it() {
 }
 
 #[test]
-fn a_fork_at_an_entry_is_spelled_as_elsewhere() {
+fn fork_accepts_at_and_exact() {
     let world = World::with("say a; reply b; say c; reply d");
     for line in ["fork s.jsonl --at 00000003", "fork s.jsonl 00000003 --at", "fork s.jsonl 00000003 --exact"]
     {

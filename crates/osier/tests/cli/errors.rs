@@ -1,4 +1,4 @@
-//! Failures: for people a line of text, for programs JSON with a code, and the same exit code.
+//! Errors: as a line of text or, with --json, as JSON with a code; the exit code is the same.
 
 use osier_testkit::expect;
 use osier_tree::ErrorCode;
@@ -16,10 +16,10 @@ fn error(err: &str) -> Value {
 }
 
 #[test]
-fn with_json_a_failure_is_json_with_a_code_and_the_same_exit_code() {
+fn json_errors_have_a_code_and_the_same_exit_code() {
     let world = World::with("say a; reply b; say c; reply d");
     world.ok("delete-branch s.jsonl 00000003");
-    let mut told = String::new();
+    let mut output = String::new();
     for line in [
         "tree 99999999",
         "tree none.jsonl",
@@ -42,7 +42,7 @@ fn with_json_a_failure_is_json_with_a_code_and_the_same_exit_code() {
             plain.err.contains(error["message"].as_str().unwrap().lines().next().unwrap()),
             "{line}: {error}"
         );
-        told += &format!("{line}: {} {}\n", json.code, error["code"].as_str().unwrap());
+        output += &format!("{line}: {} {}\n", json.code, error["code"].as_str().unwrap());
     }
     expect![[r#"
         tree 99999999: 1 session_not_found
@@ -59,11 +59,11 @@ fn with_json_a_failure_is_json_with_a_code_and_the_same_exit_code() {
         list --limit many: 2 usage
         nonsense: 2 usage
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&output);
 }
 
 #[test]
-fn in_json_mode_a_failure_has_a_code_too() {
+fn json_mode_errors_have_a_code() {
     let world = World::new();
     for (args, code, exit) in [
         (&["--mode", "json", "--model", "nonsense", "x"][..], "usage", 2),

@@ -12,7 +12,7 @@ const TALK: &str = "say a; reply b calls read x.txt; result c; reply d; label go
     move d; say f; name Talk";
 
 #[test]
-fn markdown_is_for_reading() {
+fn exports_markdown() {
     let world = World::with(TALK);
     world.check(
         &["export s.jsonl"],
@@ -53,7 +53,7 @@ fn markdown_is_for_reading() {
 }
 
 #[test]
-fn json_is_the_same_for_programs() {
+fn exports_json() {
     let world = World::with(TALK);
     let export = world.json("export s.jsonl");
     assert_eq!(export["session"], world.json("show s.jsonl"));
@@ -65,7 +65,7 @@ fn json_is_the_same_for_programs() {
 }
 
 #[test]
-fn jsonl_is_a_session_of_the_path_alone() {
+fn exports_a_session_file_with_only_the_path() {
     let world = World::with(TALK);
     world.ok("export s.jsonl --output path.jsonl");
     world.check(
@@ -84,7 +84,7 @@ fn jsonl_is_a_session_of_the_path_alone() {
     assert_eq!(world.json("context path.jsonl")["messages"], world.json("context s.jsonl")["messages"]);
     assert_eq!(world.json("verify path.jsonl")["sound"], true);
     let header: Value = serde_json::from_str(&world.lines("path.jsonl")[0]).unwrap();
-    assert_eq!(header.get("parentSession"), None, "an export stands alone");
+    assert_eq!(header.get("parentSession"), None, "an export has no parent");
     assert_eq!(header["cwd"], "/code");
     assert_ne!(header["id"], "5e551011-0000-4000-8000-000000000001");
     let out = world.ok("export s.jsonl --format jsonl");
@@ -92,16 +92,16 @@ fn jsonl_is_a_session_of_the_path_alone() {
 }
 
 #[test]
-fn at_another_entry_the_path_ends_there() {
+fn at_ends_the_path_at_another_entry() {
     let world = World::with(TALK);
     let items = world.json("export s.jsonl --at 00000007")["transcript"].clone();
     assert_eq!(items.as_array().unwrap().last().unwrap()["kind"], "compaction");
-    assert_eq!(items.as_array().unwrap().len(), 6, "also what the compaction hides from the model");
+    assert_eq!(items.as_array().unwrap().len(), 6, "includes what the compaction hides from the model");
     world.fails(1, "export s.jsonl --at 0000000f");
 }
 
 #[test]
-fn the_output_is_a_new_file_whose_name_tells_the_form() {
+fn output_file_is_new_and_its_extension_selects_the_format() {
     let world = World::with(TALK);
     for (name, sign) in
         [("a.md", "# Talk"), ("a.json", "{"), ("a.jsonl", "{\"type\":\"session\""), ("a.txt", "# Talk")]
@@ -110,22 +110,22 @@ fn the_output_is_a_new_file_whose_name_tells_the_form() {
         assert!(world.lines(name)[0].starts_with(sign), "{name}");
     }
     assert_eq!(fs::metadata(world.path("a.md")).unwrap().permissions().mode() & 0o777, 0o600);
-    let told = world.fails(1, "export s.jsonl -o a.md");
-    assert!(told.starts_with("osier: a.md is there already; give another name"), "{told}");
+    let error = world.fails(1, "export s.jsonl -o a.md");
+    assert!(error.starts_with("osier: a.md already exists; choose another name"), "{error}");
     world.fails(1, "export s.jsonl -o no/such/folder/a.md");
     world.fails(2, "export s.jsonl --format md --json");
 }
 
 #[test]
-fn an_output_whose_format_is_not_known_is_refused() {
+fn unknown_extension_is_rejected() {
     let world = World::with(TALK);
     for name in ["x.html", "x.HTML", "x.pdf"] {
-        let told = world.fails(2, &format!("export s.jsonl -o {name}"));
+        let error = world.fails(2, &format!("export s.jsonl -o {name}"));
         let end = name[2..].to_lowercase();
         assert_eq!(
-            told,
+            error,
             format!(
-                "osier: cannot export to .{end}; name the output .md, .jsonl or .json, or choose one with --format\n"
+                "osier: cannot export to .{end}: unknown format; use .md, .json or .jsonl, or choose one with --format\n"
             )
         );
         assert!(!world.path(name).exists());
@@ -134,11 +134,11 @@ fn an_output_whose_format_is_not_known_is_refused() {
     world.ok("export s.jsonl -o x.MD");
     world.ok("export s.jsonl -o plain");
     world.ok("export s.jsonl --format md -o x.html");
-    assert_eq!(world.read("x.html"), world.read("x.MD"), "what is asked for is done");
+    assert_eq!(world.read("x.html"), world.read("x.MD"), "--format overrides the extension");
 }
 
 #[test]
-fn a_session_without_name_is_titled_by_summary_or_first_words() {
+fn title_falls_back_to_summary_and_first_words() {
     let world = World::with("say what is this; reply b");
     assert!(world.ok("export s.jsonl").starts_with("# what is this\n"));
     world.ok("config s.jsonl 'summary=a question'");

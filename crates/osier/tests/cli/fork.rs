@@ -1,4 +1,4 @@
-//! `fork`: a path in a session of its own.
+//! `fork`: copies a path into a new session.
 
 use std::fs;
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::support::World;
 
 #[test]
-fn a_fork_holds_the_path_its_labels_and_the_settings() {
+fn fork_has_the_path_its_labels_and_the_settings() {
     let world = World::with(
         "say a; reply b; label good; say c; reply d; label other; move b; config summary=Kept; say e; reply f; move e; say g",
     );
     let before = world.read("s.jsonl");
     let fork = world.json("fork s.jsonl 0000000a");
-    assert_eq!(world.read("s.jsonl"), before, "the source stays as it is");
+    assert_eq!(world.read("s.jsonl"), before, "the source is unchanged");
     let file = fork["file"].as_str().unwrap();
     fs::copy(file, world.path("f.jsonl")).unwrap();
     world.check(
@@ -46,7 +46,7 @@ fn a_fork_holds_the_path_its_labels_and_the_settings() {
 }
 
 #[test]
-fn without_an_entry_the_path_to_the_leaf_is_forked() {
+fn fork_without_an_entry_copies_the_path_to_the_leaf() {
     let world = World::with("say a; reply b; say c; move b; say d");
     let id = world.ok("fork s.jsonl").trim().to_owned();
     let messages = world.json(&format!("context {id}"))["messages"].clone();
@@ -54,7 +54,7 @@ fn without_an_entry_the_path_to_the_leaf_is_forked() {
 }
 
 #[test]
-fn a_fork_may_have_a_name_of_its_own() {
+fn fork_may_have_its_own_name() {
     let world = World::with("say a; reply b; name Old");
     let fork = world.json("fork s.jsonl --name New");
     let id = fork["session"].as_str().unwrap();
@@ -64,19 +64,19 @@ fn a_fork_may_have_a_name_of_its_own() {
 }
 
 #[test]
-fn what_cannot_be_forked_is_refused_and_leaves_no_file() {
+fn failed_fork_leaves_no_file() {
     let world = World::with("say a; reply b; root");
     world.check(
         &["fork s.jsonl", "fork s.jsonl root", "fork s.jsonl 0000000f"],
         expect![[r#"
         $ fork s.jsonl
-        ! osier: there is nothing to fork: the session stands before its first entry; name an ENTRY
+        ! osier: nothing to fork: the session is before its first entry; give an ENTRY
         exit 1
         $ fork s.jsonl root
-        ! osier: there is nothing to fork: the session stands before its first entry; name an ENTRY
+        ! osier: nothing to fork: the session is before its first entry; give an ENTRY
         exit 1
         $ fork s.jsonl 0000000f
-        ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003
+        ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003?
         exit 1
     "#]],
     );
@@ -84,7 +84,7 @@ fn what_cannot_be_forked_is_refused_and_leaves_no_file() {
 }
 
 #[test]
-fn a_file_of_version_one_is_forked_without_being_touched() {
+fn forking_a_version_one_file_does_not_change_it() {
     let world = World::new();
     let old = fs::read(crate::conformance::fixture("v1-linear.jsonl")).unwrap();
     world.write("old.jsonl", &old);
@@ -95,9 +95,9 @@ fn a_file_of_version_one_is_forked_without_being_touched() {
 }
 
 #[test]
-fn a_compaction_keeps_from_the_entry_behind_a_dropped_label() {
+fn compaction_keeps_from_the_entry_after_a_dropped_label() {
     let world = World::with("say a; reply b; label x; say c; compact keep c \"so far\"; say d");
-    // The file of another program whose compaction keeps from the label itself.
+    // A compaction of another program that keeps from the label itself.
     let file = String::from_utf8(world.read("s.jsonl")).unwrap();
     world.write(
         "s.jsonl",
@@ -108,7 +108,7 @@ fn a_compaction_keeps_from_the_entry_behind_a_dropped_label() {
 }
 
 #[test]
-fn a_users_message_is_forked_before_and_its_text_is_printed() {
+fn fork_at_a_user_message_stops_before_it_and_prints_its_text() {
     let world = World::with("say a; reply b; say c; reply d; label end");
     let before = world.read("s.jsonl");
     world.check(
@@ -127,12 +127,12 @@ fn a_users_message_is_forked_before_and_its_text_is_printed() {
     assert_eq!((&exact["editorText"], &exact["leafId"]), (&json!(null), &json!("00000003")));
     let mark = world.json("fork s.jsonl 00000005");
     let messages = world.json(&format!("context {}", mark["file"].as_str().unwrap()))["messages"].clone();
-    assert_eq!(messages, world.json("context s.jsonl")["messages"], "a mark stands for what is above it");
+    assert_eq!(messages, world.json("context s.jsonl")["messages"], "a mark counts as the entry above it");
     assert_eq!(world.read("s.jsonl"), before);
 }
 
 #[test]
-fn the_first_message_begins_an_empty_session_that_is_there_at_once() {
+fn fork_at_the_first_message_creates_an_empty_session() {
     let world = World::with("say a; reply b; config approvalMode=autoEdit");
     let fork = world.json("fork s.jsonl 00000001");
     assert_eq!(fork["editorText"], "a");
@@ -142,7 +142,7 @@ fn the_first_message_begins_an_empty_session_that_is_there_at_once() {
 }
 
 #[test]
-fn calls_without_results_are_forked_only_on_demand() {
+fn calls_without_results_are_forked_only_with_exact() {
     let world = World::with("say a; reply b calls read x");
     world.check(&["fork s.jsonl 00000002"], expect![[r#"
         $ fork s.jsonl 00000002
@@ -153,9 +153,9 @@ fn calls_without_results_are_forked_only_on_demand() {
 }
 
 #[test]
-fn what_can_be_forked_is_listed_newest_first() {
+fn list_shows_user_messages_newest_first() {
     let world = World::with("say first; reply b; say second; reply d; move b; say other  way; reply f");
-    // The second column tells how long ago.
+    // The second column is the age.
     let list = |args: &str| -> Vec<String> {
         let text = world.ok(&format!("fork s.jsonl --list {args}"));
         let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();

@@ -34,7 +34,7 @@ const COMMANDS: [&str; 26] = [
 ];
 
 #[test]
-fn help_tells_what_there_is() {
+fn help_lists_commands_and_options() {
     let world = World::new();
     let ran = world.args(&["--help"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
@@ -111,16 +111,16 @@ fn help_tells_what_there_is() {
 }
 
 #[test]
-fn every_command_has_examples_and_says_what_it_prints() {
+fn every_command_help_has_examples_and_describes_its_output() {
     let world = World::new();
-    let mut told = String::new();
+    let mut output = String::new();
     for command in COMMANDS {
         let help = world.ok(&format!("{command} --help"));
         assert!(help.contains("Examples:\n  osier sessions "), "{command}: {help}");
         assert!(help.contains("--json"), "{command}: {help}");
         let says = help.contains("Prints ") || help.contains("Lists ");
         assert!(says, "{command}: {help}");
-        told += &format!("{command}: {}\n", help.lines().next().unwrap());
+        output += &format!("{command}: {}\n", help.lines().next().unwrap());
     }
     for command in ["demo", "completions", "man", "sessions"] {
         let help = world.args(&[command, "--help"]).out;
@@ -155,11 +155,11 @@ fn every_command_has_examples_and_says_what_it_prints() {
         export: Write the path as JSONL, Markdown or JSON
         append: Append an entry, to a session or to a new one
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&output);
 }
 
 #[test]
-fn every_command_is_listed_and_no_other_is_shown() {
+fn help_lists_exactly_the_visible_commands() {
     let world = World::new();
     let help = world.ok("--help");
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
@@ -169,13 +169,13 @@ fn every_command_is_listed_and_no_other_is_shown() {
 }
 
 #[test]
-fn the_version_is_printed() {
+fn version_is_printed() {
     let ran = World::new().args(&["--version"]);
     assert_eq!((ran.code, ran.out.as_str()), (0, concat!("osier ", env!("CARGO_PKG_VERSION"), "\n")));
 }
 
 #[test]
-fn wrong_usage_exits_with_two_and_teaches() {
+fn usage_errors_exit_with_2_and_explain() {
     let world = World::with("say a");
     for args in [
         vec!["sesions"],
@@ -219,19 +219,19 @@ fn wrong_usage_exits_with_two_and_teaches() {
         ],
         expect![[r#"
             $ tree s.jsonl --filter odd
-            ! osier: no filter "odd"; there are default, no-tools, user-only, labeled-only, all
+            ! osier: no filter "odd"; the filters are default, no-tools, user-only, labeled-only, all
             exit 2
             $ append
-            ! osier: give a TEXT to append, or an --entry
+            ! osier: give TEXT to append, or --entry
             exit 2
             $ append s.jsonl '  '
             ! osier: TEXT is empty
             exit 2
             $ append s.jsonl x --entry '{}'
-            ! osier: with --entry give a SESSION and no TEXT
+            ! osier: --entry takes a SESSION and no TEXT
             exit 2
             $ append s.jsonl --name n x
-            ! osier: --name is for a new session; `osier sessions rename` names this one
+            ! osier: --name is for new sessions; use `osier sessions rename` for this one
             exit 2
             $ config s.jsonl approvalMode=off
             ! osier: the setting "approvalMode" must be default, autoEdit, sandbox or yolo, not "off"
@@ -240,7 +240,7 @@ fn wrong_usage_exits_with_two_and_teaches() {
             ! osier: "novalue" is not KEY=VALUE
             exit 2
             $ delete --older-than soon
-            ! osier: "soon" is no age; write 12h, 30d or 6w
+            ! osier: invalid age "soon"; use 12h, 30d or 6w
             exit 2
             $ list --search 're:('
             ! osier: invalid regular expression: regex parse error:
@@ -249,14 +249,14 @@ fn wrong_usage_exits_with_two_and_teaches() {
             !   error: unclosed group
             exit 2
             $ show ''
-            ! osier: name a session: the first digits of its id, or a .jsonl file
+            ! osier: give a session: the first characters of its id, or a .jsonl file
             exit 2
         "#]],
     );
 }
 
 #[test]
-fn completions_are_made_for_each_shell() {
+fn completions_work_for_each_shell() {
     let world = World::new();
     for (shell, sign) in [("bash", "complete -F"), ("zsh", "#compdef osier"), ("fish", "complete -c osier")] {
         let ran = world.args(&["completions", shell]);
@@ -267,7 +267,7 @@ fn completions_are_made_for_each_shell() {
 }
 
 #[test]
-fn the_manual_covers_every_command() {
+fn manual_covers_every_command() {
     let ran = World::new().args(&["man"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     for command in COMMANDS {

@@ -1,4 +1,4 @@
-//! A log may hold anything that a model, a tool or a web page said. None of it reaches a terminal alive.
+//! A log may contain anything from a model, a tool or a web page. Control characters never reach the terminal.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{Ran, World};
 
-/// Clears the screen, sets a title, turns the reading order round, and fakes lines of our own.
+/// Clears the screen, sets a title, reverses the text direction, and fakes a message of Osier.
 const EVIL: &str =
     "x\u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}\u{2066}\r\nosier: all is well\t\u{8}\u{0}y";
 
@@ -59,7 +59,7 @@ fn world() -> World {
     world
 }
 
-fn check_inert(line: &str, ran: &Ran) {
+fn check_sanitized(line: &str, ran: &Ran) {
     for (name, text) in [("stdout", &ran.out), ("stderr", &ran.err)] {
         let alive = text.chars().find(|ch| {
             ch.is_control() && !matches!(ch, '\n' | '\t')
@@ -68,17 +68,18 @@ fn check_inert(line: &str, ran: &Ran) {
         assert_eq!(alive, None, "{line}: {name}: {text}");
     }
     let faked = ran.err.lines().chain(ran.out.lines()).filter(|line| line.starts_with("osier: all is well"));
-    // In a conversation somebody may say so on a line of its own; in rows and messages nobody can.
-    let speaks = ["show", "context", "export", "compaction"].iter().any(|command| line.starts_with(command));
+    // A message may contain such a line; rows and notices must not.
+    let shows_messages =
+        ["show", "context", "export", "compaction"].iter().any(|command| line.starts_with(command));
     assert_eq!(
         faked.count() > 0,
-        speaks && !ran.out.is_empty() && !line.contains("--usage"),
+        shows_messages && !ran.out.is_empty() && !line.contains("--usage"),
         "{line}: {ran}"
     );
 }
 
 #[test]
-fn no_command_lets_a_log_speak_to_the_terminal() {
+fn no_command_prints_control_characters_of_a_log() {
     let world = world();
     for line in [
         "show s.jsonl",
@@ -104,12 +105,12 @@ fn no_command_lets_a_log_speak_to_the_terminal() {
         "show x",
     ] {
         let ran = world.run(line);
-        check_inert(line, &ran);
+        check_sanitized(line, &ran);
     }
 }
 
 #[test]
-fn rows_stay_rows() {
+fn line_breaks_in_a_log_add_no_rows() {
     let world = world();
     let entries = 18;
     assert_eq!(world.ok("path s.jsonl").lines().count(), entries);
@@ -120,7 +121,7 @@ fn rows_stay_rows() {
 }
 
 #[test]
-fn errors_about_strange_names_are_inert_too() {
+fn names_in_errors_are_sanitized() {
     let world = world();
     let id = format!("1{EVIL}");
     for args in [
@@ -138,9 +139,9 @@ fn errors_about_strange_names_are_inert_too() {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let ran = world.args(&args);
         assert_ne!(ran.code, 0, "{args:?}");
-        check_inert("error", &ran);
+        check_sanitized("error", &ran);
     }
-    // Commands that change something tell about it as carefully.
+    // Commands that change something sanitize their notices too.
     let id = id.replace('\0', "");
     for args in [
         ["sessions", "compaction", "s.jsonl", "--undo", "--yes"].as_slice(),
@@ -149,6 +150,6 @@ fn errors_about_strange_names_are_inert_too() {
         &["sessions", "delete", "s.jsonl"],
         &["sessions", "append", "s.jsonl", "--entry", &json!({ "type": "custom", "id": id }).to_string()],
     ] {
-        check_inert("change", &world.args(args));
+        check_sanitized("change", &world.args(args));
     }
 }

@@ -1,4 +1,4 @@
-//! A repository that somebody cloned. Whatever its files say, it gets no key, and nothing of it is run.
+//! A cloned hostile repository: whatever its files contain, it gets no API key and runs nothing.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,15 +8,15 @@ use crate::support::{Ran, World};
 
 const KEY: &str = "sk-4-the-user-alone";
 
-/// A clone whose settings send every key to a server of its author, and have a command run to fetch them.
-struct Clone {
+/// A clone whose settings send every API key to its author's server and run a command to fetch keys.
+struct HostileClone {
     world: World,
     server: Listing,
 }
 
-impl Clone {
-    fn new() -> Clone {
-        let clone = Clone { world: World::new(), server: Listing::of(&["m"]) };
+impl HostileClone {
+    fn new() -> HostileClone {
+        let clone = HostileClone { world: World::new(), server: Listing::of(&["m"]) };
         fs::create_dir(clone.world.path(".git")).unwrap();
         clone.world.write(".osier/config.toml", clone.settings());
         clone.world.write(".osier/skills/own/SKILL.md", "---\nname: own\ndescription: OWNED\n---\nOWNED");
@@ -39,13 +39,13 @@ impl Clone {
         )
     }
 
-    /// Runs a command as somebody with keys for everything would.
+    /// Runs a command with API keys for all providers.
     fn run(&self, args: &[&str]) -> Ran {
         let mut command = self.world.command();
         for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "XAI_API_KEY"] {
             command.env(name, KEY);
         }
-        // Whatever still goes to a real provider ends here.
+        // Requests to a real provider end here.
         command.env("HTTPS_PROXY", "http://127.0.0.1:1");
         Ran::of(command.args(args).output().unwrap())
     }
@@ -77,8 +77,8 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 #[test]
-fn an_untrusted_clone_gets_no_key_and_has_nothing_run_by_any_command() {
-    let clone = Clone::new();
+fn untrusted_clone_gets_no_key_and_runs_nothing() {
+    let clone = HostileClone::new();
     fs::create_dir(clone.world.home()).unwrap();
     fs::write(clone.world.home().join("config.toml"), "retry.attempts = 1\n").unwrap();
     for args in COMMANDS {
@@ -93,10 +93,10 @@ fn an_untrusted_clone_gets_no_key_and_has_nothing_run_by_any_command() {
     }
 }
 
-/// The same clone, trusted: what the test above sees nothing of does happen then.
+/// Proves that the test above would notice a leak: a trusted clone does get the keys.
 #[test]
-fn a_trusted_clone_gets_what_it_asks_for() {
-    let clone = Clone::new();
+fn trusted_clone_gets_keys_and_runs_commands() {
+    let clone = HostileClone::new();
     assert_eq!(clone.run(&["trust", "--yes"]).code, 0);
     clone.run(&["-p", "--model", "anthropic/claude-opus-5-5", "hello"]);
     assert!(clone.server.heard().concat().contains(KEY), "{:?}", clone.server.heard());
@@ -105,18 +105,18 @@ fn a_trusted_clone_gets_what_it_asks_for() {
 }
 
 #[test]
-fn what_does_not_count_is_told_in_one_line() {
-    let clone = Clone::new();
+fn ignored_settings_are_reported_in_one_line() {
+    let clone = HostileClone::new();
     let ran = clone.run(&["-p", "--model", "offline", "hello"]);
-    let told: Vec<&str> = ran.err.lines().filter(|line| line.contains("not trusted")).collect();
-    assert_eq!(told.len(), 1, "{}", ran.err);
-    assert!(told[0].contains("`osier trust`") && told[0].contains("approval, model, "), "{told:?}");
+    let notices: Vec<&str> = ran.err.lines().filter(|line| line.contains("not trusted")).collect();
+    assert_eq!(notices.len(), 1, "{}", ran.err);
+    assert!(notices[0].contains("`osier trust`") && notices[0].contains("approval, model, "), "{notices:?}");
 }
 
-/// A project cannot write down that it is trusted, nor pass for the user's own folder.
+/// A project can neither mark itself as trusted nor pose as the user's own folder.
 #[test]
-fn a_clone_cannot_vouch_for_itself() {
-    let clone = Clone::new();
+fn clone_cannot_trust_itself() {
+    let clone = HostileClone::new();
     let trusted = World::new();
     trusted.write(".osier/config.toml", clone.settings());
     assert_eq!(trusted.args(&["trust", "--yes"]).code, 0);
@@ -124,7 +124,7 @@ fn a_clone_cannot_vouch_for_itself() {
     clone.world.write(".osier/trusted.json", &list);
     clone.world.write("trusted.json", &list);
     assert_eq!(clone.run(&["config", "get", "approval"]).out, "default\n");
-    // A link to a folder that is trusted makes it no other folder.
+    // A link to a trusted folder does not make the project trusted.
     fs::remove_dir_all(clone.world.path(".osier")).unwrap();
     symlink(trusted.path(".osier"), clone.world.path(".osier")).unwrap();
     assert_eq!(clone.run(&["config", "get", "approval"]).out, "default\n");
@@ -132,7 +132,7 @@ fn a_clone_cannot_vouch_for_itself() {
 }
 
 #[test]
-fn settings_that_are_a_pipe_or_a_device_hold_nobody_up() {
+fn settings_file_that_is_a_pipe_or_a_device_does_not_block() {
     let world = World::new();
     fs::create_dir(world.path(".osier")).unwrap();
     let config = world.path(".osier/config.toml");
@@ -142,7 +142,7 @@ fn settings_that_are_a_pipe_or_a_device_hold_nobody_up() {
     fs::remove_file(&config).unwrap();
     symlink("/dev/zero", &config).unwrap();
     let ran = world.args(&["sessions", "list"]);
-    assert_eq!(ran.code, 0, "what everybody can write to is not looked at: {ran}");
+    assert_eq!(ran.code, 0, "a file that everybody can write to is ignored: {ran}");
 }
 
 /// Each of these would wait for ever, or never end, if it was read like a file.

@@ -1,11 +1,11 @@
-//! Entries that are shown, sent or taken in differently from what their lines say.
+//! Entries that are shown, sent or stored differently from their lines.
 
 use osier_testkit::expect;
 use serde_json::json;
 
 use crate::support::{World, ids};
 
-/// A world with these entries in `s.jsonl`, each below the one before.
+/// A test environment with these entries in `s.jsonl`, each below the one before.
 fn with_entries(entries: &[&str]) -> World {
     let world = World::new();
     for entry in entries {
@@ -15,7 +15,7 @@ fn with_entries(entries: &[&str]) -> World {
 }
 
 #[test]
-fn a_display_text_is_shown_and_the_content_is_sent() {
+fn display_text_is_shown_and_content_is_sent() {
     let world = with_entries(&[
         r#"{"type":"message","id":"00000001","message":{"role":"user","content":"/review expanded to a long prompt","uiContent":"/review"}}"#,
         r#"{"type":"message","id":"00000002","message":{"role":"assistant","content":[{"type":"text","text":"fine"}],"stopReason":"stop"}}"#,
@@ -56,9 +56,9 @@ fn entries_out_of_context_are_shown_and_never_sent() {
     assert!(shown.contains("a dead end") && shown.contains("only for people"), "{shown}");
 }
 
-/// The batch is stored as running; an update behind it says how it ended.
+/// The batch is stored as running; a later update has its final status.
 #[test]
-fn a_finished_batch_of_sub_agents_reads_as_finished_everywhere() {
+fn finished_sub_agent_batch_is_shown_as_finished_everywhere() {
     let world = with_entries(&[
         r#"{"type":"message","message":{"role":"user","content":"a"}}"#,
         r#"{"type":"subagent_batch","id":"00000002","content":{"batchId":"b","tasks":[{"id":1},{"id":2}],"status":"running"}}"#,
@@ -84,9 +84,9 @@ fn a_finished_batch_of_sub_agents_reads_as_finished_everywhere() {
     assert!(world.lines("s.jsonl")[2].contains("running"), "nothing is rewritten");
 }
 
-/// What `--json` prints of an entry can be appended.
+/// Entries in the form that `--json` prints can be appended.
 #[test]
-fn our_own_kinds_are_understood_as_json_output_shows_them() {
+fn osier_kinds_can_be_appended_as_json_output_shows_them() {
     let world = World::with(
         "say a; reply b; say c; move b; backtrack 0 another way; config x=1; delete c; restore c",
     );
@@ -97,12 +97,12 @@ fn our_own_kinds_are_understood_as_json_output_shows_them() {
         assert_eq!(world.lines("t.jsonl")[at + 1], lines[at + 1], "{entry}");
         world.ok(&format!("append t.jsonl --entry '{entry}'"));
     }
-    assert_eq!(world.lines("t.jsonl").len(), lines.len(), "the same again is nothing new");
+    assert_eq!(world.lines("t.jsonl").len(), lines.len(), "appending the same entry again changes nothing");
     assert_eq!(world.json("snapshot t.jsonl")["activePath"], snapshot["activePath"]);
 }
 
 #[test]
-fn our_own_kinds_without_what_they_need_are_refused() {
+fn osier_kinds_without_required_fields_are_rejected() {
     let world = World::with("say a; reply b; say c");
     let before = world.read("s.jsonl");
     world.check(
@@ -137,14 +137,14 @@ fn our_own_kinds_without_what_they_need_are_refused() {
     );
     assert_eq!(world.read("s.jsonl"), before);
     world.ok(r#"append s.jsonl --entry '{"type":"delete_branch","targetId":"00000003"}'"#);
-    assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 3, "the leaf is out of the branch");
+    assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 3, "the leaf moved out of the branch");
     assert_eq!(world.json("snapshot s.jsonl")["deletedBranches"], json!(["00000003"]));
     world.ok(r#"append s.jsonl --entry '{"type":"leaf","parentId":"00000001"}'"#);
     assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 1);
 }
 
 #[test]
-fn a_hidden_custom_message_is_sent_and_drawn_only_among_all() {
+fn hidden_custom_message_is_sent_and_shown_only_with_filter_all() {
     let world = World::with("say a; hidden mine secret; reply b; custom state");
     assert_eq!(world.json("context s.jsonl")["messages"][1]["content"], "secret");
     assert!(!world.ok("tree s.jsonl").contains("secret"));
@@ -157,26 +157,26 @@ fn a_hidden_custom_message_is_sent_and_drawn_only_among_all() {
 }
 
 #[test]
-fn a_tool_message_of_another_program_is_taken_in_as_a_tool_result() {
+fn tool_role_of_another_program_is_stored_as_tool_result() {
     let world = with_entries(&[
         r#"{"type":"message","message":{"role":"assistant","content":[{"type":"toolCall","id":"c","name":"read","arguments":{}}],"stopReason":"toolUse"}}"#,
         r#"{"type":"message","id":"00000002","metadata":{"mine":1},"message":{"role":"tool","toolCallId":"c","toolName":"read","content":"x"}}"#,
     ]);
     let path = world.json("path s.jsonl");
     assert_eq!(path[1]["message"]["role"], "toolResult");
-    assert_eq!(path[1]["metadata"], json!({ "mine": 1 }), "the rest of the entry stays");
+    assert_eq!(path[1]["metadata"], json!({ "mine": 1 }), "the rest of the entry is kept");
     assert_eq!(ids(&path)[1], "00000002");
     assert_eq!(
         world.json("context s.jsonl --request")["repairs"],
         json!({ "unansweredCalls": 0, "strayResults": 0 })
     );
-    // The same entry again is still the same.
+    // The same entry is accepted again.
     world.ok(r#"append s.jsonl --entry '{"type":"message","id":"00000002","metadata":{"mine":1},"message":{"role":"tool","toolCallId":"c","toolName":"read","content":"x"}}'"#);
     assert_eq!(world.json("path s.jsonl").as_array().unwrap().len(), 2);
 }
 
 #[test]
-fn a_file_that_says_tool_is_read_as_it_is_and_sent_as_a_tool_result() {
+fn tool_role_in_a_file_is_kept_and_sent_as_tool_result() {
     let world = World::with("say a; reply b calls read x");
     let mut file = world.read("s.jsonl");
     file.extend_from_slice(br#"{"type":"message","id":"00000003","parentId":"00000002","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"tool","toolCallId":"call_2_0","toolName":"read","content":[{"type":"text","text":"c"}]}}"#);
@@ -190,7 +190,7 @@ fn a_file_that_says_tool_is_read_as_it_is_and_sent_as_a_tool_result() {
 }
 
 #[test]
-fn system_messages_are_no_checkpoints_and_no_turns() {
+fn system_messages_are_neither_checkpoints_nor_turns() {
     let world = World::with("system be kind; say a; system be brief; reply b");
     let request = world.json("context s.jsonl --request");
     assert_eq!(request["messages"].to_string().matches("Checkpoint").count(), 1);

@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use crate::support::{Ran, World};
 
-/// Makes a session and tells its id.
-fn new(world: &World, line: &str) -> String {
+/// Creates a session and returns its id.
+fn create_session(world: &World, line: &str) -> String {
     world.json(&format!("append {line}"))["session"].as_str().unwrap().to_owned()
 }
 
 #[test]
-fn sessions_are_listed_with_the_one_used_last_first() {
+fn most_recently_used_session_is_first() {
     let world = World::new();
-    let first = new(&world, "'the first question'");
-    new(&world, "--name 'A name' 'the second question'");
-    let third = new(&world, "'the third question'");
+    let first = create_session(&world, "'the first question'");
+    create_session(&world, "--name 'A name' 'the second question'");
+    let third = create_session(&world, "'the third question'");
     world.ok(&format!("config {third} 'summary=what it was about'"));
     world.ok(&format!("append {first} --role assistant 'an answer'"));
     world.check(
@@ -38,7 +38,7 @@ fn sessions_are_listed_with_the_one_used_last_first() {
 }
 
 #[test]
-fn a_directory_without_sessions_says_so() {
+fn empty_directory_prints_a_notice() {
     let world = World::new();
     world.check(
         &["list", "list --all", "list --json"],
@@ -54,9 +54,9 @@ fn a_directory_without_sessions_says_so() {
 }
 
 #[test]
-fn a_search_without_matches_says_so() {
+fn search_without_matches_prints_a_notice() {
     let world = World::new();
-    new(&world, "'the first question'");
+    create_session(&world, "'the first question'");
     world.check(
         &[
             "list --search willow",
@@ -77,9 +77,9 @@ fn a_search_without_matches_says_so() {
     );
 }
 
-/// The agent stores its system prompt as a message of the log, which people do not count.
+/// The agent stores its system prompt as a message in the log, which does not count as a message.
 #[test]
-fn the_stored_system_prompt_is_not_counted() {
+fn stored_system_prompt_is_not_counted() {
     let world = World::new();
     assert_eq!(world.args(&["-p", "--name", "talk", "hello"]).code, 0);
     let card = world.json("list")[0].clone();
@@ -93,9 +93,9 @@ fn the_stored_system_prompt_is_not_counted() {
 }
 
 #[test]
-fn sessions_of_other_directories_are_listed_on_request() {
+fn all_includes_sessions_of_other_directories() {
     let world = World::new();
-    new(&world, "here");
+    create_session(&world, "here");
     fs::create_dir(world.path("sub")).unwrap();
     let mut there = world.command();
     there.current_dir(world.path("sub")).args(["sessions", "append", "there"]);
@@ -116,10 +116,10 @@ fn sessions_of_other_directories_are_listed_on_request() {
 }
 
 #[test]
-fn forks_stand_below_what_they_were_forked_from() {
+fn forks_are_listed_below_their_parents() {
     let world = World::new();
-    let root = new(&world, "root");
-    let other = new(&world, "other");
+    let root = create_session(&world, "root");
+    let other = create_session(&world, "other");
     let fork = world.ok(&format!("fork {root} --name fork")).trim().to_owned();
     world.ok(&format!("fork {fork} --name 'fork of it'"));
     world.ok(&format!("append {other} 'said last'"));
@@ -133,7 +133,7 @@ fn forks_stand_below_what_they_were_forked_from() {
         <4>  1 msg  now     └─ fork of it
     "#]],
     );
-    // A thread comes up with whatever of it was used last.
+    // A thread is placed by its most recently used session.
     world.ok(&format!("append {fork} 'said after that'"));
     world.check(
         &["list", "list --search fork"],
@@ -151,9 +151,9 @@ fn forks_stand_below_what_they_were_forked_from() {
 }
 
 #[test]
-fn cards_are_exact_json() {
+fn json_cards_are_complete() {
     let world = World::new();
-    let id = new(&world, "--name Talk hello");
+    let id = create_session(&world, "--name Talk hello");
     let fork = world.ok(&format!("fork {id}")).trim().to_owned();
     let cards = world.json("list --search Talk");
     let card = cards.as_array().unwrap().iter().find(|card| card["id"] == json!(id)).unwrap();
@@ -187,12 +187,12 @@ fn cards_are_exact_json() {
 }
 
 #[test]
-fn a_search_is_fuzzy_in_names_and_literal_in_texts() {
+fn search_is_fuzzy_in_names_and_literal_in_texts() {
     let world = World::new();
-    new(&world, "--name 'Parser rewrite' 'please rewrite the parser'");
-    let second = new(&world, "'make it   faster'");
+    create_session(&world, "--name 'Parser rewrite' 'please rewrite the parser'");
+    let second = create_session(&world, "'make it   faster'");
     world.ok(&format!("append {second} --role assistant 'The needle was in the tokenizer.'"));
-    new(&world, "--name 'About needles' 'something else'");
+    create_session(&world, "--name 'About needles' 'something else'");
     let found = |query: &str| -> Vec<String> {
         let cards = world.json(&format!("list --search '{query}'"));
         cards.as_array().unwrap().iter().map(|card| title(card).to_owned()).collect()
@@ -218,7 +218,7 @@ fn title(card: &Value) -> &str {
 }
 
 #[test]
-fn a_hundred_sessions_made_at_once_have_a_hundred_short_ids() {
+fn short_ids_are_unique_among_sessions_created_at_once() {
     let world = World::new();
     for _ in 0..10 {
         world.at_once(10, &["demo", "--quiet"]);
@@ -231,9 +231,9 @@ fn a_hundred_sessions_made_at_once_have_a_hundred_short_ids() {
 }
 
 #[test]
-fn files_that_are_no_sessions_are_told_and_skipped() {
+fn files_that_are_not_sessions_are_reported_and_skipped() {
     let world = World::new();
-    new(&world, "hello");
+    create_session(&world, "hello");
     let folder = world.session_file().parent().unwrap().to_owned();
     fs::write(folder.join("junk.jsonl"), "junk\n").unwrap();
     let ran = world.run("list");
@@ -243,7 +243,7 @@ fn files_that_are_no_sessions_are_told_and_skipped() {
 }
 
 #[test]
-fn columns_stand_below_each_other_whatever_the_letters() {
+fn columns_align_with_wide_characters() {
     let world = World::new();
     let folder = world.home().join("sessions/somewhere");
     fs::create_dir_all(&folder).unwrap();
@@ -275,7 +275,7 @@ fn columns_stand_below_each_other_whatever_the_letters() {
 }
 
 #[test]
-fn a_search_looks_into_more_sessions_than_files_can_be_open() {
+fn search_reads_more_sessions_than_the_open_file_limit() {
     let world = World::new();
     let folder = world.home().join("sessions/somewhere");
     fs::create_dir_all(&folder).unwrap();

@@ -1,17 +1,17 @@
-//! A server that is asked which models it has. It always says the same, and remembers every word it heard.
+//! A server that lists models. It always sends the same response, and records all requests.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-/// See the module.
+/// A server that lists models. See the module documentation.
 pub(crate) struct Listing {
     pub(crate) url: String,
     heard: Arc<Mutex<Vec<String>>>,
 }
 
 impl Listing {
-    /// Answers every request with this.
+    /// Sends this response to every request.
     pub(crate) fn new(status: u16, body: &str) -> Listing {
         let answer = format!(
             "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
@@ -20,14 +20,14 @@ impl Listing {
         Listing::with(Some(answer))
     }
 
-    /// Has models of these names.
+    /// Lists models with these names.
     pub(crate) fn of(models: &[&str]) -> Listing {
         let models: Vec<_> =
             models.iter().map(|id| serde_json::json!({ "id": id, "meta": { "n_ctx": 4096 } })).collect();
         Listing::new(200, &serde_json::json!({ "data": models }).to_string())
     }
 
-    /// Listens and says nothing, for as long as the test runs.
+    /// Accepts connections and never responds.
     pub(crate) fn silent() -> Listing {
         Listing::with(None)
     }
@@ -50,7 +50,7 @@ impl Listing {
         Listing { url, heard }
     }
 
-    /// The requests, each with its headers. A connection alone counts as one.
+    /// The requests, each with its headers. A connection without a request counts too.
     pub(crate) fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! The real binary, driven as a person and as a program would.
+//! Runs the real binary, with text and JSON output.
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 
 mod append;

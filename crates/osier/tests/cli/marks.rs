@@ -1,4 +1,4 @@
-//! Labels and names.
+//! Labels, names and settings of a session.
 
 use std::sync::Arc;
 
@@ -54,17 +54,17 @@ fn labels_are_listed_shown_set_and_cleared() {
             $ label s.jsonl
             ! no labels
             $ label s.jsonl 0000000f x
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002?
             exit 1
             $ label s.jsonl 0000000f
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002?
             exit 1
         "#]],
     );
 }
 
 #[test]
-fn labels_as_json_map_entries_to_names() {
+fn label_json_maps_entries_to_labels() {
     let world = World::with("say a; reply b; label x; say c");
     assert_eq!(world.json("label s.jsonl"), json!({ "00000002": "x" }));
     assert_eq!(world.json("label s.jsonl 00000001"), json!({}));
@@ -74,14 +74,14 @@ fn labels_as_json_map_entries_to_names() {
 }
 
 #[test]
-fn a_label_of_several_lines_is_stored_as_one() {
+fn multi_line_label_is_stored_as_one_line() {
     let world = World::with("say a");
     world.ok("label s.jsonl 00000001 'one\ntwo'");
     assert_eq!(world.json("label s.jsonl"), json!({ "00000001": "one two" }));
 }
 
 #[test]
-fn a_session_is_named_and_unnamed() {
+fn session_name_is_set_and_cleared() {
     let world = World::with("say a");
     assert_eq!(world.ok("rename s.jsonl 'JSON flag'"), "");
     assert_eq!(world.json("show s.jsonl")["name"], "JSON flag");
@@ -92,7 +92,7 @@ fn a_session_is_named_and_unnamed() {
 }
 
 #[test]
-fn each_missing_setting_has_its_default() {
+fn missing_settings_have_defaults() {
     check(
         "say a",
         &[
@@ -127,7 +127,7 @@ fn each_missing_setting_has_its_default() {
 }
 
 #[test]
-fn settings_are_entries_of_one_session_only() {
+fn settings_apply_to_one_session_only() {
     let world = World::with("say a");
     let before = world.read("s.jsonl");
     world.ok("config s.jsonl");
@@ -142,7 +142,7 @@ fn settings_are_entries_of_one_session_only() {
 }
 
 #[test]
-fn values_that_no_reader_could_use_are_refused_and_nothing_is_written() {
+fn invalid_setting_values_are_rejected_and_not_written() {
     let world = World::with("say a");
     let before = world.read("s.jsonl");
     for setting in [
@@ -158,9 +158,9 @@ fn values_that_no_reader_could_use_are_refused_and_nothing_is_written() {
     assert_eq!(world.read("s.jsonl"), before);
 }
 
-/// A window that stands on an older branch labels, renames and configures: nobody is moved.
+/// A process on an older branch labels, renames and configures; the position does not change.
 #[test]
-fn marks_move_nobody_however_stale_their_writer() {
+fn marks_never_change_the_position() {
     let world = World::with("say a; reply b; say c; reply d");
     let before = world.json("context s.jsonl")["messages"].clone();
     world.ok("label s.jsonl 00000001 old");
@@ -169,14 +169,14 @@ fn marks_move_nobody_however_stale_their_writer() {
     assert_eq!(world.json("context s.jsonl")["messages"], before);
     let path = world.json("path s.jsonl");
     assert_eq!(&ids(&path)[..4], ["00000001", "00000002", "00000003", "00000004"]);
-    // The next message goes on where the conversation stood.
+    // The next message continues at the same position.
     world.ok("append s.jsonl e");
     assert_eq!(world.json("context s.jsonl")["messages"].as_array().unwrap().len(), 5);
 }
 
-/// The same, from a window that was opened before somebody else moved on.
+/// The same, from a process that opened the session before the last moves.
 #[tokio::test]
-async fn a_window_that_did_not_see_the_last_moves_moves_nobody_by_a_mark() {
+async fn mark_of_a_stale_process_does_not_change_the_position() {
     let world = World::with("say a; reply b; say c; reply d");
     let store = Arc::new(FileStore::new(world.home().join("sessions"), None));
     let key = FileStore::id_of_path(&world.path("s.jsonl")).unwrap();

@@ -1,4 +1,4 @@
-//! `osier models`: what can be used now, and what is missing for the rest.
+//! `osier models`: the available models, and what the others need.
 
 use std::fs;
 
@@ -20,9 +20,9 @@ fn local(name: &str, url: &str) -> String {
 }
 
 fn check(world: &World, args: &[&str], expect: Expect) {
-    let told = format!("$ osier {}\n{}", args.join(" "), world.args(args));
+    let output = format!("$ osier {}\n{}", args.join(" "), world.args(args));
     let ports = regex::Regex::new(r"127\.0\.0\.1:\d+").unwrap();
-    expect.assert_eq(&ports.replace_all(&world.named(&told), "127.0.0.1:PORT"));
+    expect.assert_eq(&ports.replace_all(&world.named(&output), "127.0.0.1:PORT"));
 }
 
 fn json(world: &World, args: &[&str]) -> Value {
@@ -32,7 +32,7 @@ fn json(world: &World, args: &[&str]) -> Value {
 }
 
 #[test]
-fn with_nothing_set_up_there_is_the_offline_model() {
+fn without_configuration_only_the_offline_model_is_listed() {
     check(
         &World::new(),
         &["models"],
@@ -40,13 +40,13 @@ fn with_nothing_set_up_there_is_the_offline_model() {
             $ osier models
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
-            ! no key and no server is set up; --all shows what there is, and what it needs
+            ! no API key or server is configured; --all lists all models and what they need
         "#]],
     );
 }
 
 #[test]
-fn a_key_makes_the_models_of_its_provider_usable() {
+fn api_key_enables_the_models_of_its_provider() {
     let world = World::new();
     let mut command = world.command();
     let ran = Ran::of(command.env("GEMINI_API_KEY", "sk-hunter2").arg("models").output().unwrap());
@@ -62,7 +62,7 @@ fn a_key_makes_the_models_of_its_provider_usable() {
 }
 
 #[test]
-fn what_is_missing_is_told_on_request() {
+fn all_lists_what_is_missing() {
     check(
         &World::new(),
         &["models", "--all", "claude", "haiku"],
@@ -78,7 +78,7 @@ fn what_is_missing_is_told_on_request() {
         &["models", "--all", "zzz"],
         expect![[r#"
             $ osier models --all zzz
-            ! no such model
+            ! no matching model
         "#]],
     );
     check(
@@ -86,13 +86,13 @@ fn what_is_missing_is_told_on_request() {
         &["models", "claude"],
         expect![[r#"
             $ osier models claude
-            ! no such model; --all shows those that cannot be used yet
+            ! no matching model; --all includes models that are not set up
         "#]],
     );
 }
 
 #[test]
-fn a_server_of_ones_own_is_asked_what_it_has() {
+fn configured_server_is_asked_for_its_models() {
     let server = Listing::of(&["listed", "unlisted"]);
     let settings = format!(
         "{}api_key_env = \"LOCAL_KEY\"\n[[providers.local.models]]\nid = \"listed\"\nthinking = true\nprice = {{ input = 0.5, output = 1 }}\n",
@@ -112,13 +112,13 @@ fn a_server_of_ones_own_is_asked_what_it_has() {
     assert_eq!(heard.len(), 1, "{heard:?}");
     assert!(heard[0].starts_with("GET /v1/models "), "{heard:?}");
     assert!(heard[0].to_lowercase().contains("authorization: bearer sk-local"), "{heard:?}");
-    assert!(world.args(&["models"]).out.lines().count() == 2, "without the key it is not asked");
+    assert!(world.args(&["models"]).out.lines().count() == 2, "without the key, the server is not asked");
     assert_eq!(server.heard().len(), 1);
 }
 
-/// They are asked at once: three silent ones take no longer than one.
+/// Servers are asked in parallel: three silent ones take no longer than one.
 #[test]
-fn servers_that_do_not_answer_are_told_of_and_hold_nobody_up() {
+fn silent_servers_are_reported_and_do_not_block() {
     let silent = Listing::silent();
     let answers = Listing::of(&["here"]);
     let refuses = Listing::new(500, "{\"error\":{\"message\":\"out of\\u001b[2J memory\"}}");
@@ -140,11 +140,11 @@ fn servers_that_do_not_answer_are_told_of_and_hold_nobody_up() {
               model            window  output  $ in  $ out  can
               b/here               4k      4k     -      -  tools
             * offline/offline    200k     16k     -      -  tools
-            ! osier: a does not answer: no answer within 2 s
-            ! osier: c does not answer: c failed with status 500. out of�[2J memory
-            ! osier: d does not answer: no answer within 2 s
-            ! osier: e does not answer: no answer within 2 s
-            ! osier: f does not answer: tcp connect error: Connection refused (os error 111)
+            ! osier: a is not responding: no response within 2 s
+            ! osier: c is not responding: c failed with status 500. out of�[2J memory
+            ! osier: d is not responding: no response within 2 s
+            ! osier: e is not responding: no response within 2 s
+            ! osier: f is not responding: tcp connect error: Connection refused (os error 111)
         "#]],
     );
     let rows = json(&world, &["models", "--json"]);
@@ -154,7 +154,7 @@ fn servers_that_do_not_answer_are_told_of_and_hold_nobody_up() {
 }
 
 #[test]
-fn a_key_command_is_not_run_to_make_a_list() {
+fn listing_does_not_run_key_commands() {
     let server = Listing::of(&["m"]);
     let world = World::new();
     let marker = world.path("ran");
@@ -167,7 +167,7 @@ fn a_key_command_is_not_run_to_make_a_list() {
 }
 
 #[test]
-fn json_has_everything_a_program_needs_to_choose() {
+fn json_lists_all_model_details() {
     let rows = json(&World::new(), &["models", "--all", "--json"]);
     let rows = rows.as_array().unwrap();
     let find = |name: &str| rows.iter().find(|row| row["fullName"] == name).unwrap();
@@ -208,7 +208,7 @@ fn json_has_everything_a_program_needs_to_choose() {
 }
 
 #[test]
-fn the_setting_chooses_the_one_with_the_star() {
+fn setting_selects_the_default_model() {
     let world = world("model = \"anthropic/claude-haiku-4-5\"\n");
     let starred: Vec<String> = world
         .args(&["models", "--all"])
@@ -222,7 +222,7 @@ fn the_setting_chooses_the_one_with_the_star() {
 }
 
 #[test]
-fn what_is_wrong_with_a_provider_is_told_and_does_no_harm_to_others() {
+fn invalid_provider_is_reported_and_others_still_work() {
     check(
         &world(
             "[providers.x]\napi = \"openai-completions\"\n[providers.y]\nbase_url = \"http://127.0.0.1:1\"\napi_key_env = \"A\"\napi_key_file = \"k\"\n",

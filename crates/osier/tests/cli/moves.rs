@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{World, check};
 
 #[test]
-fn choosing_a_users_message_goes_before_it_and_prints_its_text() {
+fn move_to_a_user_message_goes_before_it_and_prints_its_text() {
     check(
         "say a; reply b; say c; reply d",
         &[
@@ -40,7 +40,7 @@ fn choosing_a_users_message_goes_before_it_and_prints_its_text() {
 }
 
 #[test]
-fn choosing_the_unanswered_question_returns_its_text() {
+fn move_to_an_unanswered_message_prints_its_text() {
     check(
         "say a; reply b; say c",
         &[
@@ -64,7 +64,7 @@ fn choosing_the_unanswered_question_returns_its_text() {
 }
 
 #[test]
-fn a_move_names_the_place_and_not_the_mark_below_it() {
+fn reported_position_is_the_entry_not_a_mark_below_it() {
     check(
         "say a; reply b; say c; reply d; name n",
         &[
@@ -81,14 +81,14 @@ fn a_move_names_the_place_and_not_the_mark_below_it() {
             $ undo s.jsonl
             ! Moved to 00000004
             $ delete-branch s.jsonl 00000003
-            ! 4 entries hidden; restore-branch shows them again
+            ! Hid 4 entries; undo with `osier sessions restore-branch`
             ! Moved to 00000002
         "#]],
     );
 }
 
 #[test]
-fn exact_goes_to_the_very_entry_and_root_before_the_first() {
+fn exact_moves_to_the_entry_itself_and_root_before_the_first() {
     check(
         "say a; reply b; say c",
         &[
@@ -120,7 +120,7 @@ fn exact_goes_to_the_very_entry_and_root_before_the_first() {
 }
 
 #[test]
-fn an_extensions_message_returns_to_the_editor_and_other_entries_do_not() {
+fn extension_message_prints_editor_text_and_other_entries_do_not() {
     let world = World::with("say a; reply b calls read x; result c; note mine hello; summarize d");
     assert_eq!(world.json("move s.jsonl 00000004")["editorText"], "hello");
     assert_eq!(
@@ -138,7 +138,7 @@ fn an_extensions_message_returns_to_the_editor_and_other_entries_do_not() {
 }
 
 #[test]
-fn a_bare_move_survives_reopening() {
+fn move_survives_reopening() {
     let world = World::with("say a; reply b; say c; reply d");
     world.ok("move s.jsonl 00000002");
     for _ in 0..2 {
@@ -153,7 +153,7 @@ fn a_bare_move_survives_reopening() {
 }
 
 #[test]
-fn a_move_is_one_line_and_its_label_another() {
+fn move_is_one_line_and_its_label_another() {
     let world = World::with("say a; reply b; say c");
     world.ok("move s.jsonl 00000001");
     let lines = world.lines("s.jsonl");
@@ -170,11 +170,11 @@ fn a_move_is_one_line_and_its_label_another() {
         lines[5..].iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
     assert_eq!((&kinds[0]["customType"], &kinds[1]["type"]), (&json!("osier.leaf"), &json!("label")));
     assert_eq!((&kinds[1]["targetId"], &kinds[1]["label"]), (&json!("00000002"), &json!("from here")));
-    // Where one stands and what is sent is the same as without the label.
+    // The position and the context are the same as without the label.
     let messages = world.json("context s.jsonl")["messages"].clone();
     assert_eq!(messages, world.json("context s.jsonl --at 00000002")["messages"]);
 
-    // What a crash between the two leaves behind is a valid move.
+    // A crash between the two leaves a valid move.
     let cut: String = lines[..6].iter().map(|line| format!("{line}\n")).collect();
     world.write("s.jsonl", cut);
     assert_eq!(world.json("context s.jsonl")["leafId"], "00000002");
@@ -183,7 +183,7 @@ fn a_move_is_one_line_and_its_label_another() {
 }
 
 #[test]
-fn a_move_that_fails_leaves_no_label() {
+fn failed_move_sets_no_label() {
     let world = World::with("say a; reply b");
     let before = world.read("s.jsonl");
     world.fails(1, "move s.jsonl 0000000f --label x");
@@ -192,7 +192,7 @@ fn a_move_that_fails_leaves_no_label() {
 }
 
 #[test]
-fn undo_and_redo_walk_through_moves_of_any_process() {
+fn undo_and_redo_cover_moves_of_all_processes() {
     check(
         "say a; reply b; say c; reply d; say e",
         &[
@@ -233,7 +233,7 @@ fn undo_and_redo_walk_through_moves_of_any_process() {
 }
 
 #[test]
-fn speaking_after_an_undo_forgets_the_way_forward() {
+fn new_message_after_an_undo_clears_redo() {
     let world = World::with("say a; reply b; say c; reply d");
     world.ok("move s.jsonl 00000002");
     world.ok("undo s.jsonl");
@@ -242,12 +242,12 @@ fn speaking_after_an_undo_forgets_the_way_forward() {
 }
 
 #[test]
-fn nobody_moves_into_a_deleted_branch() {
+fn move_into_a_deleted_branch_is_rejected() {
     let world = World::with("say a; reply b; say c; reply d; move b; say e");
     world.ok("delete-branch s.jsonl 00000003");
-    let told = world.fails(1, "move s.jsonl 00000004");
+    let error = world.fails(1, "move s.jsonl 00000004");
     assert_eq!(
-        told,
+        error,
         "osier: entry 00000004 is in a deleted branch; restore the branch with `osier sessions restore-branch`\n"
     );
     world.ok("restore-branch s.jsonl 00000003");
@@ -255,7 +255,7 @@ fn nobody_moves_into_a_deleted_branch() {
 }
 
 #[test]
-fn an_undo_never_leads_into_a_deleted_branch() {
+fn undo_never_moves_into_a_deleted_branch() {
     let world = World::with("say a; reply b; say c; reply d");
     world.ok("move s.jsonl 00000002");
     world.ok("delete-branch s.jsonl 00000003");
@@ -264,7 +264,7 @@ fn an_undo_never_leads_into_a_deleted_branch() {
 }
 
 #[test]
-fn a_move_can_be_made_only_from_where_the_leaf_is_expected() {
+fn expect_allows_a_move_only_from_that_leaf() {
     let world = World::with("say a; reply b; say c");
     let before = world.read("s.jsonl");
     world.check(

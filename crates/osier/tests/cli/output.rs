@@ -116,7 +116,10 @@ fn a_question_on_a_terminal_waits_for_an_answer() {
     let world = World::with("say a");
     let (code, seen) = on_a_terminal(command(&world, "delete s.jsonl"), 80, "n\n");
     assert_eq!(code, Some(1), "{seen}");
-    assert!(seen.contains("Delete it for good? [y/N] ") && seen.contains("nothing was deleted"), "{seen}");
+    assert!(
+        seen.contains("Permanently delete 1 session? [y/N] ") && seen.contains("nothing was deleted"),
+        "{seen}"
+    );
     assert!(world.path("s.jsonl").exists());
     let (code, seen) = on_a_terminal(command(&world, "delete s.jsonl"), 80, "y\n");
     assert_eq!(code, Some(0), "{seen}");

@@ -71,8 +71,8 @@ fn resume_takes_the_beginning_of_an_id_and_lists_the_nearest() {
     let wrong = if id.starts_with('0') { "1" } else { "0" };
     let near = format!("{}{}", &id[..2], "zz");
     for (word, told) in [
-        (near.as_str(), format!("osier: no session {near}; the nearest: ")),
-        (wrong, format!("osier: no session {wrong}; `osier sessions list --all` shows what there is\n")),
+        (near.as_str(), format!("osier: no session {near}; did you mean ")),
+        (wrong, format!("osier: no session {wrong}; `osier sessions list --all` lists the sessions\n")),
     ] {
         let ran = world.args(&["-p", "--resume", word, "--", "two"]);
         assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran}");

@@ -47,7 +47,10 @@ fn a_directory_that_is_gone_is_told() {
     let output = shell.output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.starts_with("osier: the current directory is gone; change to another one"), "{told}");
+    assert!(
+        told.starts_with("osier: the current directory no longer exists; change to another one"),
+        "{told}"
+    );
 }
 
 /// Caches may be deleted, or be nonsense, at any time.

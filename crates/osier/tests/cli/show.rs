@@ -163,7 +163,7 @@ fn odd_lines_are_mentioned() {
     world.write("s.jsonl", file);
     let out = world.ok("show s.jsonl");
     assert!(
-        out.contains("2 lines of the file are no entries; `osier sessions verify` tells which\n"),
+        out.contains("2 lines of the file are not entries; run `osier sessions verify` for details\n"),
         "{out}"
     );
 }

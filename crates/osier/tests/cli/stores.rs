@@ -48,16 +48,16 @@ fn a_new_session_goes_where_was_said_and_is_found_wherever_it_is() {
             $ delete <2> --yes --store archive
             ! osier: <2> is in file, not in archive
             ! <2>  file   now  hello
-            ! 1 session with 1 entry deleted from file
+            ! Deleted 1 session (1 entry) from file
             $ delete <2> --yes --store file
-            ! no session <2>: it is gone, or never was
+            ! no session <2>; it may already be deleted
             $ delete <1> --yes
             ! <1>  archive   now  the old one
-            ! 1 session with 2 entries deleted from archive
+            ! Deleted 1 session (2 entries) from archive
             $ list
             ! no sessions in this directory; --all includes other directories
             $ list --store nowhere
-            ! osier: there is no store nowhere, only file, archive
+            ! osier: no store nowhere; the stores are file, archive
             exit 2
         "#]],
     );
@@ -163,11 +163,11 @@ fn a_copy_has_the_same_id_and_the_same_lines() {
         ],
         expect![[r#"
             $ copy <1> --to archive
-            ! <1> is in archive now: 2 entries copied from file
+            ! Copied session <1> (2 entries) from file to archive
             $ copy <1> --to archive --store file
-            ! <1> is in archive already, with all 2 entries of file
+            ! Session <1> is already in archive, with all 2 entries from file
             $ show <1>
-            ! osier: session <1> is in the stores file and archive; say which with --store
+            ! osier: session <1> is in the stores file and archive; choose one with --store
             exit 1
             $ append <1> --store archive 'more there'
             <2>
@@ -179,10 +179,10 @@ fn a_copy_has_the_same_id_and_the_same_lines() {
             ! osier: store archive has a different session <1>: the first difference is in entry number 3; the store was not changed
             exit 1
             $ copy <1> --to archive --store archive
-            ! osier: the session is in the store archive already; name another one with --to
+            ! osier: the session is already in the store archive; choose another one with --to
             exit 2
             $ copy <1> --to nowhere
-            ! osier: there is no store nowhere, only file, archive
+            ! osier: no store nowhere; the stores are file, archive
             exit 2
         "#]],
     );
@@ -256,7 +256,7 @@ fn first_digits_that_mean_sessions_of_two_stores_are_told_with_them() {
             $ path <1> --store archive
             00000001  user: "a"
             $ path abc9
-            ! osier: no session abc9; the nearest: <1>, <2>
+            ! osier: no session abc9; did you mean <1>, <2>?
             exit 1
         "#]],
     );
@@ -284,11 +284,11 @@ fn a_server_that_is_away_stops_no_work_in_other_stores() {
     assert_eq!(world.ok(&format!("rename {} 'still here'", &id[..8])), "");
     let told = world.fails(1, "show 00000000");
     assert!(
-        told.starts_with("osier: no session 00000000 in the other stores, and team could not be asked: "),
+        told.starts_with("osier: no session 00000000 in the other stores, and team is unavailable: "),
         "{told}"
     );
     let told = world.fails(1, "delete 00000000-0000-4000-8000-000000000000 --yes");
-    assert!(told.contains("team could not be asked"), "nobody knows that it is gone: {told}");
+    assert!(told.contains("team is unavailable"), "nobody knows that it is gone: {told}");
     let told = world.fails(1, "append hello --store team");
     assert!(told.starts_with("osier: store team cannot be reached: "), "{told}");
 }

@@ -116,10 +116,10 @@ fn what_leaves_nothing_behind_asks_no_model() {
         ],
         expect![[r#"
             $ move s.jsonl 00000004 --summarize
-            ! nothing is left behind there, so there is nothing to summarize
+            ! nothing to summarize: this move leaves no entries behind
             ! Moved to 00000004
             $ move s.jsonl 00000004 --summarize --label here
-            ! nothing is left behind there, so there is nothing to summarize
+            ! nothing to summarize: this move leaves no entries behind
             ! Already at 00000004
             $ label s.jsonl
             00000004  here
@@ -142,7 +142,7 @@ fn a_model_that_cannot_be_had_is_told_and_nothing_changes() {
         ],
         expect![[r#"
             $ move s.jsonl 00000002 --summarize
-            ! osier: anthropic/claude, which this session used, cannot be used (set ANTHROPIC_API_KEY); name another one to write the summary with --model, say --model offline, or for good with `osier config set summary_model NAME`
+            ! osier: cannot write the summary with anthropic/claude, the model of this session: set ANTHROPIC_API_KEY; choose another model with --model, for example --model offline, or permanently with `osier config set summary_model NAME`
             exit 1
             $ move s.jsonl 00000002 --summarize --model offlin
             ! osier: unknown model offlin; did you mean offline/offline? `osier models` lists the available models
@@ -172,7 +172,7 @@ fn a_model_that_cannot_be_had_is_told_and_nothing_changes() {
             ! For more information, try '--help'.
             exit 2
             $ move s.jsonl 0000000f --summarize --model offline
-            ! osier: no entry 0000000f in this session; the nearest: 00000001, 00000002, 00000003, 00000004
+            ! osier: no entry 0000000f in this session; did you mean 00000001, 00000002, 00000003, 00000004?
             exit 1
         "#]],
     );
@@ -180,7 +180,7 @@ fn a_model_that_cannot_be_had_is_told_and_nothing_changes() {
     fs::write(world.home().join("config.toml"), "summary_model = 'nobody/here'\n").unwrap();
     assert_eq!(
         world.fails(1, "move s.jsonl 00000002 --summarize"),
-        "osier: the setting summary_model: unknown model nobody/here; `osier models` lists the available models\n"
+        "osier: cannot use the setting summary_model: unknown model nobody/here; `osier models` lists the available models\n"
     );
     assert_eq!(world.read("s.jsonl"), before);
     fs::write(world.home().join("config.toml"), "summary_model = 'offline'\n").unwrap();
@@ -235,7 +235,7 @@ fn stopped_or_failed_it_changes_nothing() {
         running.signal(Signal::INT);
         asked.until_hung_up();
         let ran = running.end();
-        assert_eq!((ran.code, ran.err.as_str()), (130, "stopped; nothing was changed\n"));
+        assert_eq!((ran.code, ran.err.as_str()), (130, "Canceled; nothing changed\n"));
         let told = r#"{"leafId":"00000004","moved":false,"cancelled":true,"aborted":true}"#;
         assert_eq!(ran.out.trim_end(), if json { told } else { "" });
         assert_eq!(world.read("s.jsonl"), before);

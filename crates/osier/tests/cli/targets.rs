@@ -49,7 +49,7 @@ fn unknown_and_ambiguous_ids_list_the_nearest() {
         ! osier: 4f is ambiguous: it could mean 2 sessions: <1>, <2>; give more characters
         exit 1
         $ show 4f91
-        ! osier: no session 4f91; the nearest: <2>
+        ! osier: no session 4f91; did you mean <2>?
         exit 1
         $ show 7
         a
@@ -66,7 +66,7 @@ fn unknown_and_ambiguous_ids_list_the_nearest() {
 
         a
         $ show x
-        ! osier: no session x; `osier sessions list --all` shows what there is
+        ! osier: no session x; `osier sessions list --all` lists the sessions
         exit 1
     "#]],
     );
@@ -125,7 +125,7 @@ fn prefixes_of_session_ids_may_be_in_any_case() {
             ! osier: ABCD1 is ambiguous: it could mean 2 sessions: ABCD1234-00, <1>-01; give more characters
             exit 1
             $ show 4F8A
-            ! osier: no session 4F8A; the nearest: <2>
+            ! osier: no session 4F8A; did you mean <2>?
             exit 1
         "#]],
     );
@@ -246,7 +246,7 @@ fn what_is_no_session_is_told_and_left_alone() {
             ! osier: $DIR/code/headless.jsonl is not a session: it does not begin with a session header; the file was not changed
             exit 1
             $ show x.jsonl
-            ! osier: x.jsonl is a folder; name a .jsonl file in it
+            ! osier: x.jsonl is a folder; give a .jsonl file in it
             exit 1
             $ verify nowhere.jsonl
             ! osier: no file nowhere.jsonl
@@ -279,6 +279,6 @@ fn of_two_copies_of_one_session_neither_is_taken_for_the_other() {
     put(&world, "4f89da11-5e7b", "2026-02-02T00-00-00-000Z_4f89da11-5e7b.jsonl");
     let told = world.fails(1, "show 4f89");
     assert!(told.starts_with("osier: 4f89 is ambiguous: it could mean 2 sessions: /"), "{told}");
-    assert!(told.ends_with("_4f89da11-5e7b.jsonl; name one of these files\n"), "{told}");
+    assert!(told.ends_with("_4f89da11-5e7b.jsonl; give one of these files\n"), "{told}");
     world.fails(1, "append 4f89da11-5e7b x");
 }

@@ -122,7 +122,7 @@ fn a_search_shows_where_all_words_occur() {
             user: "make a JSON flag"
             [json done] assistant: "sure"  ← active
             $ tree s.jsonl --search nothing
-            (nothing to show with this filter)
+            (no entries match this filter)
         "#]],
     );
 }
@@ -143,7 +143,7 @@ fn at_marks_another_entry_and_an_unknown_one_fails() {
             assistant: "b"
             user: "c"
             $ tree s.jsonl --at 00000009
-            ! osier: no entry 00000009 in this session; the nearest: 00000001, 00000002, 00000003
+            ! osier: no entry 00000009 in this session; did you mean 00000001, 00000002, 00000003?
             exit 1
         "#]],
     );

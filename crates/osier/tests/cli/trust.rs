@@ -59,7 +59,7 @@ fn a_project_gets_what_it_asks_for_once_it_is_trusted() {
               model            window  output  $ in  $ out  can
             * offline/offline    200k     16k     -      -  tools
             ! osier: ~/code is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
-            ! no key and no server is set up; --all shows what there is, and what it needs
+            ! no API key or server is configured; --all lists all models and what they need
             $ trust
             ! ~/code asks for:
             !   model = "local/m"
@@ -240,7 +240,7 @@ fn a_damaged_list_trusts_nobody_and_is_told_of() {
             * offline/offline    200k     16k     -      -  tools
             ! osier: ~/home/trusted.json: no folder is trusted: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
             ! osier: ~/code is not trusted, so this of its .osier folder does not count: model, providers.local.base_url, providers.local.api_key_command, providers.local.headers.x-token; `osier trust` shows it and asks
-            ! no key and no server is set up; --all shows what there is, and what it needs
+            ! no API key or server is configured; --all lists all models and what they need
             $ trust --yes
             ! osier: $DIR/home/trusted.json: the file is damaged; delete it, and trust again: EOF while parsing a value at line 1 column 12
             exit 1

@@ -10,7 +10,7 @@ fn a_sound_file_is_sound() {
     let world = World::with("say a; reply b; label x");
     world.check(&["verify s.jsonl", "verify s.jsonl --json"], expect![[r#"
         $ verify s.jsonl
-        3 entries, sound
+        3 entries, no damage found
         $ verify s.jsonl --json
         {"session":"5e551011-0000-4000-8000-000000000001","file":"$DIR/code/s.jsonl","entries":3,"sound":true,"oddities":[]}
     "#]]);
@@ -57,7 +57,7 @@ fn every_oddity_is_told_with_its_line() {
             line 13: entry 00000007 appears again below; the last one is used
             line 15: compaction 00000008 starts keeping at an entry that is not above it; nothing is kept
             line 16: a torn line at the end; the next append starts a new line
-            9 entries, damaged; everything readable is in use, nothing was changed
+            9 entries, damaged; all readable entries are used, and the file is unchanged
             exit 1
         "#]],
     );
@@ -83,7 +83,7 @@ fn what_is_only_unusual_is_told_and_fine() {
         expect![[r#"
         $ verify s.jsonl
         line 2: the last line has no newline; the next append adds it
-        1 entry, sound
+        1 entry, no damage found
     "#]],
     );
     world.write("old.jsonl", std::fs::read(crate::conformance::fixture("v1-linear.jsonl")).unwrap());
@@ -92,7 +92,7 @@ fn what_is_only_unusual_is_told_and_fine() {
         expect![[r#"
         $ verify old.jsonl
         line 1: version 1: read as version 3; the first append rewrites the file as version 3
-        9 entries, sound
+        9 entries, no damage found
     "#]],
     );
 }

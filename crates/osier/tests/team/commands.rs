@@ -77,18 +77,18 @@ async fn a_session_in_a_database_is_found_and_changed_whatever_store_is_named() 
             $ fork <1>
             <3>
             $ verify <1>
-            ! osier: <1> lies in the store team, and only a file can be verified
+            ! osier: cannot verify <1>: it is in the store team, and only files can be verified
             exit 1
             $ delete <1> --yes --store file
             ! osier: <1> is in team, not in file
             ! <1>  team   now  a talk
-            ! 1 session with 3 entries deleted from team
+            ! Deleted 1 session (3 entries) from team
             $ delete <1> --yes --store team
-            ! no session <1>: it is gone, or never was
+            ! no session <1>; it may already be deleted
             $ delete <1> --yes
-            ! no session <1>: it is gone, or never was
+            ! no session <1>; it may already be deleted
             $ show <1>
-            ! osier: no session <1>; `osier sessions list --all` shows what there is
+            ! osier: no session <1>; `osier sessions list --all` lists the sessions
             exit 1
         "#]],
     );
@@ -126,12 +126,12 @@ async fn a_session_of_the_team_that_somebody_has_open_is_spared() {
         expect![[r#"
             $ delete <1> --yes
             ! <1>  team   now  hello
-            ! osier: session <1> is open in another process; close it there first; --force deletes it all the same
-            ! 0 sessions with 0 entries deleted
+            ! osier: session <1> is open in another process; close it there first; use --force to delete it anyway
+            ! Deleted 0 sessions (0 entries)
             exit 1
             $ delete <1> --yes --force
             ! <1>  team   now  hello
-            ! 1 session with 1 entry deleted from team
+            ! Deleted 1 session (1 entry) from team
         "#]],
     );
 }
@@ -192,7 +192,7 @@ async fn a_server_that_goes_away_is_told_and_work_goes_on_when_it_is_back() {
     assert!(list.err.starts_with("osier: store team cannot be reached: "), "{}", list.err);
     assert!(!list.err.contains(PASSWORD));
     world.ok(&format!("append {here} 'still here'"));
-    assert!(world.fails(1, &format!("append {there} x")).contains("team could not be asked"));
+    assert!(world.fails(1, &format!("append {there} x")).contains("team is unavailable"));
     server.run().unwrap();
     world.ok(&format!("append {there} 'and on'"));
     assert_eq!(world.json("list").as_array().unwrap().len(), 2);
