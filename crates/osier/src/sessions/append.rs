@@ -194,7 +194,7 @@ async fn go_on(home: &Home, word: &str, request: &Wish) -> Result<Appended> {
 async fn begin(home: &Home, path: Option<&Path>, request: &Wish) -> Result<Appended> {
     let store = home.store();
     let header = home.header(&*store, &home.cwd.to_string_lossy()).await?;
-    let (lines, stored) = first_lines(home, &header, wish).await?;
+    let (lines, stored) = first_lines(home, &header, request).await?;
     let created = match path {
         Some(path) => home.files().create_at(path, &header, &lines).await,
         None => store.create(&header, &lines).await,
