@@ -132,7 +132,7 @@ enum Pause {
 pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8, Error> {
     let (columns, rows) = size()?;
     let entered = Terminal::enter()?;
-    let (answers, mut heard) = unbounded_channel();
+    let (answers, mut results) = unbounded_channel();
     entered.tell_panics(fault(answers.clone()));
     let mut terminal = Some(entered);
     let events = worker.attach(None).await?.events;
@@ -178,7 +178,7 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
         Waited::End(code) => app.pause = Some(Pause::Leave(code)),
     }
     loop {
-        let pause = app.talk(&mut keyboard, &mut heard, &mut signals).await?;
+        let pause = app.talk(&mut keyboard, &mut results, &mut signals).await?;
         keyboard.pause();
         let output = std::mem::take(&mut app.output);
         let left = app.screen.leave(output, app.state.look());
@@ -206,10 +206,10 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
 
 /// Returns a handler that shows a panic of a background task as a notice.
 fn fault(answers: UnboundedSender<Heard>) -> impl Fn(String) + Send {
-    move |words| {
-        let words = format!("internal error in a background task; please report it: {words}");
+    move |message| {
+        let text = format!("internal error in a background task; please report it: {message}");
         let columns = size().map_or(80, |(columns, _)| columns.into());
-        let _ = answers.send(Heard::Msg(Msg::Told(wrap(&Line::of(Role::Bad, &words), columns))));
+        let _ = answers.send(Heard::Msg(Msg::Told(wrap(&Line::of(Role::Bad, &text), columns))));
     }
 }
 
@@ -217,7 +217,7 @@ impl App {
     async fn talk(
         &mut self,
         keyboard: &mut Keyboard,
-        heard: &mut UnboundedReceiver<Heard>,
+        results: &mut UnboundedReceiver<Heard>,
         signals: &mut Signals,
     ) -> Result<Pause, Error> {
         loop {
@@ -250,7 +250,7 @@ impl App {
                 },
                 event = self.events.next(), if rejoin.is_none() => Step::Event(event),
                 () = tokio::time::sleep_until(rejoin.unwrap_or(self.began)), if rejoin.is_some() => Step::Rejoin,
-                Some(answer) = heard.recv() => match answer {
+                Some(result) = results.recv() => match result {
                     Heard::Msg(msg) => Step::Heard(msg),
                     Heard::Found(search, _) if search != self.searches => continue,
                     Heard::Found(_, card) => Step::Heard(Msg::Found(card)),
@@ -274,10 +274,10 @@ impl App {
                     self.wait_no_more();
                     continue;
                 }
-                told = signals.next() => match told {
+                signal = signals.next() => match signal {
                     Told::End(code) => return Ok(Pause::Leave(code)),
                     Told::GoOn => return Ok(Pause::Renew),
-                    told => Step::Told(told),
+                    signal => Step::Told(signal),
                 },
             };
             self.step(step)?;

@@ -53,10 +53,10 @@ impl Keyboard {
 
     pub(crate) fn listen(&mut self) -> io::Result<()> {
         let (closed, open) = io::pipe()?;
-        let (heard, bytes) = unbounded_channel();
+        let (sender, bytes) = unbounded_channel();
         let thread = std::thread::Builder::new().name("keyboard".to_owned()).spawn(move || {
             // On any error the terminal is gone; the closed channel reports that.
-            let _ = hear(&closed, &heard);
+            let _ = hear(&closed, &sender);
         })?;
         self.listening = Some(Listening { bytes, open, thread });
         Ok(())
@@ -150,7 +150,7 @@ impl Drop for Keyboard {
 }
 
 /// Sends the bytes from stdin until the pipe is closed.
-fn hear(closed: &PipeReader, heard: &UnboundedSender<Vec<u8>>) -> io::Result<()> {
+fn hear(closed: &PipeReader, sender: &UnboundedSender<Vec<u8>>) -> io::Result<()> {
     let stdin = io::stdin();
     let mut buffer = [0; 4096];
     loop {
@@ -164,7 +164,7 @@ fn hear(closed: &PipeReader, heard: &UnboundedSender<Vec<u8>>) -> io::Result<()>
         }
         match read(&stdin, &mut buffer) {
             Ok(0) => return Ok(()),
-            Ok(count) if heard.send(buffer[..count].to_vec()).is_err() => return Ok(()),
+            Ok(count) if sender.send(buffer[..count].to_vec()).is_err() => return Ok(()),
             Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
             Err(error) => return Err(error.into()),
         }
@@ -177,13 +177,13 @@ mod tests {
     use crate::key::{Code, Key};
 
     fn typed(bytes: &[u8]) -> (Keyboard, UnboundedSender<Vec<u8>>) {
-        let (heard, received) = unbounded_channel();
-        heard.send(bytes.to_vec()).unwrap();
+        let (sender, received) = unbounded_channel();
+        sender.send(bytes.to_vec()).unwrap();
         let (_, open) = io::pipe().unwrap();
         let listening = Listening { bytes: received, open, thread: std::thread::spawn(|| ()) };
         let mut keyboard = Keyboard::new();
         keyboard.listening = Some(listening);
-        (keyboard, heard)
+        (keyboard, sender)
     }
 
     async fn next(keyboard: &mut Keyboard) -> Key {
@@ -195,19 +195,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn after_the_delay_escape_cancels_a_wait_and_other_keys_are_kept() {
-        let (mut keyboard, heard) = typed(b"a\x1b[27ub");
+        let (mut keyboard, sender) = typed(b"a\x1b[27ub");
         assert!(keyboard.stopped().await);
         keyboard.release();
         for key in ['a', 'b'] {
             assert_eq!(next(&mut keyboard).await, Code::Char(key).into());
         }
-        drop(heard);
+        drop(sender);
         assert!(!keyboard.stopped().await, "the terminal is gone");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_short_wait_consumes_no_keys() {
-        let (mut keyboard, _heard) = typed(b"\x03x");
+        let (mut keyboard, _sender) = typed(b"\x03x");
         tokio::select! {
             biased;
             _ = keyboard.stopped() => panic!("canceled before the delay"),

@@ -57,7 +57,7 @@ impl Desk {
         };
         let mut screen = Screen::new(Vec::new(), Theme::dark(), columns.into(), rows.into());
         screen.set_reflows(false);
-        let mut desk = Desk {
+        let mut harness = Desk {
             state,
             screen,
             parser: vt100::Parser::new(rows, columns, 1000),
@@ -65,16 +65,16 @@ impl Desk {
             asked: Vec::new(),
             remembered: Vec::new(),
         };
-        desk.draw(Output::default());
-        desk
+        harness.draw(Output::default());
+        harness
     }
 
     /// A harness that shows the path of a scripted session.
     pub(crate) fn on(columns: u16, rows: u16, script: &str) -> Desk {
-        let mut desk = Desk::new(columns, rows);
-        desk.script = Script::run(script);
-        desk.show_path();
-        desk
+        let mut harness = Desk::new(columns, rows);
+        harness.script = Script::run(script);
+        harness.show_path();
+        harness
     }
 
     pub(crate) fn show_path(&mut self) {

@@ -174,14 +174,14 @@ impl App {
         let text = base64::engine::general_purpose::STANDARD.encode(text);
         // A terminal without clipboard support ignores it.
         let _ = write!(self.screen.out(), "\x1b]52;c;{text}\x07");
-        let told = format!("Copied {count} characters to the clipboard");
-        crate::update::tell(&mut self.state, &told);
+        let notice = format!("Copied {count} characters to the clipboard");
+        crate::update::tell(&mut self.state, &notice);
     }
 }
 
 /// The message that reports a completed change to the user.
-pub(super) fn done(told: String) -> Msg {
-    Msg::Replied(Purpose::Change(told), Box::new(Ok(Reply::Done)))
+pub(super) fn done(notice: String) -> Msg {
+    Msg::Replied(Purpose::Change(notice), Box::new(Ok(Reply::Done)))
 }
 
 /// The files below a folder, without those that version control ignores.

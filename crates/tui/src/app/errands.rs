@@ -75,13 +75,13 @@ async fn tell_compaction(worker: &Worker, around: &Around) -> Result<Msg, Error>
     if at.and_then(|seq| state.tree.head(seq).compaction).is_none() {
         return Err(Error::NoCompaction);
     }
-    let told = around.host.compaction(worker, around.columns).await;
+    let result = around.host.compaction(worker, around.columns).await;
     let page = |mut lines: Vec<Line>| {
         lines.push(Line::new());
         lines.push(Line::of(Role::Dim, "/compaction undo moves to before it; all of this is sent again"));
         Msg::Page("Left out by the last compaction".to_owned(), lines)
     };
-    Ok(told.map_or_else(Msg::Failed, page))
+    Ok(result.map_or_else(Msg::Failed, page))
 }
 
 /// Lists, renames or deletes sessions in their stores; returns the new list.
@@ -136,8 +136,8 @@ async fn write(worker: &Worker, action: Action) -> Result<Msg, Error> {
         Action::Label { entry: Some(entry), label } => drop(session.label(&entry, label.as_deref()).await?),
         Action::Label { entry: None, label } => {
             session.label(&here(worker), label.as_deref()).await?;
-            let told = label.map_or_else(|| "Label removed".to_owned(), |label| format!("Labeled {label}"));
-            return Ok(done(told));
+            let notice = label.map_or_else(|| "Label removed".to_owned(), |label| format!("Labeled {label}"));
+            return Ok(done(notice));
         }
         Action::Rename(name) => {
             session.rename(&name).await?;

@@ -19,11 +19,11 @@ use serde_json::json;
 use super::*;
 use crate::testing::{Desk, question};
 
-fn stream(desk: &mut Desk, id: &str, text: &str) {
+fn stream(harness: &mut Desk, id: &str, text: &str) {
     let id: Arc<str> = id.into();
-    desk.session(SessionEvent::DraftBegun { id: id.clone(), cursor: CursorId::MAIN });
+    harness.session(SessionEvent::DraftBegun { id: id.clone(), cursor: CursorId::MAIN });
     let mut say = |delta: serde_json::Value| {
-        desk.session(SessionEvent::Draft { id: id.clone(), index: 0, delta: delta.to_string().into() });
+        harness.session(SessionEvent::Draft { id: id.clone(), index: 0, delta: delta.to_string().into() });
     };
     say(json!({ "type": "text_start" }));
     for piece in text.split_inclusive(' ') {
@@ -33,12 +33,12 @@ fn stream(desk: &mut Desk, id: &str, text: &str) {
 
 #[test]
 fn an_empty_session_shows_the_welcome_lines_and_a_hint() {
-    let mut desk = Desk::new(60, 12);
-    let mut setting = crate::state::Setting::clone(&desk.state.setting);
+    let mut harness = Desk::new(60, 12);
+    let mut setting = crate::state::Setting::clone(&harness.state.setting);
     setting.welcome = vec!["Welcome. The built-in model needs no key.".to_owned()];
-    desk.state.setting = setting.into();
-    desk.hear(Msg::Path(Path::default()));
-    desk.check(expect![[r#"
+    harness.state.setting = setting.into();
+    harness.hear(Msg::Path(Path::default()));
+    harness.check(expect![[r#"
         Welcome. The built-in model needs no key.
 
         > type a message, or /help
@@ -48,19 +48,19 @@ fn an_empty_session_shows_the_welcome_lines_and_a_hint() {
 
 /// The screen after a reply broke off after `text` and a second one was received.
 fn retried(text: &str) -> String {
-    let mut desk = Desk::on(60, 16, "say a");
-    desk.live(Live::TurnStarted);
-    stream(&mut desk, "0000000a", text);
+    let mut harness = Desk::on(60, 16, "say a");
+    harness.live(Live::TurnStarted);
+    stream(&mut harness, "0000000a", text);
     let id: Arc<str> = "0000000a".into();
     let delta = json!({ "type": "withdrawn" }).to_string().into();
-    desk.session(SessionEvent::Draft { id: id.clone(), index: 9, delta });
-    desk.session(SessionEvent::DraftDropped { id });
-    stream(&mut desk, "0000000b", "the whole answer");
+    harness.session(SessionEvent::Draft { id: id.clone(), index: 9, delta });
+    harness.session(SessionEvent::DraftDropped { id });
+    stream(&mut harness, "0000000b", "the whole answer");
     let content = json!([{ "type": "text", "text": "the whole answer" }]);
     let message = json!({ "role": "assistant", "content": content, "stopReason": "stop" });
-    desk.play(&format!("entry {}", json!({ "type": "message", "id": "0000000b", "message": message })));
-    desk.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
-    desk.text()
+    harness.play(&format!("entry {}", json!({ "type": "message", "id": "0000000b", "message": message })));
+    harness.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
+    harness.text()
 }
 
 #[test]
@@ -74,41 +74,45 @@ fn a_reply_that_breaks_off_is_replaced_by_the_next_one() {
 
 #[test]
 fn a_long_turn_asks_whether_to_continue() {
-    let mut desk = Desk::on(70, 12, "say a");
-    desk.live(Live::TurnStarted);
+    let mut harness = Desk::on(70, 12, "say a");
+    harness.live(Live::TurnStarted);
     let question = osier_agent::Question::Continue { model_calls: 200 };
-    desk.live(Live::Asked { id: 1, question: Box::new(question) });
-    let text = desk.text();
+    harness.live(Live::Asked { id: 1, question: Box::new(question) });
+    let text = harness.text();
     for shown in
         ["The model was called 200 times for this prompt. Continue?", "y  Yes, continue", "n  No, stop here"]
     {
         assert!(text.contains(shown), "{text}");
     }
-    desk.live(Live::Answered { id: 1, allowed: false });
-    desk.live(Live::TurnEnded { finished: Some(Finished::StepLimit), error: None });
-    assert!(desk.text().contains("Stopped at the limit of model calls; /retry continues"), "{}", desk.text());
+    harness.live(Live::Answered { id: 1, allowed: false });
+    harness.live(Live::TurnEnded { finished: Some(Finished::StepLimit), error: None });
+    assert!(
+        harness.text().contains("Stopped at the limit of model calls; /retry continues"),
+        "{}",
+        harness.text()
+    );
 }
 
 #[test]
 fn a_failed_turn_offers_retry() {
-    let mut desk = Desk::on(60, 16, "say a");
-    desk.live(Live::TurnStarted);
-    desk.live(Live::TurnEnded { finished: Some(Finished::Failed), error: Some("gone".to_owned()) });
-    assert!(desk.text().contains("/retry tries again"), "{}", desk.text());
+    let mut harness = Desk::on(60, 16, "say a");
+    harness.live(Live::TurnStarted);
+    harness.live(Live::TurnEnded { finished: Some(Finished::Failed), error: Some("gone".to_owned()) });
+    assert!(harness.text().contains("/retry tries again"), "{}", harness.text());
 }
 
 #[test]
 fn a_prompt_is_sent_and_shown_once_it_is_stored() {
-    let mut desk = Desk::on(60, 16, "say a; reply b");
-    desk.say("and now?");
+    let mut harness = Desk::on(60, 16, "say a; reply b");
+    harness.say("and now?");
     expect![[r#"
         Send(Prompt { text: "and now?", images: [], files: [], when: Now }, Say("and now?"))
     "#]]
-    .assert_eq(&desk.asked());
-    desk.live(Live::TurnStarted);
-    desk.play("say and now?");
-    stream(&mut desk, "00000004", "Some words\n\nand more");
-    desk.check(expect![[r#"
+    .assert_eq(&harness.asked());
+    harness.live(Live::TurnStarted);
+    harness.play("say and now?");
+    stream(&mut harness, "00000004", "Some words\n\nand more");
+    harness.check(expect![[r#"
 
         > a
 
@@ -125,12 +129,12 @@ fn a_prompt_is_sent_and_shown_once_it_is_stored() {
         code │ a/model │ #2 │ 5e551011
     "#]]);
     let content = json!([{ "type": "text", "text": "Some words\n\nand more" }]);
-    desk.play(&format!(
+    harness.play(&format!(
         "entry {}",
         json!({ "type": "message", "message": { "role": "assistant", "content": content } })
     ));
-    desk.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
-    desk.check(expect![[r#"
+    harness.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
+    harness.check(expect![[r#"
 
         > a
 
@@ -161,17 +165,17 @@ fn live_and_replayed_screens_are_equal() {
 
 #[test]
 fn a_running_tool_shows_the_end_of_its_output() {
-    let mut desk = Desk::on(60, 20, "say go");
-    desk.live(Live::TurnStarted);
-    desk.play("reply calls bash make test");
-    desk.live(Live::ToolStarted { call: "call1".into(), name: "bash".into(), arguments: json!({}) });
-    let call = desk.state.script.waiting()[0].id.clone();
-    desk.state.work.tools[0].0.clone_from(&call);
+    let mut harness = Desk::on(60, 20, "say go");
+    harness.live(Live::TurnStarted);
+    harness.play("reply calls bash make test");
+    harness.live(Live::ToolStarted { call: "call1".into(), name: "bash".into(), arguments: json!({}) });
+    let call = harness.state.script.waiting()[0].id.clone();
+    harness.state.work.tools[0].0.clone_from(&call);
     let printed: String = (1..=9).map(|number| format!("line {number}\n")).collect();
-    desk.live(Live::ToolOutput { call, text: printed, skipped: 0 });
-    desk.state.now += 65_000;
-    desk.hear(Msg::Tick);
-    desk.check(expect![[r#"
+    harness.live(Live::ToolOutput { call, text: printed, skipped: 0 });
+    harness.state.now += 65_000;
+    harness.hear(Msg::Tick);
+    harness.check(expect![[r#"
 
         > go
 
@@ -191,27 +195,27 @@ fn a_running_tool_shows_the_end_of_its_output() {
 
 #[test]
 fn up_moves_through_the_history_past_commands() {
-    let mut desk = Desk::on(60, 20, "say go");
+    let mut harness = Desk::on(60, 20, "say go");
     for text in ["first", "/nonsense", "/compact"] {
-        desk.say(text);
-        desk.state.editor.set("");
+        harness.say(text);
+        harness.state.editor.set("");
     }
-    desk.press("up up up");
-    assert_eq!(desk.state.editor.text(), "first");
+    harness.press("up up up");
+    assert_eq!(harness.state.editor.text(), "first");
 }
 
 #[test]
 fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
-    let mut desk = Desk::on(60, 14, "say go");
-    desk.live(Live::TurnStarted);
-    desk.press("'stop' enter 'later' alt+enter");
+    let mut harness = Desk::on(60, 14, "say go");
+    harness.live(Live::TurnStarted);
+    harness.press("'stop' enter 'later' alt+enter");
     expect![[r#"
         Send(Prompt { text: "stop", images: [], files: [], when: Steer }, Say("stop"))
         Send(Prompt { text: "later", images: [], files: [], when: FollowUp }, Say("later"))
     "#]]
-    .assert_eq(&desk.asked());
-    desk.live(Live::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });
-    desk.check(expect![[r#"
+    .assert_eq(&harness.asked());
+    harness.live(Live::Queue { steering: vec!["stop".into()], follow_up: vec!["later".into()] });
+    harness.check(expect![[r#"
 
         > go
 
@@ -223,52 +227,52 @@ fn prompts_during_a_turn_are_queued_and_can_be_edited_again() {
         ⢿ waiting · 0 s · esc to stop
         code │ a/model │ #1 │ 5e551011
     "#]]);
-    desk.press("alt+up");
+    harness.press("alt+up");
     let said = |text: &str| Said::text(text.to_owned());
     let back = Reply::Returned(vec![said("stop"), said("later")]);
-    desk.asked();
-    desk.hear(Msg::Replied(Purpose::Unqueue, Box::new(Ok(back))));
-    assert_eq!(desk.state.editor.text(), "stop\n\nlater");
+    harness.asked();
+    harness.hear(Msg::Replied(Purpose::Unqueue, Box::new(Ok(back))));
+    assert_eq!(harness.state.editor.text(), "stop\n\nlater");
 }
 
 #[test]
 fn escape_stops_the_turn_and_double_escape_opens_the_tree() {
-    let mut desk = Desk::on(60, 14, "say go");
-    desk.live(Live::TurnStarted);
-    desk.press("escape");
-    assert_eq!(desk.asked(), "Send(Cancel, Cancel)\n");
-    desk.live(Live::TurnEnded { finished: Some(Finished::Cancelled), error: None });
-    desk.press("escape");
-    assert_eq!(desk.asked(), "");
-    desk.press("escape");
-    assert_eq!(desk.asked(), "ReadTree\n");
-    desk.press("escape");
-    desk.state.now += 600;
-    desk.press("escape");
-    assert_eq!(desk.asked(), "", "too slow");
-    desk.press("'x' escape escape");
-    assert_eq!(desk.asked(), "", "not while the editor has text");
+    let mut harness = Desk::on(60, 14, "say go");
+    harness.live(Live::TurnStarted);
+    harness.press("escape");
+    assert_eq!(harness.asked(), "Send(Cancel, Cancel)\n");
+    harness.live(Live::TurnEnded { finished: Some(Finished::Cancelled), error: None });
+    harness.press("escape");
+    assert_eq!(harness.asked(), "");
+    harness.press("escape");
+    assert_eq!(harness.asked(), "ReadTree\n");
+    harness.press("escape");
+    harness.state.now += 600;
+    harness.press("escape");
+    assert_eq!(harness.asked(), "", "too slow");
+    harness.press("'x' escape escape");
+    assert_eq!(harness.asked(), "", "not while the editor has text");
 }
 
 #[test]
 fn ctrl_c_clears_the_editor_then_shows_a_hint_then_quits() {
-    let mut desk = Desk::new(60, 10);
-    desk.press("'x' ctrl+c");
-    assert!(desk.state.editor.is_empty());
-    desk.press("ctrl+c");
-    assert_eq!(desk.asked(), "");
-    assert!(desk.text().contains("ctrl+c again"), "{}", desk.text());
-    desk.press("ctrl+c");
-    assert_eq!(desk.asked(), "Quit\n");
-    desk.press("ctrl+d");
-    assert_eq!(desk.asked(), "Quit\n");
+    let mut harness = Desk::new(60, 10);
+    harness.press("'x' ctrl+c");
+    assert!(harness.state.editor.is_empty());
+    harness.press("ctrl+c");
+    assert_eq!(harness.asked(), "");
+    assert!(harness.text().contains("ctrl+c again"), "{}", harness.text());
+    harness.press("ctrl+c");
+    assert_eq!(harness.asked(), "Quit\n");
+    harness.press("ctrl+d");
+    assert_eq!(harness.asked(), "Quit\n");
 }
 
 #[test]
 fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
-    let mut desk = Desk::new(60, 14);
-    desk.press("'/co'");
-    desk.check(expect![[r#"
+    let mut harness = Desk::new(60, 14);
+    harness.press("'/co'");
+    harness.check(expect![[r#"
 
         > /co
         › /compact     let a summary stand for the older part
@@ -279,57 +283,57 @@ fn commands_are_completed_and_unknown_ones_get_a_suggestion() {
           /config      how it is set up, and to change it
         code │ a/model │ #0 │ 5e551011
     "#]]);
-    desk.press("down tab");
-    assert_eq!(desk.state.editor.text(), "/copy ");
-    desk.press("ctrl+c '/tre' enter");
-    assert_eq!(desk.asked(), "ReadTree\n", "the selected command runs");
-    desk.press("'/trxe' enter");
-    assert!(desk.text().contains("there is no command /trxe; did you mean /tree?"), "{}", desk.text());
-    assert_eq!(desk.state.editor.text(), "/trxe", "typed text is kept");
-    desk.press("ctrl+u '/usr/bin' space 'is' enter");
-    assert!(desk.asked().starts_with("Send(Prompt { text: \"/usr/bin is\""), "a path is not a command");
+    harness.press("down tab");
+    assert_eq!(harness.state.editor.text(), "/copy ");
+    harness.press("ctrl+c '/tre' enter");
+    assert_eq!(harness.asked(), "ReadTree\n", "the selected command runs");
+    harness.press("'/trxe' enter");
+    assert!(harness.text().contains("there is no command /trxe; did you mean /tree?"), "{}", harness.text());
+    assert_eq!(harness.state.editor.text(), "/trxe", "typed text is kept");
+    harness.press("ctrl+u '/usr/bin' space 'is' enter");
+    assert!(harness.asked().starts_with("Send(Prompt { text: \"/usr/bin is\""), "a path is not a command");
 }
 
 #[test]
 fn files_are_listed_once_and_completed_anywhere() {
-    let mut desk = Desk::new(60, 14);
-    desk.press("'see' space '@ma'");
-    assert_eq!(desk.asked(), "ListFiles\n");
+    let mut harness = Desk::new(60, 14);
+    harness.press("'see' space '@ma'");
+    assert_eq!(harness.asked(), "ListFiles\n");
     let files = ["src/main.rs", "README.md", "src/map.rs"].map(str::to_owned).to_vec();
-    desk.hear(Msg::Files(Arc::new(files)));
-    desk.check(expect![[r#"
+    harness.hear(Msg::Files(Arc::new(files)));
+    harness.check(expect![[r#"
 
         > see @ma
         › @src/map.rs
           @src/main.rs
         code │ a/model │ #0 │ 5e551011
     "#]]);
-    desk.press("enter 'x'");
-    assert_eq!(desk.state.editor.text(), "see @src/map.rs x");
-    assert_eq!(desk.asked(), "");
+    harness.press("enter 'x'");
+    assert_eq!(harness.state.editor.text(), "see @src/map.rs x");
+    assert_eq!(harness.asked(), "");
 }
 
 #[test]
 fn a_move_fills_the_editor_only_if_it_is_empty() {
     let editor = Some(Editor { text: "say it again".to_owned(), ..Editor::default() });
-    let mut desk = Desk::on(60, 14, "say a; reply b");
-    desk.moved(Navigated { editor: editor.clone(), ..Navigated::default() });
-    assert_eq!(desk.state.editor.text(), "say it again");
-    desk.press("ctrl+c 'mine'");
-    desk.moved(Navigated { editor, ..Navigated::default() });
-    assert_eq!(desk.state.editor.text(), "mine");
+    let mut harness = Desk::on(60, 14, "say a; reply b");
+    harness.moved(Navigated { editor: editor.clone(), ..Navigated::default() });
+    assert_eq!(harness.state.editor.text(), "say it again");
+    harness.press("ctrl+c 'mine'");
+    harness.moved(Navigated { editor, ..Navigated::default() });
+    assert_eq!(harness.state.editor.text(), "mine");
 }
 
 #[test]
 fn after_a_move_the_screen_shows_only_the_new_path() {
-    let mut desk = Desk::on(60, 14, "say a; reply b; say c; reply d");
-    desk.play("move b");
+    let mut harness = Desk::on(60, 14, "say a; reply b; say c; reply d");
+    harness.play("move b");
     expect![[r#"
         ShowPath { moved: Some(Moved { why: "move", from: Some("00000004"), to: Some("00000002") }) }
     "#]]
-    .assert_eq(&desk.asked());
-    desk.show_path();
-    desk.check(expect![[r#"
+    .assert_eq(&harness.asked());
+    harness.show_path();
+    harness.check(expect![[r#"
 
         > a
 
@@ -342,23 +346,23 @@ fn after_a_move_the_screen_shows_only_the_new_path() {
 
 #[test]
 fn keys_undo_and_redo_moves() {
-    let mut desk = Desk::on(60, 14, "say a");
-    desk.press("alt+u alt+r");
-    assert_eq!(desk.asked(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
-    desk.hear(Msg::Replied(Purpose::Undo, Box::new(Ok(Reply::Done))));
-    assert!(desk.text().contains("No move to undo"));
+    let mut harness = Desk::on(60, 14, "say a");
+    harness.press("alt+u alt+r");
+    assert_eq!(harness.asked(), "Send(Undo, Undo)\nSend(Redo, Redo)\n");
+    harness.hear(Msg::Replied(Purpose::Undo, Box::new(Ok(Reply::Done))));
+    assert!(harness.text().contains("No move to undo"));
 }
 
 #[test]
 fn user_commands_run_one_at_a_time_with_live_output() {
-    let mut desk = Desk::on(60, 14, "say a");
-    desk.say("!ls -l");
+    let mut harness = Desk::on(60, 14, "say a");
+    harness.say("!ls -l");
     expect![[r#"
         Send(Bash(UserCommand { command: "ls -l", exclude_from_context: false }), Bash)
     "#]]
-    .assert_eq(&desk.asked());
-    desk.live(Live::BashOutput { text: "one\n".into(), skipped: 0 });
-    desk.check(expect![[r#"
+    .assert_eq(&harness.asked());
+    harness.live(Live::BashOutput { text: "one\n".into(), skipped: 0 });
+    harness.check(expect![[r#"
 
         > a
 
@@ -369,22 +373,22 @@ fn user_commands_run_one_at_a_time_with_live_output() {
         ⣾ running your command · 0 s · esc to stop
         code │ a/model │ #1 │ 5e551011
     "#]]);
-    desk.say("!pwd");
-    assert_eq!(desk.asked(), "");
-    assert!(desk.text().contains("another one is running"), "{}", desk.text());
+    harness.say("!pwd");
+    assert_eq!(harness.asked(), "");
+    assert!(harness.text().contains("another one is running"), "{}", harness.text());
 }
 
 #[test]
 fn the_status_line_leaves_out_the_least_important_parts() {
-    let mut desk = Desk::on(100, 8, "say a");
-    desk.state.facts.git_branch = Some("main".into());
-    desk.state.facts.window = 200_000;
-    desk.state.facts.cost = 0.42;
-    desk.state.facts.tips = 3;
-    desk.state.context = TokenCount::measured(150_000);
-    let line = |desk: &mut Desk, columns| {
-        desk.state.columns = columns;
-        crate::status::status(&desk.state).plain()
+    let mut harness = Desk::on(100, 8, "say a");
+    harness.state.facts.git_branch = Some("main".into());
+    harness.state.facts.window = 200_000;
+    harness.state.facts.cost = 0.42;
+    harness.state.facts.tips = 3;
+    harness.state.context = TokenCount::measured(150_000);
+    let line = |harness: &mut Desk, columns| {
+        harness.state.columns = columns;
+        crate::status::status(&harness.state).plain()
     };
     expect![[r#"
         code (main) │ a/model │ ██████░░ 150k/200k │ $0.420 │ #1 · 3 branches │ 5e551011
@@ -393,41 +397,41 @@ fn the_status_line_leaves_out_the_least_important_parts() {
         a/model
     "#]]
     .assert_eq(
-        &(line(&mut desk, 100)
+        &(line(&mut harness, 100)
             + "\n"
-            + &line(&mut desk, 60)
+            + &line(&mut harness, 60)
             + "\n"
-            + &line(&mut desk, 40)
+            + &line(&mut harness, 40)
             + "\n"
-            + &line(&mut desk, 8)
+            + &line(&mut harness, 8)
             + "\n"),
     );
 }
 
 #[test]
 fn prompts_that_an_earlier_process_never_sent_return_to_the_editor() {
-    let mut desk = Desk::new(60, 12);
+    let mut harness = Desk::new(60, 12);
     let returned = vec![Said::text("lost?".to_owned())];
-    desk.hear(Msg::Joined(Box::new(Joined { returned, ..Joined::default() })));
-    assert_eq!(desk.state.editor.text(), "lost?");
+    harness.hear(Msg::Joined(Box::new(Joined { returned, ..Joined::default() })));
+    assert_eq!(harness.state.editor.text(), "lost?");
 }
 
 #[test]
 fn a_refused_prompt_returns_to_the_editor() {
-    let mut desk = Desk::new(60, 12);
-    desk.say("hello");
-    desk.hear(Msg::Replied(Purpose::Say("hello".into()), Box::new(Err("no key is set".into()))));
-    assert_eq!(desk.state.editor.text(), "hello");
-    assert!(desk.text().contains("no key is set"));
+    let mut harness = Desk::new(60, 12);
+    harness.say("hello");
+    harness.hear(Msg::Replied(Purpose::Say("hello".into()), Box::new(Err("no key is set".into()))));
+    assert_eq!(harness.state.editor.text(), "hello");
+    assert!(harness.text().contains("no key is set"));
 }
 
 #[test]
 fn the_fork_dialog_moves_here_or_opens_a_new_session() {
-    let mut desk = Desk::on(60, 20, "say one; reply a; say two; reply b; move a; say three; reply c");
-    desk.say("/fork");
-    assert_eq!(desk.asked(), "ReadTree\n");
-    desk.open_tree();
-    desk.check(expect![[r#"
+    let mut harness = Desk::on(60, 20, "say one; reply a; say two; reply b; move a; say three; reply c");
+    harness.say("/fork");
+    assert_eq!(harness.asked(), "ReadTree\n");
+    harness.open_tree();
+    harness.check(expect![[r#"
 
         > one
 
@@ -443,36 +447,40 @@ fn the_fork_dialog_moves_here_or_opens_a_new_session() {
         (1/2) enter here · n new session · tab all branches · escape
         code │ a/model │ #4 │ 5e551011
     "#]]);
-    desk.press("up down down down enter");
+    harness.press("up down down down enter");
     expect![[r#"
         Send(Navigate(Navigation { target: Some("00000001"), exact: false, summarize: false, instructions: None, replace_instructions: false, label: None, stop_turn: true }), Navigate)
-    "#]].assert_eq(&desk.asked());
-    desk.press("tab up n");
+    "#]].assert_eq(&harness.asked());
+    harness.press("tab up n");
     expect![[r#"
         Open(Fork { before: Some("00000006") })
     "#]]
-    .assert_eq(&desk.asked());
+    .assert_eq(&harness.asked());
 }
 
 #[test]
 fn a_compaction_summary_is_shown_live_until_its_card_is_printed() {
-    let mut desk = Desk::on(60, 20, "say a; reply b");
-    desk.live(Live::TurnStarted);
-    desk.live(Live::SummaryStarted { of: "compaction" });
-    desk.live(Live::SummaryText { text: "## Goal".to_owned() });
-    assert!(desk.text().contains("◆ compaction\n  ## Goal"), "{}", desk.text());
-    desk.play("compact keep a It was short");
-    assert!(desk.text().contains("│ It was short") && !desk.text().contains("## Goal"), "{}", desk.text());
-    assert!(desk.state.work.turn && desk.state.work.summary.is_none());
+    let mut harness = Desk::on(60, 20, "say a; reply b");
+    harness.live(Live::TurnStarted);
+    harness.live(Live::SummaryStarted { of: "compaction" });
+    harness.live(Live::SummaryText { text: "## Goal".to_owned() });
+    assert!(harness.text().contains("◆ compaction\n  ## Goal"), "{}", harness.text());
+    harness.play("compact keep a It was short");
+    assert!(
+        harness.text().contains("│ It was short") && !harness.text().contains("## Goal"),
+        "{}",
+        harness.text()
+    );
+    assert!(harness.state.work.turn && harness.state.work.summary.is_none());
 }
 
 #[test]
 fn a_backtrack_of_the_model_shows_the_new_path() {
-    let mut desk = Desk::on(60, 24, "say find it; reply looking; say more; reply no");
-    desk.play("return 0 It is in *b*");
-    assert_eq!(desk.asked(), "ShowPath { moved: None }\n");
-    desk.show_path();
-    desk.check(expect![[r#"
+    let mut harness = Desk::on(60, 24, "say find it; reply looking; say more; reply no");
+    harness.play("return 0 It is in *b*");
+    assert_eq!(harness.asked(), "ShowPath { moved: None }\n");
+    harness.show_path();
+    harness.check(expect![[r#"
 
         > find it
 
@@ -495,22 +503,22 @@ fn a_backtrack_of_the_model_shows_the_new_path() {
 
 #[test]
 fn ctrl_z_suspends_even_with_an_open_overlay() {
-    let mut desk = Desk::on(60, 24, "say a");
-    desk.press("ctrl+z");
-    desk.open_tree();
-    desk.press("ctrl+z");
-    assert_eq!(desk.asked(), "Suspend\nSuspend\n");
-    assert_eq!(desk.state.overlays.len(), 1);
+    let mut harness = Desk::on(60, 24, "say a");
+    harness.press("ctrl+z");
+    harness.open_tree();
+    harness.press("ctrl+z");
+    assert_eq!(harness.asked(), "Suspend\nSuspend\n");
+    assert_eq!(harness.state.overlays.len(), 1);
 }
 
 #[test]
 fn a_page_opens_over_the_tree() {
-    let mut desk = Desk::on(60, 24, "say a; reply b");
-    desk.open_tree();
+    let mut harness = Desk::on(60, 24, "say a; reply b");
+    harness.open_tree();
     let lines = (0..50).map(|number| Line::of(Role::Text, &format!("line {number}"))).collect();
-    desk.hear(Msg::Page("Entry 1".to_owned(), lines));
-    desk.press("pageDown end");
-    assert!(desk.text().contains("line 49"), "{}", desk.text());
-    desk.press("escape");
-    assert!(desk.text().contains("Session tree"), "{}", desk.text());
+    harness.hear(Msg::Page("Entry 1".to_owned(), lines));
+    harness.press("pageDown end");
+    assert!(harness.text().contains("line 49"), "{}", harness.text());
+    harness.press("escape");
+    assert!(harness.text().contains("Session tree"), "{}", harness.text());
 }

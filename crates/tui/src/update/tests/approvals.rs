@@ -4,22 +4,22 @@ use super::*;
 use crate::testing::question_about;
 
 fn asked(columns: u16, rows: u16, command: &str, offers: &[&str]) -> Desk {
-    let mut desk = Desk::on(columns, rows, "say go");
-    desk.live(Live::TurnStarted);
-    ask(&mut desk, 7, command, offers);
-    desk
+    let mut harness = Desk::on(columns, rows, "say go");
+    harness.live(Live::TurnStarted);
+    ask(&mut harness, 7, command, offers);
+    harness
 }
 
-fn ask(desk: &mut Desk, id: u64, command: &str, offers: &[&str]) {
-    desk.live(Live::Asked { id, question: Box::new(question(command, offers)) });
+fn ask(harness: &mut Desk, id: u64, command: &str, offers: &[&str]) {
+    harness.live(Live::Asked { id, question: Box::new(question(command, offers)) });
 }
 
 const YES: &str = "Send(Answer { question: 7, answer: Once }, Answer)\n";
 
 #[test]
 fn an_approval_shows_the_complete_command() {
-    let mut desk = asked(60, 20, "git push\n--force\u{1b}[2J", &["bash:git push", "bash"]);
-    desk.check(expect![[r#"
+    let mut harness = asked(60, 20, "git push\n--force\u{1b}[2J", &["bash:git push", "bash"]);
+    harness.check(expect![[r#"
 
         > go
 
@@ -33,53 +33,53 @@ fn an_approval_shows_the_complete_command() {
         ⣾ waiting for your answer · 0 s · esc to stop the turn
         code │ a/model │ #1 │ 5e551011
     "#]]);
-    desk.wait(300);
-    desk.press("p");
-    assert_eq!(desk.asked(), "", "another key may still follow");
-    desk.wait(300);
+    harness.wait(300);
+    harness.press("p");
+    assert_eq!(harness.asked(), "", "another key may still follow");
+    harness.wait(300);
     expect![[r#"
         Send(Answer { question: 7, answer: Always(Command("git push")) }, Answer)
     "#]]
-    .assert_eq(&desk.asked());
+    .assert_eq(&harness.asked());
 }
 
 #[test]
 fn a_key_answers_only_if_no_other_key_arrives_within_300_ms() {
-    let mut desk = asked(60, 20, "touch x", &["bash"]);
-    desk.wait(300);
-    desk.press("y");
-    desk.wait(299);
-    assert_eq!(desk.asked(), "");
-    desk.wait(1);
-    assert_eq!(desk.asked(), YES);
-    assert_eq!(desk.state.editor.text(), "");
+    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    harness.wait(300);
+    harness.press("y");
+    harness.wait(299);
+    assert_eq!(harness.asked(), "");
+    harness.wait(1);
+    assert_eq!(harness.asked(), YES);
+    assert_eq!(harness.state.editor.text(), "");
 
-    let mut desk = asked(60, 20, "touch x", &["bash"]);
-    desk.wait(300);
-    desk.press("y");
-    desk.wait(199);
-    desk.press("'es'");
-    desk.wait(10_000);
-    assert_eq!(desk.asked(), "", "another key followed");
-    assert_eq!(desk.state.editor.text(), "yes");
-    assert!(desk.text().contains("Allow bash") && desk.text().contains("> yes"), "{}", desk.text());
-    desk.press("y");
-    desk.wait(300);
-    assert_eq!(desk.asked(), YES, "the draft does not matter");
-    assert_eq!(desk.state.editor.text(), "yes");
+    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    harness.wait(300);
+    harness.press("y");
+    harness.wait(199);
+    harness.press("'es'");
+    harness.wait(10_000);
+    assert_eq!(harness.asked(), "", "another key followed");
+    assert_eq!(harness.state.editor.text(), "yes");
+    assert!(harness.text().contains("Allow bash") && harness.text().contains("> yes"), "{}", harness.text());
+    harness.press("y");
+    harness.wait(300);
+    assert_eq!(harness.asked(), YES, "the draft does not matter");
+    assert_eq!(harness.state.editor.text(), "yes");
 }
 
 #[test]
 fn the_draft_can_be_edited_while_a_question_is_visible() {
-    let mut desk = Desk::on(60, 20, "say go");
-    desk.live(Live::TurnStarted);
-    desk.press("'please'");
-    ask(&mut desk, 7, "touch x", &["bash"]);
-    desk.press("space 'look' space 'at' space 'any'");
-    desk.wait(1000);
-    assert_eq!(desk.asked(), "");
-    assert_eq!(desk.state.editor.text(), "please look at any");
-    desk.check(expect![[r#"
+    let mut harness = Desk::on(60, 20, "say go");
+    harness.live(Live::TurnStarted);
+    harness.press("'please'");
+    ask(&mut harness, 7, "touch x", &["bash"]);
+    harness.press("space 'look' space 'at' space 'any'");
+    harness.wait(1000);
+    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.state.editor.text(), "please look at any");
+    harness.check(expect![[r#"
 
         > go
 
@@ -92,129 +92,129 @@ fn the_draft_can_be_edited_while_a_question_is_visible() {
         ⣟ waiting for your answer · 0 s · esc to stop the turn
         code │ a/model │ #1 │ 5e551011
     "#]]);
-    desk.press("enter");
-    desk.wait(1000);
+    harness.press("enter");
+    harness.wait(1000);
     expect![[r#"
         Send(Prompt { text: "please look at any", images: [], files: [], when: Steer }, Say("please look at any"))
     "#]]
-    .assert_eq(&desk.asked());
-    desk.press("enter");
-    desk.wait(300);
-    assert_eq!(desk.asked(), YES, "without a draft, Enter gives the selected answer");
+    .assert_eq(&harness.asked());
+    harness.press("enter");
+    harness.wait(300);
+    assert_eq!(harness.asked(), YES, "without a draft, Enter gives the selected answer");
 }
 
 #[test]
 fn keys_typed_before_the_question_was_visible_never_answer_it() {
-    let mut desk = asked(60, 20, "touch x", &["bash"]);
-    desk.wait(150);
-    desk.press("y");
-    desk.wait(10_000);
-    assert_eq!(desk.asked(), "");
-    assert_eq!(desk.state.editor.text(), "y");
+    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    harness.wait(150);
+    harness.press("y");
+    harness.wait(10_000);
+    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.state.editor.text(), "y");
 
-    let mut desk = asked(60, 20, "touch x", &["bash"]);
-    desk.wait(500);
-    desk.press("y");
-    ask(&mut desk, 8, "touch other", &[]);
-    desk.wait(300);
-    assert_eq!(desk.asked(), "", "the key was not meant for the second question");
+    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    harness.wait(500);
+    harness.press("y");
+    ask(&mut harness, 8, "touch other", &[]);
+    harness.wait(300);
+    assert_eq!(harness.asked(), "", "the key was not meant for the second question");
 }
 
 #[test]
 fn a_key_that_is_handled_late_still_makes_both_keys_text() {
-    let mut desk = asked(60, 20, "touch x", &[]);
-    desk.wait(500);
-    desk.press("y");
+    let mut harness = asked(60, 20, "touch x", &[]);
+    harness.wait(500);
+    harness.press("y");
     // The loop was busy: it handles the next key late, but before the timer.
-    desk.state.now += 5_000;
-    desk.press("o");
-    desk.wait(300);
-    assert_eq!(desk.asked(), "");
-    assert_eq!(desk.state.editor.text(), "yo");
+    harness.state.now += 5_000;
+    harness.press("o");
+    harness.wait(300);
+    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.state.editor.text(), "yo");
 }
 
 #[test]
 fn pasted_text_never_answers() {
-    let mut desk = asked(60, 20, "touch x", &["bash"]);
-    desk.wait(1000);
-    desk.hear(Msg::Input(Input::Paste("y".to_owned())));
-    desk.wait(1000);
-    assert_eq!(desk.asked(), "");
-    assert_eq!(desk.state.editor.text(), "y");
-    desk.press("n");
-    desk.hear(Msg::Input(Input::Paste("ot".to_owned())));
-    desk.wait(1000);
-    assert_eq!(desk.asked(), "");
-    assert_eq!(desk.state.editor.text(), "ynot");
+    let mut harness = asked(60, 20, "touch x", &["bash"]);
+    harness.wait(1000);
+    harness.hear(Msg::Input(Input::Paste("y".to_owned())));
+    harness.wait(1000);
+    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.state.editor.text(), "y");
+    harness.press("n");
+    harness.hear(Msg::Input(Input::Paste("ot".to_owned())));
+    harness.wait(1000);
+    assert_eq!(harness.asked(), "");
+    assert_eq!(harness.state.editor.text(), "ynot");
 }
 
 #[test]
 fn no_asks_for_a_reason_and_an_answer_from_another_client_closes_the_question() {
-    let mut desk = asked(60, 20, "rm x", &[]);
-    desk.wait(300);
-    desk.press("n");
-    desk.wait(300);
+    let mut harness = asked(60, 20, "rm x", &[]);
+    harness.wait(300);
+    harness.press("n");
+    harness.wait(300);
     assert!(
-        desk.text().contains("Why not?") && !desk.text().contains("esc to stop the turn"),
+        harness.text().contains("Why not?") && !harness.text().contains("esc to stop the turn"),
         "{}",
-        desk.text()
+        harness.text()
     );
-    desk.press("'not' space 'now' enter");
+    harness.press("'not' space 'now' enter");
     expect![[r#"
         Send(Answer { question: 7, answer: No("not now") }, Answer)
     "#]]
-    .assert_eq(&desk.asked());
-    desk.live(Live::Answered { id: 7, allowed: false });
-    assert!(desk.state.overlays.is_empty());
-    ask(&mut desk, 2, "rm x", &[]);
-    desk.wait(300);
-    desk.press("y");
-    desk.live(Live::Answered { id: 2, allowed: true });
-    desk.wait(300);
-    assert_eq!(desk.asked(), "");
-    assert!(desk.state.overlays.is_empty() && desk.state.editor.is_empty());
+    .assert_eq(&harness.asked());
+    harness.live(Live::Answered { id: 7, allowed: false });
+    assert!(harness.state.overlays.is_empty());
+    ask(&mut harness, 2, "rm x", &[]);
+    harness.wait(300);
+    harness.press("y");
+    harness.live(Live::Answered { id: 2, allowed: true });
+    harness.wait(300);
+    assert_eq!(harness.asked(), "");
+    assert!(harness.state.overlays.is_empty() && harness.state.editor.is_empty());
 }
 
 #[test]
 fn escape_stops_the_turn() {
-    let mut desk = asked(60, 20, "rm x", &[]);
-    desk.press("'keep' escape");
-    assert_eq!(desk.asked(), "Send(Cancel, Cancel)\n");
-    desk.live(Live::Answered { id: 7, allowed: false });
-    desk.live(Live::TurnEnded { finished: Some(Finished::Cancelled), error: None });
-    assert_eq!(desk.state.editor.text(), "keep");
-    assert!(desk.state.overlays.is_empty());
+    let mut harness = asked(60, 20, "rm x", &[]);
+    harness.press("'keep' escape");
+    assert_eq!(harness.asked(), "Send(Cancel, Cancel)\n");
+    harness.live(Live::Answered { id: 7, allowed: false });
+    harness.live(Live::TurnEnded { finished: Some(Finished::Cancelled), error: None });
+    assert_eq!(harness.state.editor.text(), "keep");
+    assert!(harness.state.overlays.is_empty());
 }
 
 #[test]
 fn quitting_during_a_turn_asks_first() {
-    let mut desk = Desk::on(60, 20, "say go");
-    desk.live(Live::TurnStarted);
-    desk.press("ctrl+d");
-    assert_eq!(desk.asked(), "");
-    assert!(desk.text().contains("Quit while a turn is running?"), "{}", desk.text());
-    desk.press("enter");
-    assert_eq!(desk.asked(), "");
-    desk.press("ctrl+d 2");
-    assert_eq!(desk.asked(), "Quit\n");
-    desk.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
-    desk.press("ctrl+d");
-    assert_eq!(desk.asked(), "Quit\n");
+    let mut harness = Desk::on(60, 20, "say go");
+    harness.live(Live::TurnStarted);
+    harness.press("ctrl+d");
+    assert_eq!(harness.asked(), "");
+    assert!(harness.text().contains("Quit while a turn is running?"), "{}", harness.text());
+    harness.press("enter");
+    assert_eq!(harness.asked(), "");
+    harness.press("ctrl+d 2");
+    assert_eq!(harness.asked(), "Quit\n");
+    harness.live(Live::TurnEnded { finished: Some(Finished::Done), error: None });
+    harness.press("ctrl+d");
+    assert_eq!(harness.asked(), "Quit\n");
 }
 
 #[test]
 fn paging_shows_every_line_of_a_long_question() {
     for (columns, rows) in [(100, 30), (40, 12)] {
-        let mut desk = Desk::on(columns, rows, "say go");
-        desk.live(Live::TurnStarted);
+        let mut harness = Desk::on(columns, rows, "say go");
+        harness.live(Live::TurnStarted);
         let diff: String = (1..=84).map(|number| format!("+line {number}.\n")).collect();
         let what = osier_tools::Change::Diff { path: "a".to_owned(), diff, created: false };
         let asked = question_about(what, &["bash"]);
-        desk.live(Live::Asked { id: 1, question: Box::new(asked) });
+        harness.live(Live::Asked { id: 1, question: Box::new(asked) });
         let mut seen = String::new();
         for _ in 0..84 {
-            seen += &desk.text();
-            desk.press("pageDown");
+            seen += &harness.text();
+            harness.press("pageDown");
         }
         for number in 1..=84 {
             assert!(seen.contains(&format!("line {number}.")), "line {number} at {columns}x{rows}");
@@ -224,13 +224,13 @@ fn paging_shows_every_line_of_a_long_question() {
 
 #[test]
 fn a_long_diff_can_be_paged() {
-    let mut desk = Desk::on(40, 14, "say go");
+    let mut harness = Desk::on(40, 14, "say go");
     let diff: String = (1..=30).map(|number| format!("+line {number}\n")).collect();
     let what = osier_tools::Change::Diff { path: "src/main.rs".to_owned(), diff, created: false };
     let asked = question_about(what, &[]);
-    desk.live(Live::Asked { id: 1, question: Box::new(asked) });
-    desk.press("pageDown");
-    desk.check(expect![[r#"
+    harness.live(Live::Asked { id: 1, question: Box::new(asked) });
+    harness.press("pageDown");
+    harness.check(expect![[r#"
         > go
 
         Allow bash to change src/main.rs?
@@ -249,14 +249,14 @@ fn a_long_diff_can_be_paged() {
 }
 
 fn asked_about(columns: u16, rows: u16, what: osier_tools::Change, why: osier_tools::approvals::Why) -> Desk {
-    let mut desk = Desk::on(columns, rows, "say go");
-    desk.live(Live::TurnStarted);
+    let mut harness = Desk::on(columns, rows, "say go");
+    harness.live(Live::TurnStarted);
     let mut asked = question_about(what, &[]);
     if let osier_agent::Question::Tool(asked) = &mut asked {
         asked.why = why;
     }
-    desk.live(Live::Asked { id: 7, question: Box::new(asked) });
-    desk
+    harness.live(Live::Asked { id: 7, question: Box::new(asked) });
+    harness
 }
 
 fn diff(path: &str, diff: String) -> osier_tools::Change {
@@ -267,67 +267,68 @@ fn diff(path: &str, diff: String) -> osier_tools::Change {
 fn a_change_cannot_be_allowed_before_its_end_was_on_the_screen() {
     let long: String = (1..=41).map(|number| format!("+line {number}.\n")).collect();
     for yes in ["y", "enter"] {
-        let mut desk = asked_about(60, 24, diff("a", long.clone()), osier_tools::approvals::Why::Writes);
-        desk.wait(300);
-        desk.press(yes);
-        desk.wait(300);
-        assert_eq!(desk.asked(), "", "{}", desk.text());
-        assert!(desk.text().contains(" of 41; PageDown to the end to allow it\n"), "{}", desk.text());
-        desk.press("end");
+        let mut harness = asked_about(60, 24, diff("a", long.clone()), osier_tools::approvals::Why::Writes);
+        harness.wait(300);
+        harness.press(yes);
+        harness.wait(300);
+        assert_eq!(harness.asked(), "", "{}", harness.text());
+        assert!(harness.text().contains(" of 41; PageDown to the end to allow it\n"), "{}", harness.text());
+        harness.press("end");
         assert!(
-            desk.text().contains("line 41.") && desk.text().contains("; PageUp, PageDown"),
+            harness.text().contains("line 41.") && harness.text().contains("; PageUp, PageDown"),
             "{}",
-            desk.text()
+            harness.text()
         );
-        desk.wait(300);
-        desk.press(yes);
-        desk.wait(300);
-        assert_eq!(desk.asked(), YES);
+        harness.wait(300);
+        harness.press(yes);
+        harness.wait(300);
+        assert_eq!(harness.asked(), YES);
     }
-    let mut desk = asked_about(60, 24, diff("a", long), osier_tools::approvals::Why::Writes);
-    desk.wait(300);
-    desk.press("n");
-    desk.wait(300);
-    assert!(desk.text().contains("Why not?"), "refusing does not require paging");
+    let mut harness = asked_about(60, 24, diff("a", long), osier_tools::approvals::Why::Writes);
+    harness.wait(300);
+    harness.press("n");
+    harness.wait(300);
+    assert!(harness.text().contains("Why not?"), "refusing does not require paging");
 }
 
 #[test]
 fn a_screen_too_small_for_the_question_accepts_no_answer() {
     for (columns, rows) in [(60, 3), (3, 20)] {
-        let mut desk =
+        let mut harness =
             asked_about(columns, rows, diff("a", "+evil\n".to_owned()), osier_tools::approvals::Why::Writes);
-        desk.wait(300);
-        desk.press("y");
-        desk.wait(300);
-        assert_eq!(desk.asked(), "", "{columns}x{rows}");
-        desk.resize(60, 20);
-        desk.wait(300);
-        desk.press("y");
-        desk.wait(300);
-        assert_eq!(desk.asked(), YES);
+        harness.wait(300);
+        harness.press("y");
+        harness.wait(300);
+        assert_eq!(harness.asked(), "", "{columns}x{rows}");
+        harness.resize(60, 20);
+        harness.wait(300);
+        harness.press("y");
+        harness.wait(300);
+        assert_eq!(harness.asked(), YES);
     }
 }
 
 #[test]
 fn a_truncated_title_keeps_the_reason_and_the_full_path_is_shown_below() {
     let path = format!("/{}/etc/passwd", "deep/".repeat(20));
-    let mut desk = asked_about(40, 24, diff(&path, "+x\n".to_owned()), osier_tools::approvals::Why::Outside);
-    assert!(desk.text().contains("\nOutside the project: allow bash to chan…\n"), "{}", desk.text());
-    let whole: String = desk.text().lines().flat_map(|line| line.chars().skip(2)).collect();
-    assert!(whole.contains(&format!("to change {path}?")), "{}", desk.text());
-    desk.resize(200, 24);
+    let mut harness =
+        asked_about(40, 24, diff(&path, "+x\n".to_owned()), osier_tools::approvals::Why::Outside);
+    assert!(harness.text().contains("\nOutside the project: allow bash to chan…\n"), "{}", harness.text());
+    let whole: String = harness.text().lines().flat_map(|line| line.chars().skip(2)).collect();
+    assert!(whole.contains(&format!("to change {path}?")), "{}", harness.text());
+    harness.resize(200, 24);
     assert!(
-        desk.text().contains(&format!("Outside the project: allow bash to change {path}?\n")),
+        harness.text().contains(&format!("Outside the project: allow bash to change {path}?\n")),
         "{}",
-        desk.text()
+        harness.text()
     );
-    let desk = asked_about(
+    let harness = asked_about(
         40,
         24,
         diff(".git/hooks/pre-commit", "+x\n".to_owned()),
         osier_tools::approvals::Why::Guarded,
     );
-    assert!(desk.text().contains("\nPrograms run from this file: allow bash…\n"), "{}", desk.text());
+    assert!(harness.text().contains("\nPrograms run from this file: allow bash…\n"), "{}", harness.text());
 }
 
 #[test]
@@ -339,37 +340,37 @@ fn hidden_characters_in_names_are_shown_as_codes() {
         let code = format!("<U+{:04X}>", u32::from(hidden));
         let name = format!("READ{hidden}ME");
         let shown = format!("READ{code}ME");
-        let desk =
+        let harness =
             asked_about(80, 24, diff(&name, format!("+{name}\n")), osier_tools::approvals::Why::Writes);
-        assert!(desk.text().contains(&format!("to change {shown}?")), "{}", desk.text());
-        assert!(desk.text().contains(&format!("+{shown}\n")), "{}", desk.text());
-        let desk = asked(80, 24, &format!("cat {name}"), &[&format!("bash:cat {name}")]);
-        assert!(desk.text().contains(&format!("  cat {shown}\n")), "{}", desk.text());
+        assert!(harness.text().contains(&format!("to change {shown}?")), "{}", harness.text());
+        assert!(harness.text().contains(&format!("+{shown}\n")), "{}", harness.text());
+        let harness = asked(80, 24, &format!("cat {name}"), &[&format!("bash:cat {name}")]);
+        assert!(harness.text().contains(&format!("  cat {shown}\n")), "{}", harness.text());
     }
 }
 
 #[test]
 fn a_wrapped_diff_line_does_not_look_like_another_diff_line() {
-    let desk = asked_about(
+    let harness = asked_about(
         20,
         24,
         diff("a", format!("+{}-removed\n", "x".repeat(17))),
         osier_tools::approvals::Why::Writes,
     );
-    assert!(desk.text().contains("  +xxxxxxxxxxxxxxxxx\n↳ -removed\n"), "{}", desk.text());
+    assert!(harness.text().contains("  +xxxxxxxxxxxxxxxxx\n↳ -removed\n"), "{}", harness.text());
 }
 
 #[test]
 fn typing_a_sentence_that_starts_with_y_does_not_answer() {
     for pause in [300, 700, 5_000] {
-        let mut desk = asked(60, 20, "touch x", &["bash"]);
-        desk.wait(pause);
+        let mut harness = asked(60, 20, "touch x", &["bash"]);
+        harness.wait(pause);
         for letter in "yes, but first look at any of the other files".chars() {
-            desk.press(&if letter == ' ' { "space".to_owned() } else { format!("'{letter}'") });
-            desk.wait(150);
+            harness.press(&if letter == ' ' { "space".to_owned() } else { format!("'{letter}'") });
+            harness.wait(150);
         }
-        desk.wait(1000);
-        assert_eq!(desk.asked(), "");
-        assert_eq!(desk.state.editor.text(), "yes, but first look at any of the other files");
+        harness.wait(1000);
+        assert_eq!(harness.asked(), "");
+        assert_eq!(harness.state.editor.text(), "yes, but first look at any of the other files");
     }
 }

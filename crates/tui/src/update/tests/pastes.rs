@@ -4,30 +4,30 @@ use super::*;
 
 #[test]
 fn a_long_paste_is_stored_in_the_session_and_sent_in_full() {
-    let mut desk = Desk::new(60, 14);
-    desk.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
-    assert_eq!(desk.state.editor.text(), "[paste #1 +20 lines]");
-    desk.press("enter");
-    let asked = desk.asked();
+    let mut harness = Desk::new(60, 14);
+    harness.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
+    assert_eq!(harness.state.editor.text(), "[paste #1 +20 lines]");
+    harness.press("enter");
+    let asked = harness.asked();
     assert!(asked.starts_with("KeepPastes([(\"[paste #1 +20 lines]\", \"line\\nline"), "{asked}");
     assert!(asked.contains("Send(Prompt { text: \"line\\nline"), "{asked}");
 }
 
 #[test]
 fn a_long_paste_is_folded_in_the_transcript_until_it_is_expanded() {
-    let mut desk = Desk::new(60, 30);
-    desk.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
-    desk.press("enter");
+    let mut harness = Desk::new(60, 30);
+    harness.hear(Msg::Input(Input::Paste("line\n".repeat(20))));
+    harness.press("enter");
     let content = "line\n".repeat(20).trim_end().to_owned();
-    desk.play(&format!(
+    harness.play(&format!(
         "entry {}",
         json!({ "type": "message", "message": { "role": "user", "content": content } })
     ));
-    assert!(desk.text().contains("> [paste #1 +20 lines]"), "{}", desk.text());
-    assert!(!desk.text().contains("line\n"), "{}", desk.text());
-    desk.press("ctrl+o");
-    desk.show_path();
-    assert_eq!(desk.text().matches("line\n").count(), 20, "{}", desk.text());
+    assert!(harness.text().contains("> [paste #1 +20 lines]"), "{}", harness.text());
+    assert!(!harness.text().contains("line\n"), "{}", harness.text());
+    harness.press("ctrl+o");
+    harness.show_path();
+    assert_eq!(harness.text().matches("line\n").count(), 20, "{}", harness.text());
 }
 
 fn picture() -> osier_model::Image {
@@ -36,74 +36,74 @@ fn picture() -> osier_model::Image {
 
 #[test]
 fn the_pasted_path_of_an_image_becomes_a_marker_and_the_image_is_sent_and_stored() {
-    let mut desk = Desk::new(60, 14);
-    desk.press("'see' space");
-    desk.hear(Msg::Input(Input::Paste("'/tmp/my shot.png'".to_owned())));
-    assert_eq!(desk.asked(), "ReadImage(\"/tmp/my shot.png\")\n");
-    desk.press("space '!'");
-    desk.hear(Msg::Image("/tmp/my shot.png".to_owned(), picture()));
-    assert_eq!(desk.state.editor.text(), "see [image #1 my shot.png] !");
-    desk.press("enter");
+    let mut harness = Desk::new(60, 14);
+    harness.press("'see' space");
+    harness.hear(Msg::Input(Input::Paste("'/tmp/my shot.png'".to_owned())));
+    assert_eq!(harness.asked(), "ReadImage(\"/tmp/my shot.png\")\n");
+    harness.press("space '!'");
+    harness.hear(Msg::Image("/tmp/my shot.png".to_owned(), picture()));
+    assert_eq!(harness.state.editor.text(), "see [image #1 my shot.png] !");
+    harness.press("enter");
     let image = r#"Image { data: "AAAA", mime_type: "image/png" }"#;
     assert_eq!(
-        desk.asked(),
+        harness.asked(),
         format!(
             "KeepImages([(\"[image #1 my shot.png]\", {image})])\n\
              Send(Prompt {{ text: \"see [image #1 my shot.png] !\", images: [{image}], files: [], when: Now }}, Say(\"see [image #1 my shot.png] !\"))\n"
         )
     );
-    desk.say("[image #1 my shot.png] again");
-    assert!(!desk.asked().contains("KeepImages"), "the image is already stored");
+    harness.say("[image #1 my shot.png] again");
+    assert!(!harness.asked().contains("KeepImages"), "the image is already stored");
 }
 
 #[test]
 fn a_path_without_an_image_stays_a_path() {
-    let mut desk = Desk::new(60, 14);
-    desk.hear(Msg::Input(Input::Paste("/tmp/gone.png".to_owned())));
-    desk.press("enter");
-    assert!(desk.asked().contains("text: \"/tmp/gone.png\", images: []"));
+    let mut harness = Desk::new(60, 14);
+    harness.hear(Msg::Input(Input::Paste("/tmp/gone.png".to_owned())));
+    harness.press("enter");
+    assert!(harness.asked().contains("text: \"/tmp/gone.png\", images: []"));
 }
 
 #[test]
 fn an_image_is_pasted_from_the_clipboard_and_its_marker_deleted_at_once() {
-    let mut desk = Desk::new(60, 14);
-    desk.press("ctrl+v");
-    assert_eq!(desk.asked(), "PasteImage\n");
-    desk.hear(Msg::Image(String::new(), picture()));
-    assert_eq!(desk.state.editor.text(), "[image #1]");
-    desk.press("backspace");
-    assert!(desk.state.editor.is_empty());
+    let mut harness = Desk::new(60, 14);
+    harness.press("ctrl+v");
+    assert_eq!(harness.asked(), "PasteImage\n");
+    harness.hear(Msg::Image(String::new(), picture()));
+    assert_eq!(harness.state.editor.text(), "[image #1]");
+    harness.press("backspace");
+    assert!(harness.state.editor.is_empty());
 }
 
 #[test]
 fn pastes_survive_a_restart_and_are_shown_as_markers() {
-    let mut desk = Desk::new(60, 14);
+    let mut harness = Desk::new(60, 14);
     let long = "line\n".repeat(20);
-    desk.state.editor.pastes =
+    harness.state.editor.pastes =
         crate::editor::Pastes::new([("[paste #3 +20 lines]".to_owned(), long.clone())].into());
     let joined = Joined {
         pictures: [("[image #2 a.png]".to_owned(), picture())].into(),
         said: vec![format!("read {}", long.trim_end())],
         ..Joined::default()
     };
-    desk.hear(Msg::Joined(Box::new(joined)));
-    desk.press("up");
-    assert_eq!(desk.state.editor.text(), "read [paste #3 +20 lines]");
+    harness.hear(Msg::Joined(Box::new(joined)));
+    harness.press("up");
+    assert_eq!(harness.state.editor.text(), "read [paste #3 +20 lines]");
     let text = format!("once more: {long} [image #2 a.png]");
-    desk.press("ctrl+c");
-    desk.moved(Navigated { editor: Some(Editor { text, ..Editor::default() }), ..Navigated::default() });
-    assert_eq!(desk.state.editor.text(), "once more: [paste #3 +20 lines] [image #2 a.png]");
-    desk.press("enter");
-    let asked = desk.asked();
+    harness.press("ctrl+c");
+    harness.moved(Navigated { editor: Some(Editor { text, ..Editor::default() }), ..Navigated::default() });
+    assert_eq!(harness.state.editor.text(), "once more: [paste #3 +20 lines] [image #2 a.png]");
+    harness.press("enter");
+    let asked = harness.asked();
     assert!(asked.contains("once more: line\\nline") && asked.contains("data: \"AAAA\""), "{asked}");
     assert!(!asked.contains("Keep"), "{asked}");
 }
 
 #[test]
 fn images_that_a_returned_message_does_not_name_get_markers() {
-    let mut desk = Desk::new(60, 14);
+    let mut harness = Desk::new(60, 14);
     let images = vec![json!({ "type": "image", "data": "AAAA", "mimeType": "image/png" })];
     let editor = Editor { text: "look".to_owned(), images, ..Editor::default() };
-    desk.moved(Navigated { editor: Some(editor), ..Navigated::default() });
-    assert_eq!(desk.state.editor.text(), "look [image #1]");
+    harness.moved(Navigated { editor: Some(editor), ..Navigated::default() });
+    assert_eq!(harness.state.editor.text(), "look [image #1]");
 }
