@@ -62,6 +62,21 @@ fn with_json_a_failure_is_json_with_a_code_and_the_same_exit_code() {
     .assert_eq(&told);
 }
 
+/// What a program needs to go on is in fields of its own, not only in the text.
+#[test]
+fn an_error_has_fields() {
+    let world = World::with("say a; reply b; say c; reply d");
+    world.ok("delete-branch s.jsonl 00000003");
+    for (line, field, value) in [
+        ("move s.jsonl 00000001 --expect 00000001", "leaf", "00000002"),
+        ("move s.jsonl 00000004", "entry", "00000004"),
+        ("delete-branch s.jsonl 00000003", "entry", "00000003"),
+    ] {
+        let error = error(&world.run(&format!("{line} --json")).err);
+        assert_eq!(error[field], value, "{line}: {error}");
+    }
+}
+
 #[test]
 fn in_json_mode_a_failure_has_a_code_too() {
     let world = World::new();
