@@ -171,7 +171,7 @@ impl Workplace {
 }
 
 /// The position before a compaction (`None` means the last one on the path), where the context includes
-    /// everything that the compaction hides.
+/// everything that the compaction hides.
 pub(crate) fn before_compaction(tree: &SessionTree, at: Place, entry: Option<&str>) -> Result<Place, Error> {
     let compaction = match entry {
         Some(id) => tree.require_shown(id)?,
