@@ -70,8 +70,8 @@ impl Inner {
         Ok(())
     }
 
-    /// See [`osier_store::Store::may_have_ended`].
-    pub(crate) fn may_have_ended(&self, lease: &Lease) -> bool {
+    /// See [`osier_store::Store::may_have_expired`].
+    pub(crate) fn may_have_expired(&self, lease: &Lease) -> bool {
         self.leases.held().get(&lease.cursor).is_some_and(|held| {
             let (instant, time) = held.renewed;
             let since = instant.elapsed().max(time.elapsed().unwrap_or_default());

@@ -283,8 +283,8 @@ impl Store for MySqlStore {
         self.inner.lease(lease, in_the_way).await
     }
 
-    fn may_have_ended(&self, lease: &Lease) -> bool {
-        self.inner.may_have_ended(lease)
+    fn may_have_expired(&self, lease: &Lease) -> bool {
+        self.inner.may_have_expired(lease)
     }
 
     async fn release(&self, lease: &Lease) {

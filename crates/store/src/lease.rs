@@ -42,7 +42,6 @@ impl Lease {
     /// What a program is told that is refused because of it.
     pub(crate) fn fields(&self) -> Value {
         json!({
-            "session": self.session,
             "holder": self.holder(),
             "process": self.process,
             "host": self.host,

@@ -212,7 +212,7 @@ pub trait Store: Send + Sync + Debug {
 
     /// Whether a lease may have expired before it was released. It must then be acquired again before the caller relies
     /// on it. Only leases that are renewed can expire.
-    fn may_have_ended(&self, _lease: &Lease) -> bool {
+    fn may_have_expired(&self, _lease: &Lease) -> bool {
         false
     }
 

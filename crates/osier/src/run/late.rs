@@ -228,8 +228,8 @@ impl Store for LateStore {
         self.of(&lease.session).lease(lease, in_the_way).await
     }
 
-    fn may_have_ended(&self, lease: &Lease) -> bool {
-        self.of(&lease.session).may_have_ended(lease)
+    fn may_have_expired(&self, lease: &Lease) -> bool {
+        self.of(&lease.session).may_have_expired(lease)
     }
 
     async fn release(&self, lease: &Lease) {

@@ -66,15 +66,14 @@ fn with_json_a_failure_is_json_with_a_code_and_the_same_exit_code() {
 #[test]
 fn an_error_has_fields() {
     let world = World::with("say a; reply b; say c; reply d");
-    world.ok("delete-branch s.jsonl 00000003");
-    for (line, field, value) in [
-        ("move s.jsonl 00000001 --expect 00000001", "leaf", "00000002"),
-        ("move s.jsonl 00000004", "entry", "00000004"),
-        ("delete-branch s.jsonl 00000003", "entry", "00000003"),
-    ] {
+    let check = |line: &str, field: &str, value: &str| {
         let error = error(&world.run(&format!("{line} --json")).err);
         assert_eq!(error[field], value, "{line}: {error}");
-    }
+    };
+    check("move s.jsonl 00000001 --expect 00000001", "leaf", "00000004");
+    world.ok("delete-branch s.jsonl 00000003");
+    check("move s.jsonl 00000004", "entry", "00000004");
+    check("delete-branch s.jsonl 00000003", "entry", "00000003");
 }
 
 #[test]

@@ -54,8 +54,8 @@ fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
     let error: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
     let error = &error["error"];
     assert_eq!(
-        [&error["code"], &error["session"], &error["entry"], &error["branch"]],
-        [&json!("session_busy"), &json!(id), &json!(busy.entry), &json!(question)],
+        [&error["code"], &error["entry"], &error["branch"]],
+        [&json!("session_busy"), &json!(busy.entry), &json!(question)],
         "{told}"
     );
     let holder = error["holder"].as_str().unwrap();

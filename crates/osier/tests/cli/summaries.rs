@@ -271,7 +271,7 @@ fn what_a_failed_summary_cost_is_recorded() {
     let server = Server::new();
     let world = server.world();
     world.write("s.jsonl", Script::run("say a; reply b; say c; reply d").file());
-    let (before, context) = (world.lines("s.jsonl"), world.json("context s.jsonl"));
+    let (before, context) = (world.lines("s.jsonl"), world.json("context s.jsonl")["messages"].take());
     let args = ["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"];
     let running = Running::start(osier(&world, &args));
     let mut asked = server.next();
@@ -286,7 +286,7 @@ fn what_a_failed_summary_cost_is_recorded() {
     assert_eq!(cost.len(), 1, "{cost:?}");
     assert_eq!((&cost[0]["type"], &cost[0]["usage"]["totalTokens"]), (&"usage".into(), &1020.into()));
     assert_eq!(cost[0]["parentId"], "00000004");
-    assert_eq!(world.json("context s.jsonl"), context);
+    assert_eq!(world.json("context s.jsonl")["messages"], context);
 }
 
 #[test]

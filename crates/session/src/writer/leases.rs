@@ -102,7 +102,7 @@ impl Writer {
         let parent = entry.parent.as_deref().and_then(|id| self.tree.find(id));
         if let Some((cursor, lease)) = job.cursor.and_then(|cursor| Some((cursor, self.leases.get(&cursor)?)))
         {
-            if self.store.may_have_ended(lease) {
+            if self.store.may_have_expired(lease) {
                 // Another process may have taken the place meanwhile. Then this turn ends here.
                 self.store.lease(lease, &self.in_the_way(parent)).await?;
             }

@@ -139,8 +139,8 @@ impl Store for FailingStore {
     async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
         self.inner.lease(lease, in_the_way).await
     }
-    fn may_have_ended(&self, _lease: &Lease) -> bool {
-        self.has(Trouble::LeaseEnded)
+    fn may_have_expired(&self, _lease: &Lease) -> bool {
+        self.has(Fault::LeaseEnded)
     }
     async fn release(&self, lease: &Lease) {
         self.inner.release(lease).await;
@@ -162,15 +162,15 @@ async fn a_turn_whose_lease_was_taken_over_stores_nothing_more() {
     let (store, session) = session(Durability::Os).await;
     let turn = session.main().begin_turn().await.unwrap();
     say(&session.main(), "user", "hello").await;
-    store.next(Trouble::LeaseEnded);
+    store.next(Fault::LeaseEnded);
     say(&session.main(), "assistant", "nobody took the place").await;
     let own = store.leases("s").await.unwrap().remove(0);
     store.release(&own).await;
     let rival = Lease { cursor: own.cursor ^ 1, process: 4242, ..own };
     store.lease(&rival, &|_| true).await.unwrap();
     let before = session.version();
-    store.next(Trouble::LeaseEnded);
-    let refused = session.main().commit(says("user", "too late")).await.unwrap_err();
+    store.next(Fault::LeaseEnded);
+    let refused = session.main().commit(message("user", "too late")).await.unwrap_err();
     assert!(refused.to_string().contains("process 4242"), "{refused}");
     assert_eq!((refused.code().name(), session.version()), ("session_busy", before));
     turn.end().await.unwrap();
