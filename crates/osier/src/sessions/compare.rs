@@ -22,8 +22,8 @@ Examples:
   osier sessions compare 4f89da11 0000000d 0000000a     any two branches
   osier sessions compare 4f89da11 0000000a --json
 
-Name a branch by its last entry; `osier sessions tree --ids` shows the ids. Prints, for each branch, the messages after the last \
-common entry, its usage, and the files it changed and read: side by side or, on a narrow terminal, one below the other.")]
+Name a branch by its last entry; `osier sessions tree --ids` shows the ids. Prints the messages of each branch after the \
+last common entry, its usage, and the files it changed and read: side by side or, on a narrow terminal, one below the other.")]
 pub(crate) struct Args {
     /// Session: the first characters of its id, or a .jsonl file
     session: String,

@@ -45,13 +45,13 @@ fn help_lists_commands_and_options() {
                osier <COMMAND>
 
         Commands:
-          sessions     Look at sessions, move in them, change them [alias: s]
-          config       Show the settings and where they came from, or change them
-          models       List the models that can be used now
-          doctor       Check keys, servers, terminal and sessions, and tell what to do
-          trust        Trust a project's folder, or take that back
-          demo         Make a small example session and show what can be done with it
-          completions  Print completions for a shell
+          sessions     List, show and change sessions [alias: s]
+          config       Show the settings and where they come from, or change them
+          models       List the available models
+          doctor       Check keys, servers, terminal and sessions, and suggest fixes
+          trust        Trust a project's folder, or revoke that trust
+          demo         Create a small example session and show what you can do with it
+          completions  Print a completion script for a shell
           man          Print the manual page
           help         Print this message or the help of the given subcommand(s)
 
@@ -93,18 +93,18 @@ fn help_lists_commands_and_options() {
               --append-system-prompt <TEXT>  Say this to the model after all other instructions
 
         Examples:
-          osier                              talk, with the tree one key away
-          osier -p 'list the files here'     print the answer and end
-          cat log.txt | osier -p 'explain'   say what is piped in as well
-          osier -c 'and now the tests'       go on with the last session
-          osier demo                         a small session to explore
-          osier sessions tree 4f89da11       a session as a tree
+          osier                              start an interactive session
+          osier -p 'list the files here'     print the answer and exit
+          cat log.txt | osier -p 'explain'   add piped input to the prompt
+          osier -c 'and now the tests'       continue the last session
+          osier demo                         create a small session to explore
+          osier sessions tree 4f89da11       show a session as a tree
 
-        Without a key for a model, a built-in one answers that needs none and follows simple requests.
-        A session is named by the first digits of its id, or by the path of its .jsonl file.
-        Sessions lie in $OSIER_HOME/sessions, which is ~/.osier/sessions unless you say otherwise.
-        Exit codes: 0 done, 1 failed, 2 wrong usage, 130 stopped with Ctrl-C. With --json, errors are JSON
-        too.
+        Without an API key, a built-in offline model answers; it follows simple requests.
+        Name a session by the first characters of its id, or by the path of its .jsonl file.
+        Sessions are stored in $OSIER_HOME/sessions (default: ~/.osier/sessions).
+        Exit codes: 0 success, 1 failure, 2 usage error, 130 interrupted with Ctrl-C. With --json, errors
+        are JSON too.
     "#]]
     .assert_eq(&ran.out);
     assert_eq!(world.args(&["help"]).out, ran.out);

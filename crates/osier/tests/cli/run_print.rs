@@ -261,7 +261,7 @@ fn a_signal_stops_the_turn_and_leaves_a_whole_tree() {
         assert_eq!((ran.code, ran.err.as_str()), (code, ""), "{ran:?}");
         let file = world.session_file();
         let file = file.to_str().unwrap();
-        assert!(world.ok(&format!("verify {file}")).ends_with("sound\n"));
+        assert!(world.ok(&format!("verify {file}")).ends_with("no damage found\n"));
         let running = Running::start(osier(&world, &["-c", "-p", "go on"]));
         let asked = server.next();
         let messages = asked.messages();

@@ -286,7 +286,7 @@ fn two_runs_on_one_session_make_two_branches() {
     to_right.answer("answer to the right");
     assert_eq!(right.end(), Ran { code: 0, out: "answer to the right\n".into(), err: String::new() });
     let file = world.session_file();
-    assert!(world.ok(&format!("verify {}", file.display())).ends_with("sound\n"));
+    assert!(world.ok(&format!("verify {}", file.display())).ends_with("no damage found\n"));
     expect![[r#"
         user: "hello"
            assistant: "hi"
@@ -305,6 +305,6 @@ fn an_old_file_is_migrated_before_something_is_said() {
     let line = r#"{"type":"message","timestamp":"2024-01-01T00:00:01.000Z","message":{"role":"user","content":"old"}}"#;
     world.write("old.jsonl", format!("{header}\n{line}\n"));
     say(&world, &["--session", "old.jsonl", "new"]);
-    assert!(world.ok("verify old.jsonl").ends_with("sound\n"));
+    assert!(world.ok("verify old.jsonl").ends_with("no damage found\n"));
     assert!(world.path("old.jsonl.v1.bak").exists());
 }

@@ -11,7 +11,7 @@ use crate::support::World;
 
 fn is_sound(world: &World) {
     let file = world.session_file();
-    assert!(world.ok(&format!("verify {}", file.display())).ends_with("sound\n"));
+    assert!(world.ok(&format!("verify {}", file.display())).ends_with("no damage found\n"));
 }
 
 #[test]
