@@ -4,6 +4,7 @@ use osier_model::LookupError;
 use osier_store::StoreError;
 use osier_tree::cutting::NothingToCut;
 use osier_tree::{ErrorCode, PlanError};
+use serde_json::{Value, json};
 
 use crate::summarizing::NoSummary;
 
@@ -69,6 +70,15 @@ impl Error {
             Error::NothingToCut(_) => ErrorCode::NothingToCompact,
             Error::NoCompaction | Error::NotACompaction { .. } => ErrorCode::NotACompaction,
             Error::Closed => ErrorCode::SessionClosed,
+        }
+    }
+
+    /// What programs need to know besides the code: an object whose fields `docs/json.md` lists.
+    pub fn fields(&self) -> Value {
+        match self {
+            Error::Session(error) => error.fields(),
+            Error::NotACompaction { id } => json!({ "entry": id }),
+            _ => json!({}),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use anyhow::Error;
 use osier_store::StoreError;
 use osier_tree::{ErrorCode, PlanError};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A usage error: the command line makes no sense.
 #[derive(Debug, thiserror::Error)]
@@ -44,13 +44,13 @@ pub(crate) fn report(error: &Error) -> ExitCode {
     if error.chain().any(is_broken_pipe) {
         return ExitCode::SUCCESS;
     }
-    write(code_of(error), "osier: ", &told(error));
+    write(code_of(error), "osier: ", &told(error), fields_of(error));
     if error.chain().any(is_usage) { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
 /// Reports an error that does not end the command.
 pub(crate) fn warn(error: &Error) {
-    write(code_of(error), "osier: ", &told(error));
+    write(code_of(error), "osier: ", &told(error), fields_of(error));
 }
 
 /// Reports an invalid command line and exits.
@@ -60,14 +60,20 @@ pub(crate) fn report_usage(error: &clap::Error) -> ! {
     }
     let text = error.to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
-    write(ErrorCode::Usage, "", text.split("\n\n").next().unwrap_or(text).trim());
+    write(ErrorCode::Usage, "", text.split("\n\n").next().unwrap_or(text).trim(), json!({}));
     std::process::exit(2)
 }
 
 /// Writes an error as text or, if the caller wants JSON, as JSON.
-fn write(code: ErrorCode, before: &str, text: &str) {
+fn write(code: ErrorCode, before: &str, text: &str, fields: Value) {
     let line = match wants_json() {
-        true => json!({ "error": { "code": code.name(), "message": text } }).to_string(),
+        true => {
+            let mut error = json!({ "code": code.name(), "message": text });
+            if let (Value::Object(error), Value::Object(fields)) = (&mut error, fields) {
+                error.extend(fields.into_iter().filter(|(_, value)| *value != "" && !value.is_null()));
+            }
+            json!({ "error": error }).to_string()
+        }
         false => format!("{before}{text}"),
     };
     let _ = writeln!(std::io::stderr(), "{line}");
@@ -98,6 +104,18 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode>
     let model = || cause.is::<osier_model::LookupError>().then_some(ErrorCode::ModelNotFound);
     let io = || cause.is::<std::io::Error>().then_some(ErrorCode::Io);
     own.or_else(usage).or_else(agent).or_else(session).or_else(store).or_else(plan).or_else(model).or_else(io)
+}
+
+/// What else a program is told of the outermost cause that says something.
+fn fields_of(error: &Error) -> Value {
+    let fields = error.chain().find_map(|cause| {
+        let agent = cause.downcast_ref::<osier_agent::Error>().map(osier_agent::Error::fields);
+        let session = || cause.downcast_ref::<osier_session::Error>().map(osier_session::Error::fields);
+        let store = || cause.downcast_ref::<StoreError>().map(StoreError::fields);
+        let plan = || cause.downcast_ref::<PlanError>().map(PlanError::fields);
+        agent.or_else(session).or_else(store).or_else(plan)
+    });
+    fields.unwrap_or_else(|| json!({}))
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

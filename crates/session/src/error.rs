@@ -2,6 +2,7 @@
 
 use osier_store::StoreError;
 use osier_tree::{ErrorCode, PlanError};
+use serde_json::{Value, json};
 
 /// An error of a session. After any error, the state in memory is exactly what the store acknowledged.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +54,21 @@ impl Error {
             Error::Closed => ErrorCode::SessionClosed,
             Error::Different { .. } => ErrorCode::AlreadyExists,
             Error::Pattern { .. } => ErrorCode::BadPattern,
+        }
+    }
+
+    /// What programs need to know besides the code: an object whose fields `docs/json.md` lists.
+    pub fn fields(&self) -> Value {
+        match self {
+            Error::Plan(plan) => plan.fields(),
+            Error::Store(store) => store.fields(),
+            Error::LeafChanged { now } => json!({ "leaf": now }),
+            Error::EntryConflict { id } | Error::ParentNotFound { id } | Error::NotDurable { id, .. } => {
+                json!({ "entry": id })
+            }
+            Error::Busy { at } => json!({ "entry": at }),
+            Error::Different { store, id, .. } => json!({ "store": store, "session": id }),
+            Error::Contended | Error::Closed | Error::Pattern { .. } => json!({}),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use osier_tree::ErrorCode;
+use serde_json::{Value, json};
 
 use crate::lease::Lease;
 use crate::port::Version;
@@ -72,6 +73,31 @@ impl StoreError {
             StoreError::Unavailable { .. } => ErrorCode::StoreUnavailable,
             StoreError::Refused { .. } => ErrorCode::StoreRefused,
             StoreError::Io { .. } => ErrorCode::Io,
+        }
+    }
+
+    /// What programs need to know besides the code: an object whose fields `docs/json.md` lists.
+    pub fn fields(&self) -> Value {
+        match self {
+            StoreError::NotFound { store, id } => json!({ "store": store, "session": id }),
+            StoreError::AlreadyExists { id }
+            | StoreError::Busy { id }
+            | StoreError::OtherSession { id, .. } => {
+                json!({ "session": id })
+            }
+            StoreError::NotASession { path, .. }
+            | StoreError::Vanished { path }
+            | StoreError::Shrunk { path }
+            | StoreError::Locked { path, .. }
+            | StoreError::Io { path, .. } => json!({ "file": path.to_string_lossy() }),
+            StoreError::Leased { lease } => lease.fields(),
+            StoreError::Unavailable { store, .. } | StoreError::Refused { store, .. } => {
+                json!({ "store": store })
+            }
+            StoreError::InvalidId { .. }
+            | StoreError::Conflict { .. }
+            | StoreError::Replaced
+            | StoreError::NoSuchEntry { .. } => json!({}),
         }
     }
 

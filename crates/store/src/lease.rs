@@ -5,6 +5,7 @@ use std::fmt;
 
 use osier_tree::time::Millis;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// A running turn of one process. The lease of a process that died expires.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +37,17 @@ impl Lease {
             "" => format!("process {}", self.process),
             host => format!("process {} on {host}", self.process),
         }
+    }
+
+    /// What a program is told that is refused because of it.
+    pub(crate) fn fields(&self) -> Value {
+        json!({
+            "holder": self.holder(),
+            "process": self.process,
+            "host": self.host,
+            "entry": self.entry,
+            "branch": self.branch,
+        })
     }
 }
 

@@ -86,6 +86,24 @@ impl PlanError {
             PlanError::NothingToGraft { .. } => ErrorCode::NothingToGraft,
         }
     }
+
+    /// What programs need to know besides the code: an object whose fields `docs/json.md` lists.
+    pub fn fields(&self) -> Value {
+        match self {
+            PlanError::NotFound { id }
+            | PlanError::Hidden { id }
+            | PlanError::NotDeleted { id }
+            | PlanError::AlreadyDeleted { id }
+            | PlanError::EntryImmutable { id }
+            | PlanError::NotOnPath { id }
+            | PlanError::NotEditable { id }
+            | PlanError::IncompleteToolBatch { id }
+            | PlanError::NothingToGraft { id } => json!({ "entry": id }),
+            PlanError::Ambiguous { ids, .. } => json!({ "entries": ids }),
+            PlanError::LeafChanged { id } => json!({ "leaf": id }),
+            _ => json!({}),
+        }
+    }
 }
 
 impl SessionTree {

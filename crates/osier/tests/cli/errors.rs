@@ -62,6 +62,20 @@ fn json_errors_have_a_code_and_the_same_exit_code() {
     .assert_eq(&output);
 }
 
+/// What a program needs to go on is in fields of its own, not only in the text.
+#[test]
+fn an_error_has_fields() {
+    let world = World::with("say a; reply b; say c; reply d");
+    let check = |line: &str, field: &str, value: &str| {
+        let error = error(&world.run(&format!("{line} --json")).err);
+        assert_eq!(error[field], value, "{line}: {error}");
+    };
+    check("move s.jsonl 00000001 --expect 00000001", "leaf", "00000004");
+    world.ok("delete-branch s.jsonl 00000003");
+    check("move s.jsonl 00000004", "entry", "00000004");
+    check("delete-branch s.jsonl 00000003", "entry", "00000003");
+}
+
 #[test]
 fn json_mode_errors_have_a_code() {
     let world = World::new();
