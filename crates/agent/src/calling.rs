@@ -39,7 +39,8 @@ impl Turn {
                     }
                     return self.reply(&draft, priced(*message, &model)).await;
                 }
-                Delta::Retrying { attempt, delay, why } => {
+                Delta::Retrying { attempt, delay, why, usage } => {
+                    work.remember_usage(&model, usage, 1, "reply", "a reply that broke off");
                     work.teller.tell(Live::Retrying {
                         attempt,
                         seconds: delay.as_secs_f64(),

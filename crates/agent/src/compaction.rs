@@ -168,20 +168,19 @@ impl Workplace {
         let place = if skip { head.parent } else { at };
         (state, place)
     }
+}
 
-    /// The position before a compaction (`None` means the last one on the path), where the context includes
-    /// everything that the compaction hides.
-    pub(crate) fn before_compaction(&self, entry: Option<&str>) -> Result<Place, Error> {
-        let (state, at) = self.here();
-        let compaction = match entry {
-            Some(id) => state.tree.require_shown(id)?,
-            None => at.and_then(|seq| state.tree.head(seq).compaction).ok_or(Error::NoCompaction)?,
-        };
-        let head = state.tree.head(compaction);
-        match head.kind {
-            Kind::Compaction => Ok(head.parent),
-            _ => Err(Error::NotACompaction { id: state.tree.id(compaction).to_string() }),
-        }
+/// The position before a compaction (`None` means the last one on the path), where the context includes
+/// everything that the compaction hides.
+pub(crate) fn before_compaction(tree: &SessionTree, at: Place, entry: Option<&str>) -> Result<Place, Error> {
+    let compaction = match entry {
+        Some(id) => tree.require_shown(id)?,
+        None => at.and_then(|seq| tree.head(seq).compaction).ok_or(Error::NoCompaction)?,
+    };
+    let head = tree.head(compaction);
+    match head.kind {
+        Kind::Compaction => Ok(head.parent),
+        _ => Err(Error::NotACompaction { id: tree.id(compaction).to_string() }),
     }
 }
 

@@ -2,11 +2,11 @@
 //! command, because each depends on the position it started from.
 
 use osier_model::CancellationToken;
-use osier_session::Outcome;
+use osier_session::{Outcome, State};
 use osier_tree::Place;
 
 use crate::client::{Command, Reply};
-use crate::compaction::Reason;
+use crate::compaction::{Reason, before_compaction};
 use crate::error::Error;
 use crate::gates::TreePreparation;
 use crate::workplace::Workplace;
@@ -49,11 +49,11 @@ impl Workplace {
 
     pub(crate) async fn errand(&self, command: Command, cancel: &CancellationToken) -> Result<Reply, Error> {
         let before = self.session.version();
-        let reply = self.carry_out(command, cancel).await?;
-        if self.session.version() != before {
+        let reply = self.carry_out(command, cancel).await;
+        if self.session.version() != before || self.parts.one_shot {
             self.record_usage().await?;
         }
-        Ok(reply)
+        reply
     }
 
     async fn carry_out(&self, command: Command, cancel: &CancellationToken) -> Result<Reply, Error> {
@@ -67,9 +67,10 @@ impl Workplace {
                 self.compact(&state, at, Reason::Manual, focus.as_deref(), cancel).await.map(Reply::Compacted)
             }
             Command::UndoCompaction { entry } => {
-                let to = self.before_compaction(entry.as_deref())?;
-                let id = to.map(|seq| self.session.tree().id(seq).to_string());
-                self.jump(to, cancel, || self.cursor.move_to_entry(id)).await
+                let (state, at) = self.here();
+                let to = before_compaction(&state.tree, at, entry.as_deref())?;
+                let id = to.map(|seq| state.tree.id(seq).to_string());
+                self.jump((&state, at), to, cancel, || self.cursor.move_to_entry(id)).await
             }
             Command::Graft { tip, summarize, instructions } => {
                 let entry = self.graft(&tip, summarize, instructions.as_deref(), cancel).await?;
@@ -89,14 +90,15 @@ impl Workplace {
         let is_elsewhere = |place: &&Place| !state.tree.same_place(**place, standing.place);
         let to = places.iter().rev().find(is_elsewhere).copied().unwrap_or(standing.place);
         match direction {
-            Direction::Back => self.jump(to, cancel, || self.cursor.undo()).await,
-            Direction::Forth => self.jump(to, cancel, || self.cursor.redo()).await,
+            Direction::Back => self.jump((&state, standing.place), to, cancel, || self.cursor.undo()).await,
+            Direction::Forth => self.jump((&state, standing.place), to, cancel, || self.cursor.redo()).await,
         }
     }
 
-    /// Asks the gate and moves. Replies `Done` if the gate refuses.
+    /// Asks the gate and moves between two places of one state. Replies `Done` if the gate refuses.
     async fn jump<F>(
         &self,
+        (state, at): (&State, Place),
         to: Place,
         cancel: &CancellationToken,
         go: impl FnOnce() -> F,
@@ -104,7 +106,6 @@ impl Workplace {
     where
         F: Future<Output = Result<Outcome, osier_session::Error>>,
     {
-        let (state, at) = self.here();
         if !state.tree.same_place(at, to) {
             let leaving = state.tree.leaving(at, to);
             let target_id = to.map(|seq| state.tree.id(seq).to_string());

@@ -51,6 +51,8 @@ pub struct Parts {
     pub own_approvals: bool,
     /// Whether a user is present to answer questions. If false, calls that need approval are refused.
     pub attended: bool,
+    /// The agent exits after one command, so the cost of a failed summary is stored at once.
+    pub one_shot: bool,
     /// The limit of model calls for one prompt. At the limit, the user decides whether to continue; without a
     /// user, the turn ends.
     pub max_steps: u32,
@@ -83,6 +85,7 @@ impl Parts {
             approval: None,
             own_approvals: true,
             attended: false,
+            one_shot: false,
             max_steps: MAX_STEPS,
         }
     }

@@ -69,8 +69,27 @@ impl Workplace {
         Ok(Summarizer { work: self, model, cancel, usage: Usage::default(), requests: 0 })
     }
 
-    /// Stores the cost of failed summaries. Call this only when the session changes anyway: a failure alone
-    /// changes nothing, not even the leaf.
+    /// Keeps the cost of a failed request until [`Workplace::record_usage`] stores it.
+    pub(crate) fn remember_usage(
+        &self,
+        model: &ModelInfo,
+        usage: Usage,
+        requests: u64,
+        kind: &str,
+        note: &str,
+    ) {
+        let mut entry = spent(model, usage, requests);
+        if entry.is_empty() {
+            return;
+        }
+        for (key, value) in [("type", "usage"), ("kind", kind), ("note", note)] {
+            entry.insert(key.to_owned(), json!(value));
+        }
+        self.now().unrecorded_usage.push(Value::Object(entry));
+    }
+
+    /// Stores the cost of failed summaries and replies. Call this only when the session changes anyway, or nothing
+    /// follows: a failure alone changes nothing, not even the leaf.
     pub(crate) async fn record_usage(&self) -> Result<(), Error> {
         loop {
             let Some(entry) = self.now().unrecorded_usage.first().map(Value::to_string) else {
@@ -138,15 +157,8 @@ impl Summarizer<'_> {
     }
 
     fn remember_cost(&mut self) {
-        let mut entry = self.spent();
-        if entry.is_empty() {
-            return;
-        }
-        entry.insert("type".to_owned(), json!("usage"));
-        entry.insert("kind".to_owned(), json!("summary"));
-        entry.insert("note".to_owned(), json!("a summary that was not finished"));
-        (self.usage, self.requests) = (Usage::default(), 0);
-        self.work.now().unrecorded_usage.push(Value::Object(entry));
+        let (usage, requests) = (std::mem::take(&mut self.usage), std::mem::take(&mut self.requests));
+        self.work.remember_usage(&self.model, usage, requests, "summary", "a summary that was not finished");
     }
 
     /// Sends one request. An answer that goes into the next request may use half of the room.
@@ -174,6 +186,10 @@ impl Summarizer<'_> {
             }
             partial.apply(&delta);
             match delta {
+                Delta::Retrying { usage, .. } => {
+                    self.usage += usage;
+                    self.requests += u64::from(usage.total_tokens > 0);
+                }
                 Delta::Text { text, .. } => {
                     self.work.teller.tell(Live::SummaryText { text: redactor.pass_text(&text) });
                 }
@@ -212,23 +228,25 @@ impl Summarizer<'_> {
         extra
     }
 
-    /// Usage and model as entry fields; empty if the provider reported no usage.
     fn spent(&self) -> Map<String, Value> {
-        let mut usage = self.usage;
-        if usage.total_tokens == 0 {
-            return Map::new();
-        }
-        if usage.cost.total == 0.0 {
-            usage.cost = self.model.price.cost(&usage);
-        }
-        let mut usage = json!(usage);
-        if self.requests > 1 {
-            usage["requests"] = json!(self.requests);
-        }
-        let fields =
-            [("usage", usage), ("provider", json!(self.model.provider)), ("model", json!(self.model.id))];
-        fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+        spent(&self.model, self.usage, self.requests)
     }
+}
+
+/// Usage and model as entry fields; empty if the provider reported no usage.
+fn spent(model: &ModelInfo, mut usage: Usage, requests: u64) -> Map<String, Value> {
+    if usage.total_tokens == 0 {
+        return Map::new();
+    }
+    if usage.cost.total == 0.0 {
+        usage.cost = model.price.cost(&usage);
+    }
+    let mut usage = json!(usage);
+    if requests > 1 {
+        usage["requests"] = json!(requests);
+    }
+    let fields = [("usage", usage), ("provider", json!(model.provider)), ("model", json!(model.id))];
+    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// The text of a complete summary, or the reason it is unusable.

@@ -53,7 +53,7 @@ pub(crate) struct Now {
     pub(crate) approval: Option<Mode>,
     /// What the user allowed in this run, if the session's own approvals are not trusted.
     pub(crate) allowed: Approvals,
-    /// The cost of failed summaries, as `usage` entries that are not stored yet.
+    /// The cost of failed summaries and replies, as `usage` entries that are not stored yet.
     pub(crate) unrecorded_usage: Vec<Value>,
 }
 

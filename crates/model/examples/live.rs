@@ -73,7 +73,7 @@ async fn ask(models: &Models, request: Request) -> Option<AssistantMessage> {
             Delta::ToolCallStart { id, name, .. } => print!("call {name} {id} "),
             Delta::ToolCallArguments { json, .. } => print!("{json}·"),
             Delta::TextEnd { .. } | Delta::ThinkingEnd { .. } | Delta::ToolCallEnd { .. } => println!(),
-            Delta::Retrying { attempt, delay, why } => {
+            Delta::Retrying { attempt, delay, why, .. } => {
                 println!("attempt {attempt} failed, retrying in {delay:?}: {}", why.message());
             }
             Delta::Usage(usage) => {

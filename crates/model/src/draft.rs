@@ -88,6 +88,11 @@ impl Draft {
         self.message.usage = Usage::default();
     }
 
+    /// What the reply cost so far.
+    pub fn usage(&self) -> Usage {
+        self.message.usage
+    }
+
     /// Whether any block was started.
     pub fn has_content(&self) -> bool {
         !self.message.content.is_empty()
@@ -246,7 +251,12 @@ mod tests {
         let mut deltas = vec![Delta::Start { response_id: Some("first".to_owned()), response_model: None }];
         deltas.extend(call(&["{\"path\": \"a"]));
         let why = Failure::Cut { provider: "p".to_owned(), said: String::new() };
-        deltas.push(Delta::Retrying { attempt: 1, delay: std::time::Duration::ZERO, why });
+        deltas.push(Delta::Retrying {
+            attempt: 1,
+            delay: std::time::Duration::ZERO,
+            why,
+            usage: Usage::default(),
+        });
         deltas.extend([Delta::TextStart { block: 0 }, Delta::Text { block: 0, text: "whole".to_owned() }]);
         let mut expected = draft(&[]).message;
         expected.content.push(Block::text("whole"));

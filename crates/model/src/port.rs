@@ -33,6 +33,8 @@ pub enum Delta {
         attempt: u32,
         delay: Duration,
         why: Failure,
+        /// What the failed try cost, as far as the server reported it.
+        usage: Usage,
     },
     /// The reply starts. Sent once per attempt, before any block.
     Start {

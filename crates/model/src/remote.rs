@@ -25,6 +25,7 @@ use crate::provider::Provider;
 use crate::registry::Registry;
 use crate::request::{ModelInfo, Request};
 use crate::told::presentable;
+use crate::usage::Usage;
 
 /// The models of one provider, reached over HTTP.
 #[derive(Clone)]
@@ -199,18 +200,28 @@ impl Run {
         let failure = self.remote.cleaned(failure, self.key.as_ref()).await;
         match self.remote.net.retry.delay(self.tried, &failure, dice()) {
             Some(delay) => {
+                let usage = self.usage();
                 self.held.clear();
                 self.ready.clear();
                 self.has_content = false;
                 self.draft = self.remote.blank(&self.request);
-                self.ready.push_back(Delta::Retrying { attempt: self.tried, delay, why: failure });
+                self.ready.push_back(Delta::Retrying { attempt: self.tried, delay, why: failure, usage });
                 self.state = State::Waiting(delay);
             }
             None => self.over(Err(failure)),
         }
     }
 
-    /// Drops content that was not delivered, but keeps the usage and cost.
+    /// Drops content that the server reported of this try last, handed out or not.
+    fn usage(&self) -> Usage {
+        let reported = self.ready.iter().chain(&self.held).rev().find_map(|delta| match delta {
+            Delta::Usage(usage) => Some(*usage),
+            _ => None,
+        });
+        reported.unwrap_or_else(|| self.draft.usage())
+    }
+
+    /// What was not delivered, but keeps the usage and cost.
     fn cancelled(&mut self) {
         if !matches!(self.state, State::Closing(Err(Failure::Cancelled))) {
             self.ready.retain(|delta| matches!(delta, Delta::Start { .. } | Delta::Usage(_)));
@@ -258,7 +269,6 @@ mod tests {
     use crate::registry::Registry;
     use crate::retry::Retry;
     use crate::surroundings::Surroundings;
-    use crate::usage::Usage;
 
     /// Usage received before any content is not visible through the public interface, so this test uses the internals.
     #[tokio::test]

@@ -194,7 +194,12 @@ impl Play {
                 Step::Hang => beats.push_back(Beat::Hang),
                 Step::Fault(failure) => beats.push_back(Beat::Fault(failure)),
                 Step::Retrying(why) => {
-                    beats.push_front(Beat::Delta(Delta::Retrying { attempt: 1, delay: Duration::ZERO, why }));
+                    beats.push_front(Beat::Delta(Delta::Retrying {
+                        attempt: 1,
+                        delay: Duration::ZERO,
+                        why,
+                        usage: Usage::default(),
+                    }));
                 }
                 content => {
                     beats.extend(deltas(content, block).into_iter().map(Beat::Delta));

@@ -118,6 +118,7 @@ async fn parts(session: &Session, home: &Home, writer: Writer<'_>) -> Result<Par
         summary_model,
         compacting: home.settings.compacting,
         backtracking: false,
+        one_shot: true,
         ..Parts::new(models, registry, default, tools, context)
     })
 }

@@ -79,6 +79,34 @@ fn a_reply_that_breaks_off_is_asked_for_again_and_leaves_no_trace() {
     assert!(!fs::read_to_string(file).unwrap().contains("Half"), "nothing of it is stored");
 }
 
+/// It is paid for, although nothing of it is stored. The reply that takes its place tells how long the context is, so the cost
+/// is an entry of its own.
+#[test]
+fn what_a_reply_that_broke_off_cost_is_recorded() {
+    let server = Server::new();
+    let world = retrying(&server);
+    let running = Running::start(osier(&world, &["-p", "go"]));
+    let mut asked = server.next();
+    asked.text("Half an ans");
+    asked.usage(900, 7);
+    asked.cut();
+    let mut asked = server.next();
+    asked.text("A whole answer.");
+    asked.usage(900, 30);
+    asked.end("stop");
+    assert_eq!(running.end().code, 0);
+    let id = world.json("list")[0]["id"].as_str().unwrap().to_owned();
+    let path = world.json(&format!("path {id}"));
+    let totals: Vec<&Value> = path
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|entry| entry.get("usage").or_else(|| entry["message"].get("usage")))
+        .map(|usage| &usage["totalTokens"])
+        .collect();
+    assert_eq!(totals, [930, 907]);
+}
+
 #[test]
 fn json_mode_drops_the_draft_that_broke_off() {
     let server = Server::new();

@@ -106,6 +106,12 @@ impl Asked {
         self.choice(&json!({ "content": text }), None);
     }
 
+    /// Reports what the reply cost.
+    pub(crate) fn usage(&mut self, input: u64, output: u64) {
+        let usage = json!({ "prompt_tokens": input, "completion_tokens": output });
+        self.send(&format!("data: {}\n\n", json!({ "choices": [], "usage": usage })));
+    }
+
     pub(crate) fn call(&mut self, id: &str, name: &str, arguments: &Value) {
         self.raw_call(id, name, &arguments.to_string());
     }

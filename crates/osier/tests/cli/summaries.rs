@@ -265,6 +265,30 @@ fn stopped_or_failed_it_changes_nothing() {
     .assert_eq(&told);
 }
 
+/// The command ends, so the cost cannot wait for the next change. It is a mark: the session stands where it stood.
+#[test]
+fn what_a_failed_summary_cost_is_recorded() {
+    let server = Server::new();
+    let world = server.world();
+    world.write("s.jsonl", Script::run("say a; reply b; say c; reply d").file());
+    let (before, context) = (world.lines("s.jsonl"), world.json("context s.jsonl")["messages"].take());
+    let args = ["sessions", "move", "s.jsonl", "00000002", "--summarize", "--model", "local/test"];
+    let running = Running::start(osier(&world, &args));
+    let mut asked = server.next();
+    asked.text("It");
+    asked.usage(1000, 20);
+    asked.end("length");
+    assert_eq!(running.end().code, 1);
+    let lines = world.lines("s.jsonl");
+    assert_eq!(lines[..before.len()], before);
+    let cost: Vec<Value> =
+        lines[before.len()..].iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(cost.len(), 1, "{cost:?}");
+    assert_eq!((&cost[0]["type"], &cost[0]["usage"]["totalTokens"]), (&"usage".into(), &1020.into()));
+    assert_eq!(cost[0]["parentId"], "00000004");
+    assert_eq!(world.json("context s.jsonl")["messages"], context);
+}
+
 #[test]
 fn a_file_of_pi_is_left_and_come_back_to_like_any_other() {
     let world = World::new();
