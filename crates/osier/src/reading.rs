@@ -6,8 +6,6 @@ use anyhow::Result;
 use osier_session::Session;
 use osier_store::{StoreError, Texts};
 use osier_tree::asking::Asks;
-use osier_tree::entry::read_entry;
-use osier_tree::projection::transcript::{TranscriptItem, TranscriptReader};
 use osier_tree::tokens::TokenCount;
 use osier_tree::{Place, PlanError, Seq, SessionTree};
 use rustc_hash::FxHashMap;
@@ -54,30 +52,6 @@ pub(crate) async fn model_on_path(session: &Session) -> Result<Option<String>> {
     let mut model = state.tree.model_in_force(at);
     answer(session, &mut model).await?;
     Ok(model.finish().map(|(provider, id)| format!("{provider}/{id}")))
-}
-
-/// Calls `each` with each item of the transcript of a path.
-pub(crate) async fn each_item(
-    session: &Session,
-    at: Place,
-    mut each: impl FnMut(TranscriptItem) -> Result<()>,
-) -> Result<()> {
-    let state = session.state();
-    let mut reader = TranscriptReader::new(&state.tree, at);
-    let match_call = |seq, line: &[u8]| {
-        if let Ok(entry) = read_entry(line) {
-            reader.match_call(seq, &entry);
-        }
-        Ok::<_, StoreError>(())
-    };
-    let calls = TranscriptReader::new(&state.tree, at).call_entries();
-    session.each_line(state.version, &calls, match_call).await?;
-    let entries = reader.entries();
-    let item = |seq, line: &[u8]| match read_entry(line).ok().and_then(|entry| reader.item(seq, &entry)) {
-        Some(item) => each(item),
-        None => Ok(()),
-    };
-    session.each_line(state.version, &entries, item).await
 }
 
 /// The one-line texts of all entries, from the store's cache where it has them.

@@ -151,8 +151,8 @@ impl Cursor {
     /// Starts a turn here, visible to other processes. Until it ends, the cursor does not follow or move, and no
     /// process can start a turn at its position or delete its branch.
     pub async fn begin_turn(&self) -> Result<TurnGuard, Error> {
-        self.session.ask(|reply| Mail::BeginTurn { cursor: self.id, reply }).await?;
-        Ok(TurnGuard { cursor: self.clone(), running: true })
+        let turn = TurnGuard { cursor: self.clone(), running: false };
+        self.session.ask(|reply| Mail::BeginTurn { turn, reply }).await
     }
 
     /// Starts a live draft of an entry that will be committed here.
@@ -170,6 +170,22 @@ pub struct TurnGuard {
 }
 
 impl TurnGuard {
+    pub(crate) fn cursor(&self) -> CursorId {
+        self.cursor.id
+    }
+
+    /// The turn is ended by somebody else.
+    pub(crate) fn abandon(mut self) -> CursorId {
+        self.running = false;
+        self.cursor.id
+    }
+
+    /// The turn runs from now on, so dropping this value ends it.
+    pub(crate) fn started(mut self) -> TurnGuard {
+        self.running = true;
+        self
+    }
+
     /// Ends the turn, and returns when its entries are as durable as configured.
     pub async fn end(mut self) -> Result<(), Error> {
         self.running = false;

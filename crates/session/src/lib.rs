@@ -24,6 +24,7 @@ mod snapshot;
 mod standing;
 mod state;
 mod stores;
+mod transcript;
 mod updates;
 mod writer;
 

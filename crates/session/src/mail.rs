@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 
 use crate::attach::Attached;
 use crate::commit::{Plan, Stored};
+use crate::cursor::TurnGuard;
 use crate::error::Error;
 use crate::given::Given;
 use crate::standing::CursorId;
@@ -46,9 +47,10 @@ pub(crate) enum Mail {
         cursor: CursorId,
         reply: Reply<Followed>,
     },
+    /// The guard comes back once the turn runs. If nobody waits for it any more, it is dropped, and the turn ends.
     BeginTurn {
-        cursor: CursorId,
-        reply: Reply<()>,
+        turn: TurnGuard,
+        reply: Reply<TurnGuard>,
     },
     EndTurn {
         cursor: CursorId,

@@ -102,7 +102,13 @@ impl Writer {
             Mail::NewCursor { at, reply } => drop(reply.send(Ok(self.new_cursor(at)))),
             Mail::DropCursor { cursor } => self.drop_cursor(cursor).await,
             Mail::Follow { cursor, reply } => drop(reply.send(self.follow(cursor))),
-            Mail::BeginTurn { cursor, reply } => drop(reply.send(self.begin_turn(cursor).await)),
+            Mail::BeginTurn { turn, reply } => {
+                let begun = self.begin_turn(turn.cursor()).await;
+                // Nobody waits for it any more.
+                if let Err(Ok(turn)) = reply.send(begun.map(|()| turn.started())) {
+                    self.end_turn(turn.abandon(), None).await;
+                }
+            }
             Mail::EndTurn { cursor, reply } => self.end_turn(cursor, reply).await,
             Mail::CheckFree { at, reply } => drop(reply.send(self.check_place(at).await)),
             Mail::BeginDraft { cursor, reply } => drop(reply.send(Ok(self.begin_draft(cursor)))),

@@ -1,6 +1,7 @@
 //! Leases: a row for each turn that runs, which ends by the server's clock unless it is renewed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
 
 use osier_store::{InTheWay, Lease, StoreError};
 use rustc_hash::FxHashMap;
@@ -13,14 +14,36 @@ use crate::store::{Inner, attempt};
 /// How often a lease is renewed before it would end.
 const RENEWALS: u32 = 3;
 
-/// The leases that this process holds, by cursor, each with the task that renews it.
+/// The leases that this process holds, by cursor.
 #[derive(Debug, Default)]
-pub(crate) struct HeldLeases(Mutex<FxHashMap<u64, (Lease, AbortHandle)>>);
+pub(crate) struct HeldLeases(Mutex<FxHashMap<u64, HeldLease>>);
+
+#[derive(Debug)]
+struct HeldLease {
+    lease: Lease,
+    renewing: AbortHandle,
+    /// When it was renewed last. A computer that sleeps stops the one clock, and somebody may set the other.
+    renewed: (Instant, SystemTime),
+    /// It ended, and another process holds a lease of the session now.
+    ended: bool,
+}
 
 impl HeldLeases {
-    fn held(&self) -> MutexGuard<'_, FxHashMap<u64, (Lease, AbortHandle)>> {
+    fn held(&self) -> MutexGuard<'_, FxHashMap<u64, HeldLease>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// A lease was renewed at this time, in this form.
+    fn renewed(&self, lease: &Lease, at: (Instant, SystemTime)) {
+        if let Some(held) = self.held().get_mut(&lease.cursor) {
+            (held.renewed, held.ended) = (at, false);
+            held.lease.clone_from(lease);
+        }
+    }
+}
+
+fn clocks() -> (Instant, SystemTime) {
+    (Instant::now(), SystemTime::now())
 }
 
 impl Inner {
@@ -30,18 +53,34 @@ impl Inner {
         lease: &Lease,
         in_the_way: InTheWay<'_>,
     ) -> Result<(), StoreError> {
-        let seconds = self.limits.hold.as_secs().max(1);
-        if self.leases.held().contains_key(&lease.cursor) {
-            attempt!(self, 0, |connection| keep(connection, lease, seconds));
-            if let Some((held, _)) = self.leases.held().get_mut(&lease.cursor) {
-                held.clone_from(lease);
-            }
+        let (seconds, now) = (self.hold_seconds(), clocks());
+        let is_held = self.leases.held().contains_key(&lease.cursor);
+        if is_held && attempt!(self, 0, |connection| keep(connection, lease, seconds)) {
+            self.leases.renewed(lease, now);
             return Ok(());
         }
         attempt!(self, 0, |connection| self.take(connection, lease, in_the_way, seconds));
+        if is_held {
+            self.leases.renewed(lease, now);
+            return Ok(());
+        }
         let renewing = tokio::spawn(renew(self.clone(), lease.cursor)).abort_handle();
-        self.leases.held().insert(lease.cursor, (lease.clone(), renewing));
+        let held = HeldLease { lease: lease.clone(), renewing, renewed: now, ended: false };
+        self.leases.held().insert(lease.cursor, held);
         Ok(())
+    }
+
+    /// See [`osier_store::Store::may_have_expired`].
+    pub(crate) fn may_have_expired(&self, lease: &Lease) -> bool {
+        self.leases.held().get(&lease.cursor).is_some_and(|held| {
+            let (instant, time) = held.renewed;
+            let since = instant.elapsed().max(time.elapsed().unwrap_or_default());
+            held.ended || since >= self.limits.hold
+        })
+    }
+
+    fn hold_seconds(&self) -> u64 {
+        self.limits.hold.as_secs().max(1)
     }
 
     /// Locks the session's row, so that of two who want one place the second sees the lease of the first.
@@ -78,8 +117,8 @@ impl Inner {
     }
 
     pub(crate) async fn release(&self, lease: &Lease) {
-        if let Some((_, renewing)) = self.leases.held().remove(&lease.cursor) {
-            renewing.abort();
+        if let Some(held) = self.leases.held().remove(&lease.cursor) {
+            held.renewing.abort();
         }
         let _ = self.try_release_lease(lease).await;
     }
@@ -91,7 +130,7 @@ impl Inner {
 
     /// For the end of a process.
     pub(crate) async fn release_all(&self) {
-        let held: Vec<Lease> = self.leases.held().values().map(|(lease, _)| lease.clone()).collect();
+        let held: Vec<Lease> = self.leases.held().values().map(|held| held.lease.clone()).collect();
         for lease in held {
             self.release(&lease).await;
         }
@@ -101,9 +140,16 @@ impl Inner {
         Ok(attempt!(self, 0, |connection| read(connection, id)))
     }
 
+    /// Renews a lease. One that ended counts again only if nobody else took a lease of the session meanwhile: whether that one
+    /// is in the way is for its holder to find out.
     async fn renew_lease(&self, lease: &Lease) -> Result<(), StoreError> {
-        let seconds = self.limits.hold.as_secs().max(1);
-        attempt!(self, 0, |connection| keep(connection, lease, seconds));
+        let (seconds, now) = (self.hold_seconds(), clocks());
+        if !attempt!(self, 0, |connection| keep(connection, lease, seconds)) {
+            let own: Vec<u64> = self.leases.held().keys().copied().collect();
+            let is_foreign = |other: &Lease| !own.contains(&other.cursor);
+            attempt!(self, 0, |connection| self.take(connection, lease, &is_foreign, seconds));
+        }
+        self.leases.renewed(lease, now);
         Ok(())
     }
 }
@@ -112,10 +158,14 @@ impl Inner {
 async fn renew(inner: Arc<Inner>, cursor: u64) {
     loop {
         tokio::time::sleep(inner.limits.hold / RENEWALS).await;
-        let held = inner.leases.held().get(&cursor).map(|(lease, _)| lease.clone());
+        let held = inner.leases.held().get(&cursor).map(|held| held.lease.clone());
         let Some(lease) = held else { continue };
-        // A server that is away is asked again. A lease that ended meanwhile counts again from then on.
-        let _ = inner.renew_lease(&lease).await;
+        // A server that is away is asked again.
+        let renewed = inner.renew_lease(&lease).await;
+        if let (Err(StoreError::Leased { .. }), Some(held)) = (renewed, inner.leases.held().get_mut(&cursor))
+        {
+            held.ended = true;
+        }
     }
 }
 
@@ -141,16 +191,14 @@ pub(crate) async fn forget(connection: &mut MySqlConnection, id: &str) -> Result
     Ok(())
 }
 
-/// Renews a lease as it is now, also if somebody cleared it away because it had ended.
-async fn keep(connection: &mut MySqlConnection, lease: &Lease, seconds: u64) -> Result<(), Failure> {
+/// Renews a lease as it is now. `false` if it has ended.
+async fn keep(connection: &mut MySqlConnection, lease: &Lease, seconds: u64) -> Result<bool, Failure> {
     let query = sqlx::query(
-        "INSERT INTO osier_leases (session, cursor_id, expires, lease)
-         SELECT id, ?, UNIX_TIMESTAMP() + ?, ? FROM osier_sessions WHERE id = ?
-         ON DUPLICATE KEY UPDATE expires = UNIX_TIMESTAMP() + ?, lease = ?",
+        "UPDATE osier_leases SET expires = UNIX_TIMESTAMP() + ?, lease = ?
+         WHERE session = ? AND cursor_id = ? AND expires >= UNIX_TIMESTAMP()",
     );
-    let query = query.bind(lease.cursor).bind(seconds).bind(json(lease)).bind(&lease.session);
-    query.bind(seconds).bind(json(lease)).execute(connection).await?;
-    Ok(())
+    let query = query.bind(seconds).bind(json(lease)).bind(&lease.session).bind(lease.cursor);
+    Ok(query.execute(connection).await?.rows_affected() > 0)
 }
 
 async fn delete(connection: &mut MySqlConnection, lease: &Lease) -> Result<(), Failure> {

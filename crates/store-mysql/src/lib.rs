@@ -27,6 +27,7 @@ pub mod server;
 mod settings;
 mod shown;
 mod store;
+mod streaming;
 mod tally;
 mod unverified_tls;
 mod watching;

@@ -22,6 +22,8 @@ pub(crate) struct Making<'a> {
     pub(crate) header: &'a Header,
     pub(crate) folded: &'a Folded,
     pub(crate) entries: &'a [Entry<'a>],
+    /// The generation under which the lines were written already, if they were.
+    pub(crate) written: Option<u64>,
     /// The state of the log that goes; none for a new session.
     pub(crate) instead_of: Option<Version>,
     /// Fails if others than this one have the session open.
@@ -38,12 +40,13 @@ impl Making<'_> {
         if let Some(version) = self.made_before(connection, tried).await? {
             return Ok(version);
         }
-        let generation = random();
+        let generation = self.written.unwrap_or_else(random);
         tried.push(generation);
         let place = Place { session: &self.header.id, generation, part: self.store.connections.part() };
         let bytes: usize = self.entries.iter().map(|entry| entry.line.len()).sum();
-        let few = self.entries.len() <= FEW && bytes <= place.part;
-        if !few {
+        let few = self.written.is_none() && self.entries.len() <= FEW && bytes <= place.part;
+        let many = self.written.is_none() && !few;
+        if many {
             removing::announce(connection, place.session, generation, now()).await?;
             rows::write(connection, place, 0, self.entries, &self.folded.heads).await?;
         }
@@ -54,7 +57,7 @@ impl Making<'_> {
         };
         if !matches!(named, Ok(true)) {
             connection.execute("ROLLBACK").await?;
-            if !few {
+            if many {
                 removing::sweep(connection, place.session, generation).await?;
             }
             named?;
@@ -66,7 +69,7 @@ impl Making<'_> {
             false => removing::forget(connection, place.session, generation).await?,
         }
         connection.execute("COMMIT").await?;
-        Ok(Version { generation, entries: self.entries.len() })
+        Ok(Version { generation, entries: self.folded.heads.len() })
     }
 
     /// The state of the session if an earlier attempt made it, of which nobody was told; fails if the time has passed.
@@ -107,7 +110,7 @@ impl Making<'_> {
     /// Makes the session name this generation. `false` if somebody was faster.
     async fn name(&self, connection: &mut MySqlConnection, generation: u64) -> Result<bool, Failure> {
         let card = CardColumns::of(self.folded.card.card());
-        let (entries, odd) = (self.entries.len() as u32, self.folded.odd as u32);
+        let (entries, odd) = (self.folded.heads.len() as u32, self.folded.odd as u32);
         let regular = self.folded.heads.is_regular();
         let Some(expected) = self.instead_of else {
             let query = sqlx::query(

@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
-use osier_store::{Batch, Deleted, Filter, InTheWay, Lease, Opened, Page, Store, StoreError, Version, Watch};
+use osier_store::{
+    Batch, Deleted, Filter, InTheWay, Lease, LineSource, Opened, Page, Store, StoreError, Version, Watch,
+};
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Heads, Seq, header};
 use sqlx::MySqlConnection;
@@ -15,6 +17,7 @@ use crate::known::Known;
 use crate::making::Making;
 use crate::rows::{Folded, SessionRow};
 use crate::store::{Inner, MySqlStore, attempt};
+use crate::streaming::Streamed;
 use crate::{listing, removing};
 
 impl Inner {
@@ -67,10 +70,18 @@ impl Inner {
         Ok(known.as_ref().map(|known| known.folded.heads.clone()))
     }
 
-    async fn make(&self, making: &Making<'_>) -> Result<Version, StoreError> {
+    pub(crate) async fn make(&self, making: &Making<'_>) -> Result<Version, StoreError> {
         let bytes: usize = making.entries.iter().map(|entry| entry.line.len()).sum();
         let mut tried = Vec::new();
         Ok(attempt!(self, bytes, |connection| making.make(connection, &mut tried)))
+    }
+
+    /// Remembers what the next append to a new session has to know.
+    async fn created(&self, header: &Header, version: Version, folded: Folded) -> Opened {
+        let (header, odd_lines, generation) = (header.clone(), folded.odd, version.generation);
+        let known = Known { confirmed: Instant::now(), header: header.clone(), generation, folded };
+        *self.slot(&header.id).lock().await = Some(known);
+        Opened { header, version, odd_lines, file: None }
     }
 
     /// Somebody has the session open, here or elsewhere.
@@ -98,6 +109,7 @@ impl Inner {
             header: &header,
             folded: &folded,
             entries: &entries,
+            written: None,
             instead_of: Some(expected),
             besides,
         };
@@ -152,19 +164,21 @@ impl Store for MySqlStore {
             header,
             folded: &folded,
             entries: &entries,
+            written: None,
             instead_of: None,
             besides: None,
         };
         let version = self.inner.make(&making).await?;
-        let odd_lines = folded.odd;
-        let known = Known {
-            confirmed: Instant::now(),
-            header: header.clone(),
-            generation: version.generation,
-            folded,
-        };
-        *self.inner.slot(&header.id).lock().await = Some(known);
-        Ok(Opened { header: header.clone(), version, odd_lines, file: None })
+        Ok(self.inner.created(header, version, folded).await)
+    }
+
+    async fn create_from(&self, header: &Header, lines: &mut dyn LineSource) -> Result<Opened, StoreError> {
+        if !header::is_valid_id(&header.id) {
+            return Err(StoreError::InvalidId { id: header.id.clone() });
+        }
+        let mut streamed = Streamed::new(&self.inner, header);
+        let version = streamed.make(lines).await?;
+        Ok(self.inner.created(header, version, streamed.folded).await)
     }
 
     async fn open(&self, id: &str) -> Result<Opened, StoreError> {
@@ -267,6 +281,10 @@ impl Store for MySqlStore {
 
     async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
         self.inner.lease(lease, in_the_way).await
+    }
+
+    fn may_have_expired(&self, lease: &Lease) -> bool {
+        self.inner.may_have_expired(lease)
     }
 
     async fn release(&self, lease: &Lease) {

@@ -198,6 +198,21 @@ pub(crate) async fn sweep(
     forget(connection, session, generation).await
 }
 
+/// Removes the lines of a generation from one on.
+pub(crate) async fn cut(
+    connection: &mut MySqlConnection,
+    session: &str,
+    generation: u64,
+    from: usize,
+) -> Result<(), Failure> {
+    for table in ["osier_parts", "osier_entries"] {
+        let sql = format!("DELETE FROM {table} WHERE session = ? AND generation = ? AND seq >= ?");
+        let query = sqlx::query(AssertSqlSafe(sql)).bind(session).bind(generation);
+        query.bind(from as u32).execute(&mut *connection).await?;
+    }
+    Ok(())
+}
+
 async fn delete(
     connection: &mut MySqlConnection,
     table: &str,

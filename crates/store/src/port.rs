@@ -210,6 +210,12 @@ pub trait Store: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Whether a lease may have expired before it was released. It must then be acquired again before the caller relies
+    /// on it. Only leases that are renewed can expire.
+    fn may_have_expired(&self, _lease: &Lease) -> bool {
+        false
+    }
+
     /// Releases a lease. If that fails, the lease expires.
     async fn release(&self, _lease: &Lease) {}
 

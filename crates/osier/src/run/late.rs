@@ -55,21 +55,38 @@ impl LateStore {
         })
         .await?;
         all.extend_from_slice(lines);
-        let made = match self.store.create(&self.header, &all).await {
-            Err(StoreError::AlreadyExists { .. }) => self.made_before().await,
-            made => made.map(|made| made.version),
+        let leases = self.memory.leases(&self.header.id).await?;
+        let made = match leases.is_empty() {
+            true => self.create(&all).await,
+            false => self.create_leased(&all, &leases).await,
         };
         if matches!(made, Ok(_) | Err(StoreError::Conflict { .. })) {
             self.is_there.store(true, Ordering::Release);
             if let Ok(hints) = self.store.watch(&self.header.id).await {
                 tokio::spawn(pass_on(hints, self.changed.clone()));
             }
-            // From now on others see the session, and that a turn runs in it.
-            for lease in self.memory.leases(&self.header.id).await? {
-                self.store.lease(&lease, &|_| false).await?;
-            }
         }
         made
+    }
+
+    async fn create(&self, lines: &[Vec<u8>]) -> Result<Version, StoreError> {
+        match self.store.create(&self.header, lines).await {
+            Err(StoreError::AlreadyExists { .. }) => self.made_before().await,
+            made => made.map(|made| made.version),
+        }
+    }
+
+    /// The same while a turn runs. Others see the session before they see that, so it gets its lines only once they do. Fails
+    /// if another process began a turn there in between.
+    async fn create_leased(&self, lines: &[Vec<u8>], leases: &[Lease]) -> Result<Version, StoreError> {
+        let created = self.create(&[]).await;
+        if matches!(created, Ok(_) | Err(StoreError::Conflict { .. })) {
+            let own = |other: &Lease| leases.iter().any(|lease| lease.cursor == other.cursor);
+            for lease in leases {
+                self.store.lease(lease, &|other| !own(other)).await?;
+            }
+        }
+        self.store.append(&self.header.id, created?, lines).await
     }
 
     /// A server may make the session and its answer be lost. The writer then looks at what is there, and goes on.
@@ -209,6 +226,10 @@ impl Store for LateStore {
 
     async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
         self.of(&lease.session).lease(lease, in_the_way).await
+    }
+
+    fn may_have_expired(&self, lease: &Lease) -> bool {
+        self.of(&lease.session).may_have_expired(lease)
     }
 
     async fn release(&self, lease: &Lease) {

@@ -66,7 +66,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         Format::Md => {
             let mut writer = MarkdownWriter::default();
             output.write(writer.title(card.title()).as_bytes())?;
-            reading::each_item(&session, at, |item| output.write(writer.item(&item).as_bytes())).await?;
+            session.each_item(at, |item| output.write(writer.item(&item).as_bytes())).await?;
         }
         Format::Json => json(&session, at, &card, &mut output).await?,
     }
@@ -101,7 +101,7 @@ async fn json(session: &Session, at: Place, card: &Card, output: &mut Output) ->
         let item = indented(&serde_json::to_string_pretty(&item)?, "\n    ");
         output.write(format!("{comma}\n    {item}").as_bytes())
     };
-    reading::each_item(session, at, write).await?;
+    session.each_item(at, write).await?;
     output.write(if items > 0 { b"\n  ]\n}\n" } else { b"]\n}\n" })
 }
 

@@ -15,7 +15,6 @@ use osier_tree::{Seq, time};
 use crate::home::Home;
 use crate::layout::{count, plain, right, table};
 use crate::out::{Out, Style};
-use crate::reading;
 use crate::target::Target;
 
 #[derive(Debug, clap::Args)]
@@ -71,7 +70,7 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         }
         out.text(&writer.item(&item))
     };
-    reading::each_item(&session, session.tree().leaf(), write).await?;
+    session.each_item(session.tree().leaf(), write).await?;
     out.done()
 }
 

@@ -1,5 +1,7 @@
 //! Two real processes in one session: a turn belongs to one of them.
 
+use serde_json::{Value, json};
+
 use crate::busy_support::Busy;
 use crate::run_support::{Running, Server, osier};
 
@@ -48,6 +50,17 @@ fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
     busy.fails(&format!("append {id} 'in between'"));
     busy.fails(&format!("move {id} {question} --exact"));
     busy.fails(&format!("move {id} {}", busy.entry));
+    let told = world.fails(1, &format!("move {id} {} --json", busy.entry));
+    let error: Value = serde_json::from_str(told.lines().last().unwrap()).unwrap();
+    let error = &error["error"];
+    assert_eq!(
+        [&error["code"], &error["entry"], &error["branch"]],
+        [&json!("session_busy"), &json!(busy.entry), &json!(question)],
+        "{told}"
+    );
+    let holder = error["holder"].as_str().unwrap();
+    assert!(holder.starts_with(&format!("process {}", error["process"])), "{told}");
+    assert!(error["message"].as_str().unwrap().contains(holder), "{told}");
     let ran = Running::start(osier(world, &["-c", "-p", "me too"])).end();
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("the session is busy: process "), "{}", ran.err);
@@ -63,6 +76,35 @@ fn another_process_is_told_who_works_there_and_may_work_elsewhere() {
     let (id, entry) = (busy.id.clone(), busy.entry.clone());
     let world = busy.end();
     world.ok(&format!("delete-branch {id} {entry}"));
+}
+
+/// Programs that know nothing of leases can write that a part of a running turn is deleted.
+#[test]
+fn gc_never_removes_what_is_below_the_first_entry_of_a_running_turn() {
+    let server = Server::new();
+    let world = server.world();
+    let busy = Busy::new(server, world, &[]);
+    let (world, id) = (&busy.world, &busy.id);
+    let path = world.json(&format!("path {id}"));
+    let calls = path.as_array().unwrap().last().unwrap()["id"].clone();
+    assert_ne!(calls, json!(busy.question));
+    let file = world.session_file();
+    let write = |custom_type: &str, id: &str| {
+        let entry = json!({
+            "type": "custom", "customType": custom_type, "id": id, "parentId": busy.entry,
+            "timestamp": "2026-01-01T00:00:00.000Z", "data": { "targetId": calls },
+        });
+        let mut file = std::fs::OpenOptions::new().append(true).open(&file).unwrap();
+        std::io::Write::write_all(&mut file, format!("{entry}\n").as_bytes()).unwrap();
+    };
+    write("osier.delete_branch", "0000fff1");
+    let told = busy.fails(&format!("gc {id} --force"));
+    assert!(told.contains("cannot remove deleted branches: "), "{told}");
+    write("osier.restore_branch", "0000fff2");
+    let asked = busy.go_on();
+    assert_eq!(asked.messages(), WORKED);
+    asked.answer("Done.");
+    busy.end();
 }
 
 /// The file of a new session is made with the first thing that is said in it.

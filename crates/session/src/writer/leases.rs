@@ -100,7 +100,12 @@ impl Writer {
     /// Checks and updates leases before an entry is appended.
     pub(super) async fn before_append(&mut self, job: &Job, entry: &Entry<'_>) -> Result<(), Error> {
         let parent = entry.parent.as_deref().and_then(|id| self.tree.find(id));
-        if let Some(cursor) = job.cursor.filter(|cursor| self.leases.contains_key(cursor)) {
+        if let Some((cursor, lease)) = job.cursor.and_then(|cursor| Some((cursor, self.leases.get(&cursor)?)))
+        {
+            if self.store.may_have_expired(lease) {
+                // Another process may have taken the place meanwhile. Then this turn ends here.
+                self.store.lease(lease, &self.in_the_way(parent)).await?;
+            }
             return self.claim_branch(cursor, parent, entry).await;
         }
         match entry.kind {

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use osier_session::{Durability, Env, Error, Event, Session};
-use osier_store::{Batch, Deleted, Filter, MemoryStore, Opened, Page, Store, StoreError, Version, Watch};
+use osier_store::{
+    Batch, Deleted, Filter, InTheWay, Lease, MemoryStore, Opened, Page, Store, StoreError, Version, Watch,
+};
 use osier_tree::projection::card::Card;
 use osier_tree::{Head, Header, Seq};
 
@@ -23,6 +25,8 @@ enum Fault {
     /// Reports a conflict that does not exist.
     FalseConflict,
     NoSync,
+    /// The lease ended, and another process took it.
+    LeaseEnded,
 }
 
 #[derive(Debug, Default)]
@@ -132,6 +136,18 @@ impl Store for FailingStore {
     ) -> Result<Version, StoreError> {
         self.inner.rewrite_in_use(id, expected, lines).await
     }
+    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
+        self.inner.lease(lease, in_the_way).await
+    }
+    fn may_have_expired(&self, _lease: &Lease) -> bool {
+        self.has(Fault::LeaseEnded)
+    }
+    async fn release(&self, lease: &Lease) {
+        self.inner.release(lease).await;
+    }
+    async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
+        self.inner.leases(id).await
+    }
 }
 
 async fn session(durability: Durability) -> (Arc<FailingStore>, Session) {
@@ -139,6 +155,25 @@ async fn session(durability: Durability) -> (Arc<FailingStore>, Session) {
     let store: Arc<dyn Store> = failing.clone();
     let env = Env { durability, watch: false, ..env("a") };
     (failing, empty(&store, env).await)
+}
+
+#[tokio::test]
+async fn a_turn_whose_lease_was_taken_over_stores_nothing_more() {
+    let (store, session) = session(Durability::Os).await;
+    let turn = session.main().begin_turn().await.unwrap();
+    say(&session.main(), "user", "hello").await;
+    store.next(Fault::LeaseEnded);
+    say(&session.main(), "assistant", "nobody took the place").await;
+    let own = store.leases("s").await.unwrap().remove(0);
+    store.release(&own).await;
+    let rival = Lease { cursor: own.cursor ^ 1, process: 4242, ..own };
+    store.lease(&rival, &|_| true).await.unwrap();
+    let before = session.version();
+    store.next(Fault::LeaseEnded);
+    let refused = session.main().commit(message("user", "too late")).await.unwrap_err();
+    assert!(refused.to_string().contains("process 4242"), "{refused}");
+    assert_eq!((refused.code().name(), session.version()), ("session_busy", before));
+    turn.end().await.unwrap();
 }
 
 #[tokio::test]

@@ -126,3 +126,36 @@ async fn no_turn_starts_in_a_branch_that_another_process_deleted() {
     assert!(store.leases("s").await.unwrap().is_empty());
     turn(&one).await;
 }
+
+#[tokio::test]
+async fn a_turn_that_nobody_waits_for_any_more_does_not_begin() {
+    let session = empty(&memory(), env("a")).await;
+    let main = session.main();
+    tokio::select! {
+        biased;
+        _ = main.begin_turn() => panic!("it does not wait"),
+        () = std::future::ready(()) => {}
+    }
+    main.begin_turn().await.expect("the place is free").end().await.unwrap();
+    assert!(session.store().leases("s").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_turn_ends_with_its_cursor_and_with_its_session() {
+    let store = memory();
+    let session = empty(&store, env("a")).await;
+    let side = session.cursor(None).await.unwrap();
+    let turns = (turn(&session).await, side.begin_turn().await.unwrap());
+    assert_eq!(store.leases("s").await.unwrap().len(), 2);
+    drop((turns.1, side));
+    // Whatever is asked next comes after it.
+    session.refresh().await.unwrap();
+    assert_eq!(store.leases("s").await.unwrap().len(), 1);
+    drop((turns.0, session));
+    let ended = async {
+        while !store.leases("s").await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), ended).await.expect("the lease is kept");
+}

@@ -1,6 +1,7 @@
 //! What is in the tables: made by many at once, read by other versions, and gone when it is deleted.
 
-use osier_store::{Filter, PagedHeads, Store, StoreError, Version};
+use async_trait::async_trait;
+use osier_store::{Filter, LineSource, PagedHeads, Store, StoreError, Version};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 use osier_tree::entry::read_entry;
@@ -21,6 +22,40 @@ async fn many_processes_may_make_the_tables_at_once() {
         }
         makers.join_all().await;
     }
+}
+
+/// Gives two lines at a time, and counts the rows that are stored meanwhile.
+struct Counted {
+    server: &'static Server,
+    database: String,
+    rest: Vec<Vec<u8>>,
+    stored: Vec<i64>,
+}
+
+#[async_trait]
+impl LineSource for Counted {
+    async fn next_lines(&mut self) -> Result<Vec<Vec<u8>>, StoreError> {
+        let count = format!("SELECT COUNT(*) FROM {}.osier_entries", self.database);
+        let row = admin(self.server).await.fetch_one(AssertSqlSafe(count)).await.unwrap();
+        self.stored.push(row.try_get(0).unwrap());
+        Ok(self.rest.drain(..self.rest.len().min(2)).collect())
+    }
+}
+
+#[tokio::test]
+async fn lines_that_arrive_in_batches_are_stored_as_they_arrive() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let rest: Vec<Vec<u8>> = (0..6).map(|at| message(&format!("{at:08x}"), "said")).collect();
+    let mut source = Counted { server, database, rest: rest.clone(), stored: Vec::new() };
+    let made = store.create_from(&header("one"), &mut source).await.unwrap();
+    assert_eq!((made.version.entries, source.stored), (6, vec![0, 2, 4, 6]));
+    assert_eq!(lines(&store).await, rest);
+    let again = store.create_from(&header("one"), &mut Counted { stored: Vec::new(), rest, ..source }).await;
+    assert!(matches!(again, Err(StoreError::AlreadyExists { .. })), "{again:?}");
+    add(&store, made.version, "more").await.unwrap();
+    assert_eq!(lines(&store).await.len(), 7);
 }
 
 #[tokio::test]

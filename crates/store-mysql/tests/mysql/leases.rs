@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use osier_store::{Lease, Store};
+use osier_store::{Lease, Store, StoreError};
 use osier_store_mysql::Limits;
 use osier_store_mysql::server::Server;
 use sqlx::{AssertSqlSafe, Executor, Row};
@@ -76,4 +76,33 @@ async fn a_lease_is_renewed_for_as_long_as_it_is_held() {
     tokio::time::timeout(LIMIT, renewed).await.expect("nobody renews the lease");
     store.release(&lease(1)).await;
     assert_eq!(rows(server, &database, "TRUE").await, 0);
+}
+
+/// Otherwise two processes would run turns at one place.
+#[tokio::test]
+async fn a_lease_that_ended_and_was_taken_over_does_not_count_again() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let limits = Limits { hold: Duration::from_secs(1), ..Limits::default() };
+    let (first, second) = (store_at(&url, limits), store_at(&url, limits));
+    session(&first, 2).await;
+    first.lease(&lease(1), &|_| true).await.unwrap();
+    end_all(server, &database).await;
+    // The first store may be quicker and renew its lease; then it has to end once more.
+    let taken = async {
+        while second.lease(&lease(2), &|_| true).await.is_err() {
+            end_all(server, &database).await;
+        }
+        while !first.may_have_expired(&lease(1)) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LIMIT, taken).await.expect("nobody notices");
+    let refused = first.lease(&lease(1), &|_| true).await.unwrap_err();
+    let StoreError::Leased { lease: holder } = refused else { panic!("{refused:?}") };
+    assert_eq!(holder.cursor, 2);
+    second.release(&lease(2)).await;
+    first.lease(&lease(1), &|_| true).await.unwrap();
+    assert!(!first.may_have_expired(&lease(1)), "it counts again");
 }

@@ -1,6 +1,6 @@
 //! Actions that read or write sessions without touching the screen. Each runs in a background task and returns a message.
 
-use std::io::ErrorKind;
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use osier_model::Image;
 use osier_session::{Env, Listed, Session, Stores};
 use osier_store::{Filter, LineSource, Store, StoreError};
 use osier_tree::projection::compare::compare;
-use osier_tree::projection::transcript::{markdown, transcript, transcript_entries};
+use osier_tree::projection::transcript::{MarkdownWriter, TranscriptItem};
 use osier_tree::{Header, Place, PlanError, Seq};
 use serde_json::{Value, json};
 
@@ -207,20 +207,21 @@ async fn compared(worker: &Worker, left: &str, right: &str, columns: usize) -> R
 
 async fn export(worker: &Worker, path: Option<String>, around: &Around) -> Result<Msg, Error> {
     let session = worker.session();
-    let (state, at) = worker.cursor().here();
-    let tree = &state.tree;
+    let (_, at) = worker.cursor().here();
     let name = format!("osier-{}", reading::short_id(session).await);
     let path = match export_path(path.as_deref(), &name, around) {
         Ok(path) => path,
         Err(problem) => return Ok(Msg::Failed(problem)),
     };
-    let text = if path.extension().is_some_and(|end| end == "jsonl") {
-        session_of(session, at).await?
-    } else {
-        let lines = reading::lines(worker, &transcript_entries(tree, at)).await?;
-        markdown(&transcript(tree, at, &lines), tree.marks().name().unwrap_or_default()).into_bytes()
+    let written = match write_export(session, at, &path).await {
+        Err(Error::Session(osier_session::Error::Store(StoreError::Io { source, path: at, .. })))
+            if at == path =>
+        {
+            Err(source)
+        }
+        done => Ok(done?),
     };
-    Ok(match write_own(&path, &text) {
+    Ok(match written {
         Ok(()) => Msg::Told(vec![Line::of(Role::Dim, &format!("Exported to {}", path.display()))]),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
             Msg::Failed(format!("cannot export to {}: the file exists; try /export FILE", path.display()))
@@ -255,32 +256,49 @@ fn unused(folder: &FilePath, name: &str) -> PathBuf {
     names.find(|path| !path.exists()).unwrap_or_else(|| folder.join(name))
 }
 
-/// The path as the file of a new session.
-async fn session_of(session: &Session, at: Place) -> Result<Vec<u8>, Error> {
+/// Writes the path to a new file that only its owner reads, whole or not at all, without holding it in memory.
+async fn write_export(session: &Session, at: Place, path: &FilePath) -> Result<(), Error> {
+    let failed = |source| StoreError::Io { what: "write", path: path.to_owned(), source };
+    if path.exists() {
+        return Err(failed(ErrorKind::AlreadyExists.into()).into());
+    }
+    let folder = path.parent().unwrap_or(FilePath::new("."));
+    let file = tempfile::Builder::new().prefix(".osier-").tempfile_in(folder).map_err(failed)?;
+    let mut file = BufWriter::new(file);
+    match path.extension().is_some_and(|end| end == "jsonl") {
+        true => write_session(session, at, &mut |bytes| file.write_all(bytes).map_err(failed)).await?,
+        false => {
+            let mut writer = MarkdownWriter::default();
+            let title = writer.title(session.tree().marks().name().unwrap_or_default());
+            file.write_all(title.as_bytes()).map_err(failed)?;
+            let write = |item: TranscriptItem| file.write_all(writer.item(&item).as_bytes()).map_err(failed);
+            session.each_item(at, write).await?;
+        }
+    }
+    let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+    file.persist_noclobber(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// Writes the path as a session of its own.
+async fn write_session(
+    session: &Session,
+    at: Place,
+    write: &mut (dyn FnMut(&[u8]) -> Result<(), StoreError> + Send),
+) -> Result<(), Error> {
     let id = Session::fresh_id(&**session.store(), session.env()).await?;
     let mut header = Header::new(&id, session.env().clock.now(), &session.header().cwd);
     header.agent_id.clone_from(&session.header().agent_id);
-    let mut text = header.line();
-    text.push(b'\n');
     let mut source = session.fork_lines(at, None);
-    loop {
-        let lines = source.next_lines().await?;
-        if lines.is_empty() {
-            return Ok(text);
-        }
+    let mut lines = vec![header.line()];
+    while !lines.is_empty() {
         for line in lines {
-            text.extend_from_slice(&line);
-            text.push(b'\n');
+            write(&line)?;
+            write(b"\n")?;
         }
+        lines = source.next_lines().await?;
     }
-}
-
-/// Writes a new file that only its owner can read. Fails if it exists.
-fn write_own(path: &FilePath, text: &[u8]) -> std::io::Result<()> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text)
+    Ok(())
 }
 
 #[cfg(test)]

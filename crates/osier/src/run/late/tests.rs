@@ -31,6 +31,8 @@ async fn a_session_is_made_when_something_is_said_in_it() {
 struct Lossy {
     inner: MemoryStore,
     lost: AtomicBool,
+    /// Another process takes a lease of each session as soon as it sees it.
+    rival: Option<Lease>,
 }
 
 #[async_trait]
@@ -40,6 +42,9 @@ impl Store for Lossy {
     }
     async fn create(&self, header: &Header, lines: &[Vec<u8>]) -> Result<Opened, StoreError> {
         let made = self.inner.create(header, lines).await?;
+        if let Some(rival) = &self.rival {
+            self.inner.lease(rival, &|_| false).await?;
+        }
         match self.lost.swap(true, Ordering::Relaxed) {
             true => Ok(made),
             false => Err(StoreError::Unavailable {
@@ -107,6 +112,15 @@ impl Store for Lossy {
     ) -> Result<Version, StoreError> {
         self.inner.rewrite_in_use(id, expected, lines).await
     }
+    async fn lease(&self, lease: &Lease, in_the_way: InTheWay<'_>) -> Result<(), StoreError> {
+        self.inner.lease(lease, in_the_way).await
+    }
+    async fn release(&self, lease: &Lease) {
+        self.inner.release(lease).await;
+    }
+    async fn leases(&self, id: &str) -> Result<Vec<Lease>, StoreError> {
+        self.inner.leases(id).await
+    }
 }
 
 fn said(text: &str) -> Vec<u8> {
@@ -139,4 +153,28 @@ async fn another_session_of_the_same_id_is_not_taken_for_it() {
     let failed = session.append_entry(&said("one")).await.expect_err("it is another");
     assert_eq!(failed.code().name(), "already_exists");
     assert_eq!(behind.open(&header.id).await.expect("it is there").version.entries, 0);
+}
+
+/// A session is seen before its first lease is. Whoever begins a turn there in between is alone there.
+#[tokio::test]
+async fn of_two_processes_in_a_new_session_one_is_refused() {
+    let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
+    let rival = Lease {
+        session: header.id.clone(),
+        cursor: 1,
+        entry: None,
+        branch: None,
+        process: 4242,
+        host: "there".to_owned(),
+        expires: None,
+    };
+    let behind = Arc::new(Lossy { lost: AtomicBool::new(true), rival: Some(rival), ..Lossy::default() });
+    let store = Arc::new(LateStore::new(behind.clone(), header.clone()).await.expect("a store"));
+    let session = Session::open(store, &header.id, Env::default()).await.expect("a session");
+    let turn = session.main().begin_turn().await.expect("a turn");
+    let refused = session.append_entry(&said("one")).await.expect_err("somebody was faster");
+    assert_eq!(refused.code().name(), "session_busy");
+    assert!(refused.to_string().contains("process 4242 on there"), "{refused}");
+    assert_eq!(behind.card(&header.id).await.expect("a card").entry_count, 0, "nothing is appended");
+    turn.end().await.expect("its end");
 }
