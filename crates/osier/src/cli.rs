@@ -6,6 +6,8 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::home::{Home, Said};
 use crate::out::Out;
@@ -117,7 +119,12 @@ fn agent(args: run::Args) -> Result<ExitCode> {
 
 fn block_on(work: impl Future<Output = Result<ExitCode>>) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(work);
+    let done = runtime.block_on(async {
+        // With a handler, a write beyond the limit on file sizes fails and is reported; without one it kills the program. Unlike
+        // ignoring the signal, a handler is not passed on to commands that are run.
+        let _handler = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+        work.await
+    });
     runtime.shutdown_timeout(LAST);
     done
 }

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use osier_testkit::expect;
 use serde_json::{Value, json};
 
+use crate::run_support::osier;
 use crate::support::{World, check, files_below, ids};
 
 #[test]
@@ -269,4 +271,21 @@ fn session_without_text_is_a_usage_error() {
     assert!(ran.err.contains("s.jsonl is a session; also give the TEXT"), "{}", ran.err);
     let ran = world.run("append 4f89da11-0000-4000-8000-000000000000");
     assert_eq!(ran.code, 2, "{}", ran.err);
+}
+
+/// The system kills programs that write more than the limit on file sizes allows, unless they handle its signal.
+#[test]
+fn a_limit_on_file_sizes_is_an_error_like_a_full_disk() {
+    let world = World::with("say a; reply b");
+    let before = world.read("s.jsonl");
+    let direct = osier(&world, &["sessions", "append", "s.jsonl", "more"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 0; exec \"$0\" \"$@\""]).arg(direct.get_program()).args(direct.get_args());
+    limited.current_dir(direct.get_current_dir().unwrap()).env_clear();
+    limited.envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let ran = limited.output().unwrap();
+    let err = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{err}");
+    assert!(err.starts_with("osier: cannot ") && err.contains("File too large"), "{err}");
+    assert_eq!(world.read("s.jsonl"), before);
 }
