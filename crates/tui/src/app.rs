@@ -18,7 +18,7 @@ use std::time::Duration;
 use osier_agent::{Client, Command, Event, Events, Live, Said, When, Worker};
 use osier_session::{Event as SessionEvent, Session};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 use self::patience::{Waited, patiently};
@@ -33,7 +33,7 @@ use crate::key::Input;
 use crate::msg::{Action, Joined, Msg, Purpose};
 use crate::overlay::Sessions;
 use crate::screen::{Output, Screen};
-use crate::state::State;
+use crate::state::{Setting, State};
 use crate::terminal::{Terminal, reflows, size};
 use crate::text::{Line, wrap};
 use crate::theme::{Depth, Role, Theme};
@@ -135,37 +135,9 @@ pub async fn run(worker: Worker, host: Arc<dyn Host>, setup: Setup) -> Result<u8
     let (answers, mut results) = unbounded_channel();
     entered.tell_panics(fault(answers.clone()));
     let mut terminal = Some(entered);
-    let events = worker.attach(None).await?.events;
-    let began = Instant::now();
     let depth = setup.theme.depth;
-    let (commands, sender) = sending::start(answers.clone());
-    let mut app = App {
-        worker,
-        host,
-        state: State::new(setup.setting, columns.into(), rows.into()),
-        screen: Screen::new(
-            BufWriter::with_capacity(1 << 16, std::io::stdout()),
-            setup.theme,
-            columns.into(),
-            rows.into(),
-        ),
-        events,
-        answers,
-        began,
-        pending: VecDeque::new(),
-        commands,
-        output: Output::default(),
-        clear: false,
-        dirty: true,
-        next_frame: began,
-        waits: None,
-        light: None,
-        pause: None,
-        opening: None,
-        search: None,
-        searches: 0,
-        rejoin: None,
-    };
+    let size = (columns.into(), rows.into());
+    let (mut app, sender) = App::start(worker, host, setup.setting, setup.theme, size, answers).await?;
     app.screen.set_reflows(reflows());
     if setup.ask_background && depth != Depth::None {
         app.ask_background()?;
@@ -214,6 +186,44 @@ fn fault(answers: UnboundedSender<Heard>) -> impl Fn(String) + Send {
 }
 
 impl App {
+    /// Attaches to the session of the worker, and starts the task that sends commands to it.
+    async fn start(
+        worker: Worker,
+        host: Arc<dyn Host>,
+        setting: Setting,
+        theme: Theme,
+        (columns, rows): (usize, usize),
+        answers: UnboundedSender<Heard>,
+    ) -> Result<(App, JoinHandle<()>), Error> {
+        let events = worker.attach(None).await?.events;
+        let began = Instant::now();
+        let (commands, sender) = sending::start(answers.clone());
+        let out = BufWriter::with_capacity(1 << 16, std::io::stdout());
+        let app = App {
+            worker,
+            host,
+            state: State::new(setting, columns, rows),
+            screen: Screen::new(out, theme, columns, rows),
+            events,
+            answers,
+            began,
+            pending: VecDeque::new(),
+            commands,
+            output: Output::default(),
+            clear: false,
+            dirty: true,
+            next_frame: began,
+            waits: None,
+            light: None,
+            pause: None,
+            opening: None,
+            search: None,
+            searches: 0,
+            rejoin: None,
+        };
+        Ok((app, sender))
+    }
+
     async fn talk(
         &mut self,
         keyboard: &mut Keyboard,
@@ -502,3 +512,6 @@ impl App {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,6 +16,8 @@ fn fill(world: &World) -> Screen {
         let ended = format!("  command {number}\n  exit 0");
         screen.wait_until(&ended, |text| without_trailing_spaces(text).contains(&ended));
     }
+    // The command is stored a moment before the interface is idle.
+    screen.wait_gone("escape stops");
     screen
 }
 

@@ -88,14 +88,9 @@ impl List {
             (Code::Enter, _) => {
                 return self.shown.get(self.at).map_or(Taken::Nothing, |at| Taken::Chosen(*at));
             }
-            (Code::Backspace, _) => {
-                let mut query = self.query.clone();
-                query.pop();
-                self.search(query);
-            }
             _ => {
-                if let Some(typed) = key.typed() {
-                    self.search(format!("{}{typed}", self.query));
+                if let Some(query) = edited_query(&self.query, key) {
+                    self.search(query);
                 }
             }
         }
@@ -107,7 +102,7 @@ impl List {
     }
 
     pub(crate) fn view(&self, room: Room) -> Frame {
-        let mut lines = vec![Line::of(Style::from(Role::Accent).bold(), &self.title), self.typed()];
+        let mut lines = search_head(&self.title, &self.query);
         let height = height(room);
         let from = (self.at + 1).saturating_sub(height);
         let wide = self.rows.iter().map(|row| width(&row.name)).max().unwrap_or(0).min(room.columns / 2);
@@ -124,16 +119,7 @@ impl List {
         }
         let at = if self.shown.is_empty() { 0 } else { self.at + 1 };
         lines.push(Line::of(Role::Dim, &format!("({at}/{}) ↑↓ · enter takes it · escape", self.shown.len())));
-        let cursor = Some((1, (2 + width(&self.query)).min(room.columns.saturating_sub(1))));
-        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor }
-    }
-
-    fn typed(&self) -> Line {
-        let prompt = Line::of(Role::Accent, "/ ");
-        match self.query.as_str() {
-            "" => prompt.with(Role::Dim, "type to search"),
-            query => prompt.with(Role::Text, query),
-        }
+        search_frame(lines, &self.query, room)
     }
 
     fn row(&self, row: &Row, selected: bool, wide: usize, columns: usize) -> Line {
@@ -149,4 +135,32 @@ impl List {
 
 fn height(room: Room) -> usize {
     room.rows.saturating_sub(5).clamp(1, MOST)
+}
+
+/// The query after a key that edits it; `None` for any other key.
+pub(super) fn edited_query(query: &str, key: Key) -> Option<String> {
+    match key.code {
+        Code::Backspace => {
+            let mut shorter = query.to_owned();
+            shorter.pop();
+            Some(shorter)
+        }
+        _ => key.typed().map(|typed| format!("{query}{typed}")),
+    }
+}
+
+/// The title and the query, above the rows that fit it.
+pub(super) fn search_head(title: &str, query: &str) -> Vec<Line> {
+    let prompt = Line::of(Role::Accent, "/ ");
+    let typed = match query {
+        "" => prompt.with(Role::Dim, "type to search"),
+        query => prompt.with(Role::Text, query),
+    };
+    vec![Line::of(Style::from(Role::Accent).bold(), title), typed]
+}
+
+/// All lines, with the cursor behind the query.
+pub(super) fn search_frame(lines: Vec<Line>, query: &str, room: Room) -> Frame {
+    let cursor = Some((1, (2 + width(query)).min(room.columns.saturating_sub(1))));
+    Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor }
 }

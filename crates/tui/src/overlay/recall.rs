@@ -1,9 +1,10 @@
 //! Ctrl+R: searches what was typed before, in this session and in others, with every letter.
 
+use super::list::{edited_query, search_frame, search_head};
 use super::{Outcome, Overlay, Room};
 use crate::key::{Code, Key};
 use crate::screen::Frame;
-use crate::text::{Line, Style, pieces, width};
+use crate::text::{Line, pieces, width};
 use crate::theme::Role;
 use osier_tree::projection::preview::one_line;
 
@@ -73,14 +74,9 @@ impl Overlay for Recall {
                 };
             }
             (Code::Char('u'), true) => self.search(String::new()),
-            (Code::Backspace, _) => {
-                let mut query = self.query.clone();
-                query.pop();
-                self.search(query);
-            }
             _ => {
-                if let Some(typed) = key.typed() {
-                    self.search(format!("{}{typed}", self.query));
+                if let Some(query) = edited_query(&self.query, key) {
+                    self.search(query);
                 }
             }
         }
@@ -92,14 +88,7 @@ impl Overlay for Recall {
     }
 
     fn view(&self, room: Room) -> Frame {
-        let prompt = Line::of(Role::Accent, "/ ");
-        let mut lines = vec![
-            Line::of(Style::from(Role::Accent).bold(), "Prompt history"),
-            match self.query.as_str() {
-                "" => prompt.with(Role::Dim, "type to search"),
-                query => prompt.with(Role::Text, query),
-            },
-        ];
+        let mut lines = search_head("Prompt history", &self.query);
         let height = room.rows.saturating_sub(4).clamp(1, MOST);
         let from = (self.at + 1).saturating_sub(height);
         lines.extend((from..(from + height).min(self.found.len())).map(|row| self.row(row, room.columns)));
@@ -110,7 +99,6 @@ impl Overlay for Recall {
         let count = format!("({at}/{})", self.found.len());
         let keys = [count.as_str(), "enter use", "ctrl+r older", "ctrl+s newer", "escape cancel"];
         lines.push(Line::of(Role::Dim, &pieces(keys, room.columns, 1).concat()));
-        let cursor = Some((1, (2 + width(&self.query)).min(room.columns.saturating_sub(1))));
-        Frame { lines: lines.into_iter().map(|line| line.cut(room.columns)).collect(), cursor }
+        search_frame(lines, &self.query, room)
     }
 }

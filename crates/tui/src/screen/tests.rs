@@ -428,6 +428,7 @@ struct Streamed {
     emulator: Emulator,
     draft: Draft,
     size: (usize, usize),
+    is_overlay: bool,
 }
 
 impl Streamed {
@@ -436,7 +437,7 @@ impl Streamed {
         let emulator = Emulator::new(columns, rows);
         let mut draft = Draft::default();
         draft.push(r#"{"type":"text_start"}"#);
-        Streamed { screen, emulator, draft, size: (columns, rows) }
+        Streamed { screen, emulator, draft, size: (columns, rows), is_overlay: false }
     }
 
     fn look(&self) -> Look<'static> {
@@ -453,10 +454,13 @@ impl Streamed {
         let mut lines = self.draft.live(self.look());
         // Keep as much as the view shows.
         lines.drain(..lines.len().saturating_sub((self.size.1 / 3).max(4)));
+        if self.is_overlay {
+            lines.extend((0..8).map(|_| Line::of(Role::Text, "a row of the overlay")));
+        }
         lines.extend([Line::new(), Line::of(Role::Text, "> "), Line::of(Role::Dim, "status")]);
         let cursor = Some((lines.len() - 2, 2));
         let output = Output { pieces, replaces: false };
-        self.screen.draw(output, &Frame { lines, cursor }, self.look(), false).unwrap();
+        self.screen.draw(output, &Frame { lines, cursor }, self.look(), self.is_overlay).unwrap();
         self.read();
     }
 
@@ -528,6 +532,50 @@ proptest! {
         prop_assert_eq!(words(&shown), words(&text), "{}", shown);
         let screen = streamed.emulator.screen();
         prop_assert!(screen.ends_with("> \nstatus\n") || screen.ends_with(">\nstatus\n"), "{}", screen);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// A terminal that shrinks while an overlay covers a part of the conversation pushes rows into its scrollback before the
+    /// covered ones. All is printed in order when the overlay closes, so those rows appear twice, but nothing is lost. A
+    /// terminal that grows pushes nothing.
+    #[test]
+    fn a_resize_under_an_overlay_loses_nothing(
+        blocks in vec((0_usize..4, 1_usize..40), 1..12), before in (40_usize..80, 22_usize..28),
+        sizes in vec((40_usize..80, 22_usize..28), 1..4),
+    ) {
+        let text = numbered(&blocks);
+        let mut streamed = Streamed::new(before.0, before.1);
+        streamed.draw(notice(&"line\n".repeat(40)));
+        streamed.push(&text);
+        streamed.end(&text);
+        streamed.is_overlay = true;
+        streamed.draw(Vec::new());
+        for (columns, rows) in &sizes {
+            streamed.resize(*columns, *rows);
+        }
+        streamed.is_overlay = false;
+        streamed.draw(Vec::new());
+        let shown = streamed.emulator.text();
+        // A row that the terminal broke and pushed up may be glued to what was printed below it.
+        let all: String = shown.split_whitespace().collect();
+        let mut rest = all.as_str();
+        for word in words(&text) {
+            let found = rest.split_once(word);
+            prop_assert!(found.is_some(), "{} is lost: {}", word, all);
+            rest = found.unwrap().1;
+        }
+        let mut size = before;
+        let grows = sizes.iter().all(|next| {
+            let grows = next.0 >= size.0 && next.1 >= size.1;
+            size = *next;
+            grows
+        });
+        if grows {
+            prop_assert_eq!(words(&shown), words(&text));
+        }
     }
 }
 
