@@ -26,7 +26,7 @@ impl Inner {
     }
 
     async fn read_row(&self, connection: &mut MySqlConnection, id: &str) -> Result<SessionRow, Failure> {
-        Ok(SessionRow::read(connection, id).await?.ok_or_else(|| self.not_found(id))?)
+        Ok(self.find_row(connection, id).await?.ok_or_else(|| self.not_found(id))?)
     }
 
     async fn opened(&self, id: &str) -> Result<Opened, StoreError> {
@@ -51,7 +51,7 @@ impl Inner {
     /// What the next append to a log has to know. `None` if all lines would have to be read for it.
     async fn known_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
         let slot = self.slot(id);
-        let mut known = slot.lock().await;
+        let known = &mut slot.lock().await.known;
         let row = self.row(id).await?;
         if row.version.generation != generation {
             return Err(StoreError::Replaced);
@@ -162,8 +162,10 @@ impl Store for MySqlStore {
             header: header.clone(),
             generation: version.generation,
             folded,
+            complete: true,
         };
-        *self.inner.slot(&header.id).lock().await = Some(known);
+        self.inner.note_length(&header.id, version);
+        self.inner.slot(&header.id).lock().await.known = Some(known);
         Ok(Opened { header: header.clone(), version, odd_lines, file: None })
     }
 
@@ -209,10 +211,11 @@ impl Store for MySqlStore {
             return Err(self.inner.not_found(id));
         }
         let slot = self.inner.slot(id);
-        let mut known = slot.lock().await;
+        let mut state = slot.lock().await;
         let append = Append { store: &self.inner, id, expected, lines };
         let bytes: usize = lines.iter().map(Vec::len).sum();
-        let version = attempt!(self.inner, bytes, |connection| append.make(connection, &mut known));
+        tokio::time::sleep(state.contention.before_attempt()).await;
+        let version = attempt!(self.inner, bytes, |connection| append.make(connection, &mut state));
         self.inner.appended(id, version);
         Ok(version)
     }
@@ -235,7 +238,7 @@ impl Store for MySqlStore {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
-        Ok(attempt!(self.inner, 0, self.inner.brief_tries(), |connection| listing::list(
+        Ok(attempt!(self.inner, 0, self.inner.list_tries(), |connection| listing::list(
             connection,
             self.name(),
             filter,
@@ -255,7 +258,7 @@ impl Store for MySqlStore {
     }
 
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        Ok(attempt!(self.inner, 0, self.inner.brief_tries(), |connection| listing::find(connection, prefix)))
+        Ok(attempt!(self.inner, 0, self.inner.list_tries(), |connection| listing::find(connection, prefix)))
     }
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {

@@ -1,4 +1,4 @@
-//! `gc`: the log without its deleted branches, in a new file. The old one is kept beside it.
+//! `gc`: the log without its deleted branches. The old one is kept: beside the new file, or as rows that nobody sees.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,8 @@ Examples:
   osier sessions gc 4f89da11 --dry-run
   osier sessions gc 4f89da11
 
-The old file stays as NAME.bak. Programs that take no lock, such as pi, must not be writing to the session meanwhile. \
+The old file stays as NAME.bak; in a database the old rows stay until the session is deleted. Programs that take no lock, \
+such as pi, must not be writing to a session's file meanwhile. \
 A session that is open in another process is refused; with --force its log is replaced all the same, and the other \
 process goes on in the new one. A branch in which another process runs a turn is never removed.
 Prints how many entries go and how many stay, to standard error.")]
@@ -46,13 +47,11 @@ struct Done {
     removed: usize,
     kept: usize,
     added: usize,
+    is_file: bool,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    if !args.dry_run {
-        remark("programs that take no lock, such as pi, must not be writing to this session now");
-    }
-    let Done { removed, kept, added } = patiently(&args, home).await?;
+    let Done { removed, kept, added, is_file } = patiently(&args, home).await?;
     let mut out = Out::new();
     if args.json {
         out.json(&json!({ "removed": removed, "kept": kept, "added": added }))?;
@@ -67,14 +66,17 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         ));
     }
     if removed > 0 && !args.dry_run {
-        remark("the old file is kept with .bak at its name");
+        remark(match is_file {
+            true => "the old file is kept with .bak at its name",
+            false => "the old rows stay in the database until the session is deleted",
+        });
     }
     out.done()
 }
 
 async fn patiently(args: &Args, home: &Home) -> Result<Done> {
-    for _ in 0..TRIES {
-        match collect(args, home).await {
+    for attempt in 0..TRIES {
+        match collect(args, home, attempt == 0).await {
             Err(error) if is_too_late(&error) => {}
             done => return done,
         }
@@ -86,8 +88,12 @@ fn is_too_late(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(StoreError::Conflict { .. } | StoreError::Replaced))
 }
 
-async fn collect(args: &Args, home: &Home) -> Result<Done> {
+async fn collect(args: &Args, home: &Home, is_first: bool) -> Result<Done> {
     let target = Target::find(home, &args.session).await?;
+    let is_file = target.opened.file.is_some();
+    if is_first && is_file && !args.dry_run {
+        remark("programs that take no lock, such as pi, must not be writing to this session now");
+    }
     // Nothing is watched here: this command must not count as having the session open.
     let session = target.session(home).await?;
     let (tree, version) = (session.tree(), session.version());
@@ -109,7 +115,7 @@ async fn collect(args: &Args, home: &Home) -> Result<Done> {
         let entry = lease.entry.as_deref().and_then(|id| tree.find(id));
         entry.is_some_and(goes) || branch.is_some_and(below)
     };
-    let mut done = Done { removed: plan.removed(), kept: tree.len() - plan.removed(), added: 0 };
+    let mut done = Done { removed: plan.removed(), kept: tree.len() - plan.removed(), added: 0, is_file };
     if !args.dry_run && done.removed > 0 {
         let wanted: Vec<Seq> = plan.lines().collect();
         let lines = reading::lines(&session, &wanted).await?;
