@@ -41,7 +41,12 @@ struct World {
     sessions: u64,
 }
 
-pub(crate) fn run(args: Args) -> Result<()> {
+pub(crate) fn run(mut args: Args) -> Result<()> {
+    if args.flag("--cluster") {
+        let (seconds, seed) = (args.number("--seconds", 60)?, args.number("--seed", 1)?);
+        args.finish()?;
+        return crate::mysql::cluster(seconds, seed);
+    }
     // Trees are compared as nested values, whose depth uses stack space.
     let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(move || compare(args))?;
     thread.join().map_err(|_| anyhow::anyhow!("the comparison panicked"))?

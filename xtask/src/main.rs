@@ -33,6 +33,8 @@ usage: cargo xtask TASK [OPTIONS]
                      --keep DIR     work in DIR and keep the files
                      --osier BIN    use this binary instead of building one
                      --only PART    run one part: reading, writing, forking, preparing or racing
+                     --cluster      instead, run the MySQL store on a Galera cluster of three local servers, with faults
+                     --seconds N    duration of the faults (60)
   bench              measure CPU and memory of osier on generated sessions
                      --peer         also measure pi on the same files (needs npm)
                      --quick        a tenth of the size, fewer rounds

@@ -13,3 +13,20 @@ pub(crate) fn bench(quick: bool) -> Result<()> {
     }
     place::run(&mut cargo)
 }
+
+/// Runs the MySQL store on a private Galera cluster of three servers, with random faults for so many seconds.
+pub(crate) fn cluster(seconds: u64, seed: u64) -> Result<()> {
+    let mut cargo = place::cargo()?;
+    cargo.args([
+        "run",
+        "--release",
+        "--quiet",
+        "--package",
+        "osier-store-mysql",
+        "--example",
+        "cluster",
+        "--",
+    ]);
+    cargo.args(["--seconds", &seconds.to_string(), "--seed", &seed.to_string()]);
+    place::run(&mut cargo)
+}

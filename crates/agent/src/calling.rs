@@ -70,7 +70,7 @@ impl Turn {
         self.work.parts.context.keys.hide_in(&mut message);
         let message = message.to_string().into_bytes();
         let commit = Commit::new(move |tree, at| plan_message(tree, at, &message)).finishing(draft);
-        let stored = self.work.store(commit).await?;
+        let stored = self.work.store_or_wait(commit, &self.cancel).await?;
         self.reply = Some(Arc::clone(&stored.id));
         Ok(())
     }

@@ -48,7 +48,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the log was replaced while it was read.
+    /// Whether the store is away, and may come back.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        matches!(self, Error::Session(osier_session::Error::Store(StoreError::Unavailable { .. })))
+    }
+
+    /// The log was replaced while it was read.
     pub(crate) fn is_replaced(&self) -> bool {
         matches!(self, Error::Session(osier_session::Error::Store(StoreError::Replaced)))
     }

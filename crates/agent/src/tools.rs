@@ -46,7 +46,8 @@ impl Turn {
             let mut outcomes = stream::iter(runs).buffered(TOGETHER);
             for call in batch {
                 let Some(outcome) = outcomes.next().await else { break };
-                self.work.say(&outcome?.message(&call.call, self.work.clock())).await?;
+                let message = outcome?.message(&call.call, self.work.clock());
+                self.work.store_message_or_wait(&message, &self.cancel).await?;
             }
             rest = later;
         }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use osier_model::{ModelInfo, ThinkingLevel};
+use osier_model::{CancellationToken, ModelInfo, ThinkingLevel};
 use osier_session::{Commit, Cursor, Outcome, Session, State, Stored};
 use osier_store::{StoreError, Version};
 use osier_tools::ToolSpec;
@@ -19,11 +20,15 @@ use crate::backtrack;
 use crate::client::Attached;
 use crate::error::Error;
 use crate::events::Events;
-use crate::live::Teller;
+use crate::live::{Live, Teller};
 use crate::parts::Parts;
 use crate::queue::{Line, Queue};
 use crate::saying::Said;
 use crate::side::Replay;
+
+/// How long to wait before a store that is away is tried again: this long, then twice as long, up to so many times as long.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSES: u32 = 5;
 
 /// See the module documentation.
 #[derive(Debug)]
@@ -103,6 +108,44 @@ impl Workplace {
     pub(crate) async fn say(&self, message: &Value) -> Result<Stored, Error> {
         let line = message.to_string().into_bytes();
         self.commit(move |tree, at| plan_message(tree, at, &line)).await
+    }
+
+    /// Stores what cannot be had again, such as the result of a tool. While the store is away it is kept and tried again,
+    /// until the turn is stopped.
+    pub(crate) async fn store_or_wait(
+        &self,
+        commit: Commit,
+        stop: &CancellationToken,
+    ) -> Result<Stored, Error> {
+        for attempt in 1.. {
+            let error = match self.store(commit.clone()).await {
+                Err(error) if error.is_unavailable() && !stop.is_cancelled() => error,
+                done => return done,
+            };
+            let pause = RETRY_PAUSE * attempt.min(LONGEST_PAUSES);
+            self.teller.tell(Live::Retrying {
+                attempt,
+                seconds: pause.as_secs_f64(),
+                kind: "store",
+                message: format!("not stored yet: {error}"),
+            });
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+        Err(Error::Closed)
+    }
+
+    /// Stores a message as [`Workplace::store_or_wait`] does.
+    pub(crate) async fn store_message_or_wait(
+        &self,
+        message: &Value,
+        stop: &CancellationToken,
+    ) -> Result<Stored, Error> {
+        let line = message.to_string().into_bytes();
+        let commit = Commit::new(move |tree, at| plan_message(tree, at, &line));
+        self.store_or_wait(commit.repeatable(&self.session.new_entry_id()), stop).await
     }
 
     pub(crate) async fn commit(

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use osier_session::{Down, Owned, Session};
 use osier_store::{FileStore, Filter, Opened, PagedHeads, Store, StoreError};
 use osier_tree::projection::card::Card;
@@ -115,19 +115,27 @@ pub(crate) async fn session(home: &Home, word: &str) -> Result<Session> {
     Target::find(home, word).await?.session(home).await
 }
 
-/// The file of a session. A session named by its path is not opened.
-pub(crate) async fn file(home: &Home, word: &str) -> Result<PathBuf> {
+/// Where the log of a session is.
+#[derive(Debug)]
+pub(crate) enum LogPlace {
+    File(PathBuf),
+    Database(Target),
+}
+
+/// Finds the log of a session. A session named by its path is not opened.
+pub(crate) async fn log_place(home: &Home, word: &str) -> Result<LogPlace> {
     let (store, key) = match seek(home, word, Reach::Any).await? {
         Sought::Found(store, key) => (store, key),
         Sought::Nowhere(error) => return Err(error),
     };
     if is_path(&key) {
-        return Ok(PathBuf::from(key));
+        return Ok(LogPlace::File(PathBuf::from(key)));
     }
-    let why = || {
-        format!("cannot verify {word}: it is in the store {}, and only files can be verified", store.name())
-    };
-    store.open(&key).await?.file.with_context(why)
+    let target = Target::open(store, key).await?;
+    Ok(match target.opened.file.clone() {
+        Some(file) => LogPlace::File(file),
+        None => LogPlace::Database(Box::new(target)),
+    })
 }
 
 /// The result of looking for a session.

@@ -107,6 +107,12 @@ impl Commit {
         self
     }
 
+    /// Prefers an id, so that the commit can be repeated after an error without storing the entry twice.
+    pub fn repeatable(mut self, id: &str) -> Commit {
+        self.given.wish(id);
+        self
+    }
+
     /// Uses the id of a live draft and ends that draft.
     pub fn finishing(mut self, draft: &DraftHandle) -> Commit {
         self.given.wish(draft.id());

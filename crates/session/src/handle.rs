@@ -162,6 +162,11 @@ impl Session {
         self.commit(Commit::new(move |tree, _| tree.plan_config(&set, &unset))).await
     }
 
+    /// An id for an entry that is to be stored.
+    pub fn new_entry_id(&self) -> String {
+        self.shared.env.ids.entry()
+    }
+
     /// Hides an entry and everything below it. Cursors inside move to its parent.
     pub async fn delete_branch(&self, first: &str) -> Result<Outcome, Error> {
         let first = first.to_owned();

@@ -14,7 +14,7 @@ use crate::connections::Connection;
 use crate::failure::{Failure, is_duplicate};
 use crate::known::Known;
 use crate::rows::{self, CardColumns, Folded, Place, SessionRow, modified, short};
-use crate::store::Inner;
+use crate::store::{Inner, LogState};
 use crate::tally;
 use crate::watching::Standing;
 
@@ -32,17 +32,14 @@ impl Append<'_> {
     pub(crate) async fn make(
         &self,
         connection: &mut Connection,
-        known: &mut Option<Known>,
+        LogState { known, contention }: &mut LogState,
     ) -> Result<Version, Failure> {
         let is_sure =
             |known: &Known| known.version() == self.expected && connection.was_there(known.confirmed);
         if !known.as_ref().is_some_and(is_sure) {
-            let row = SessionRow::read(connection, self.id).await?;
-            if let (Some(row), Some(before)) = (&row, &*known)
-                && !self.is_continued(connection, before, row).await?
-            {
-                *known = None;
-                return Err(StoreError::Replaced.into());
+            let row = self.store.find_row(connection, self.id).await?;
+            if let Some(row) = &row {
+                self.check_continued(connection, known.as_ref(), row).await?;
             }
             match row {
                 Some(row) if row.version == self.expected => {
@@ -52,52 +49,47 @@ impl Append<'_> {
                 row => return self.too_late(connection, row).await,
             }
         }
-        let Some(before) = known.as_ref() else { return Err(StoreError::Replaced.into()) };
+        let Some(mut before) = known.as_ref() else { return Err(StoreError::Replaced.into()) };
         let mut after = before.clone();
-        let entries = after.folded.take_all(self.lines);
+        let mut entries = after.folded.take_all(self.lines);
         if after.folded.card.is_doubtful() {
-            after.folded.card = self.card_anew(connection, before, &entries).await?;
+            let log = self.store.log(self.id, before.generation);
+            // It is kept: should somebody else be faster now, the next attempt reads only what came since.
+            before = known.insert(before.completed(connection, log).await?);
+            after = before.clone();
+            entries = after.folded.take_all(self.lines);
         }
         if !self.write(connection, &before.folded, &after.folded, &entries).await? {
-            let row = SessionRow::read(connection, self.id).await?;
+            tokio::time::sleep(contention.lost()).await;
+            let row = self.store.find_row(connection, self.id).await?;
             return self.too_late(connection, row).await;
         }
+        contention.won();
         after.confirmed = Instant::now();
         let version = after.version();
+        self.store.note_length(self.id, version);
         *known = Some(after);
         Ok(version)
     }
 
-    /// Whether what is known is the beginning of the log, as far as that is in doubt: a server that took over may lack what
-    /// came last, and have other lines instead.
-    async fn is_continued(
+    /// Fails unless what is known is the beginning of the log, as far as that is in doubt: a server that took over may lack
+    /// what came last, and have other lines instead.
+    async fn check_continued(
         &self,
         connection: &mut Connection,
-        known: &Known,
+        known: Option<&Known>,
         row: &SessionRow,
-    ) -> Result<bool, Failure> {
+    ) -> Result<(), Failure> {
+        let Some(known) = known else { return Ok(()) };
         if !row.is_marked {
             self.store.unmarked(self.id);
         }
-        let (before, now) = (known.version(), row.version);
-        let in_doubt = !connection.was_there(known.confirmed)
-            && before.generation == now.generation
-            && before.entries <= now.entries;
-        let log = self.store.log(self.id, now.generation);
-        Ok(!in_doubt || known.begins(connection, log).await?)
-    }
-
-    /// The card, made from the first line on.
-    async fn card_anew(
-        &self,
-        connection: &mut MySqlConnection,
-        before: &Known,
-        more: &[Entry<'_>],
-    ) -> Result<osier_tree::projection::card::CardFold, Failure> {
-        let log = self.store.log(self.id, before.generation);
-        let mut all = Known::from_lines(connection, log, before.version().entries, &before.header).await?;
-        more.iter().for_each(|entry| all.take(entry));
-        Ok(all.card)
+        let in_doubt = !connection.was_there(known.confirmed) && known.generation == row.version.generation;
+        let log = self.store.log(self.id, row.version.generation);
+        match in_doubt && !known.begins(connection, log).await? {
+            true => Err(Failure::Shrunk(self.id.to_owned())),
+            false => Ok(()),
+        }
     }
 
     /// The transaction. `false` if the session is not in the expected state; then nothing is written.

@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     NoPassword(String),
     /// The server wants the password itself over a connection that is not verified.
     ClearPassword,
+    /// The server lacks entries of this session that were acknowledged. Another server may have them, or this one later.
+    Shrunk(String),
     /// Not the server's fault; the connection is as good as before.
     Store(StoreError),
 }
@@ -43,6 +45,8 @@ pub(crate) enum Remedy {
     Again,
     /// The connection is gone, or there was none.
     Reconnect,
+    /// The server takes no writes; the one that does may take over soon, or be another one of the store's url.
+    Elsewhere,
     /// Somebody has to change something.
     None,
 }
@@ -53,17 +57,35 @@ const WIDER: &str = "set max_allowed_packet on the server to 16M";
 
 const FULL: &[u16] = &[1021, 1114, 1030, 3];
 
-/// Error numbers of MySQL, MariaDB and TiDB, with what they mean and what helps.
+const NOT_READY: &str = "this server of a cluster is not ready";
+
+const BUSY: &str = "other transactions were in the way";
+
+/// Error numbers of MySQL, MariaDB, Galera, Group Replication, TiDB and Vitess, with what they mean and what helps.
 const KNOWN: &[(&[u16], Remedy, &str, &str)] = &[
     (
-        // The last three: tables or prepared statements are not what they were a moment ago.
-        &[1213, 1205, 1020, 8002, 8022, 8028, 9007, 1615, 1243, 1412],
+        // 1180, 3101, 8005: the cluster rolled the transaction back at its end. 1062 arrives here only from a COMMIT:
+        // statements that may find their key taken handle it themselves. 1615, 1243, 1412: tables or prepared statements
+        // are not what they were a moment ago.
+        &[1213, 1020, 1062, 1180, 3101, 8002, 8005, 8022, 8028, 9007, 1615, 1243, 1412],
         Remedy::Again,
-        "other transactions were in the way",
+        BUSY,
         "try again; if it stays so, look for a transaction that never ends",
     ),
+    (
+        &[1205],
+        Remedy::Again,
+        BUSY,
+        "try again; a cluster that is losing or gaining a server needs some seconds; if it stays so, look for a transaction that never ends",
+    ),
     (&[1053, 1077, 1079, 1927, 1317, 4031], Remedy::Reconnect, "the server ended the connection", LATER),
-    (&[1047], Remedy::Reconnect, "this server of a cluster is not ready", LATER),
+    (
+        // 3100, 3796 to 3799: Group Replication is changing its members. 9001 to 9005: TiDB lost sight of its storage.
+        &[1047, 3100, 3796, 3797, 3798, 3799, 9001, 9002, 9003, 9004, 9005],
+        Remedy::Reconnect,
+        NOT_READY,
+        LATER,
+    ),
     (&[1158, 1159, 1160, 1161, 1152, 1184], Remedy::Reconnect, "the connection broke", LATER),
     (
         &[1040, 1203, 1226],
@@ -85,7 +107,7 @@ const KNOWN: &[(&[u16], Remedy, &str, &str)] = &[
     ),
     (
         &[1290, 1792, 1836],
-        Remedy::None,
+        Remedy::Elsewhere,
         "it is read-only",
         "make the server writable, or name the primary server in the store's url",
     ),
@@ -106,10 +128,10 @@ impl Failure {
         match self {
             Failure::Sql(error) => match known(error) {
                 Some((_, remedy, ..)) => *remedy,
-                None if is_broken(error) => Remedy::Reconnect,
+                None if is_broken(error) || is_postponed(error) => Remedy::Reconnect,
                 None => Remedy::None,
             },
-            Failure::Silent(_) => Remedy::Reconnect,
+            Failure::Silent(_) | Failure::Shrunk(_) => Remedy::Reconnect,
             Failure::Narrow(_) | Failure::NoPassword(_) | Failure::ClearPassword | Failure::Store(_) => {
                 Remedy::None
             }
@@ -122,6 +144,9 @@ impl Failure {
         let remedy = self.remedy();
         let error = match self {
             Failure::Store(error) => return error,
+            Failure::Shrunk(id) => {
+                return StoreError::Shrunk { path: format!("session {id} in store {store}").into() };
+            }
             Failure::Silent(after) => {
                 let why = format!("no answer within {} s", after.as_secs_f32());
                 return StoreError::Unavailable { store, why, advice: LATER, source: "time is up".into() };
@@ -157,7 +182,9 @@ impl Failure {
             None => unknown(&error),
         };
         match remedy {
-            Remedy::None => StoreError::Refused { store, why, advice, source: cause(error) },
+            Remedy::None | Remedy::Elsewhere => {
+                StoreError::Refused { store, why, advice, source: cause(error) }
+            }
             _ => StoreError::Unavailable { store, why, advice, source: cause(error) },
         }
     }
@@ -183,11 +210,6 @@ pub(crate) fn is_missing_table(error: &sqlx::Error) -> bool {
     number(error) == Some(1146)
 }
 
-/// A column that another attempt has added.
-pub(crate) fn is_there_already(error: &sqlx::Error) -> bool {
-    number(error) == Some(1060)
-}
-
 pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(sqlx::error::DatabaseError::is_unique_violation)
 }
@@ -195,6 +217,12 @@ pub(crate) fn is_duplicate(error: &sqlx::Error) -> bool {
 fn known(error: &sqlx::Error) -> Option<&'static (&'static [u16], Remedy, &'static str, &'static str)> {
     let number = number(error)?;
     KNOWN.iter().find(|(numbers, ..)| numbers.contains(&number))
+}
+
+/// Vitess and TiDB have one number for many things, and say in words that this one passes.
+fn is_postponed(error: &sqlx::Error) -> bool {
+    let later = |error: &dyn sqlx::error::DatabaseError| error.message().contains("try again later");
+    number(error) == Some(1105) && error.as_database_error().is_some_and(later)
 }
 
 fn is_broken(error: &sqlx::Error) -> bool {
@@ -231,6 +259,7 @@ fn unknown(error: &sqlx::Error) -> (String, &'static str) {
             ("its host is not found".to_owned(), "check the host in the store's url, and the network")
         }
         sqlx::Error::Io(error) => (error.kind().to_string(), LATER),
+        error if is_postponed(error) => (NOT_READY.to_owned(), LATER),
         sqlx::Error::Configuration(_) => {
             ("its url cannot be used".to_owned(), "write it as mysql://USER@HOST:PORT/DATABASE")
         }

@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 use crate::failure::Failure;
 use crate::known::Known;
 use crate::leases;
+use crate::locks;
 use crate::reading::Log;
 use crate::rows::{SessionRow, open_mark};
 
@@ -124,6 +125,7 @@ pub(crate) async fn abandoned(connection: &mut MySqlConnection) -> Result<Vec<St
 /// Clears away all that is said of a session that is gone.
 pub(crate) async fn forget(connection: &mut MySqlConnection, id: &str) -> Result<(), Failure> {
     sqlx::query("DELETE FROM osier_watches WHERE session = ?").bind(id).execute(&mut *connection).await?;
+    locks::forget(connection, id).await?;
     leases::forget(connection, id).await
 }
 

@@ -20,6 +20,8 @@ pub(crate) struct Known {
     pub(crate) header: Header,
     pub(crate) generation: u64,
     pub(crate) folded: Folded,
+    /// The card was made from all lines, so no entry can make it doubtful.
+    pub(crate) complete: bool,
 }
 
 impl Known {
@@ -36,13 +38,37 @@ impl Known {
     ) -> Result<Known, Failure> {
         let header = row.header().unwrap_or_else(|| Header::new(log.session, 0, ""));
         let (confirmed, generation) = (Instant::now(), row.version.generation);
+        let same =
+            |known: &&Known| known.generation == generation && known.version().entries <= row.version.entries;
+        if let Some(before) = before.filter(same).filter(|known| known.complete) {
+            let folded = before.folded.clone();
+            let folded = Known::read_lines(connection, log, folded, row.version.entries).await?;
+            return Ok(Known {
+                confirmed,
+                header,
+                generation,
+                folded: Folded { odd: row.odd, ..folded },
+                complete: true,
+            });
+        }
         if row.regular
             && let Some(folded) = Known::restored(connection, log, row, before).await?
         {
-            return Ok(Known { confirmed, header, generation, folded });
+            return Ok(Known { confirmed, header, generation, folded, complete: false });
         }
         let folded = Known::from_lines(connection, log, row.version.entries, &header).await?;
-        Ok(Known { confirmed, header, generation, folded: Folded { odd: row.odd, ..folded } })
+        Ok(Known { confirmed, header, generation, folded: Folded { odd: row.odd, ..folded }, complete: true })
+    }
+
+    /// The same, with a card that was made from all lines.
+    pub(crate) async fn completed(
+        &self,
+        connection: &mut MySqlConnection,
+        log: Log<'_>,
+    ) -> Result<Known, Failure> {
+        let folded = Known::from_lines(connection, log, self.version().entries, &self.header).await?;
+        let folded = Folded { odd: self.folded.odd, ..folded };
+        Ok(Known { folded, complete: true, ..self.clone() })
     }
 
     /// Whether the log has the newest line that is known in its place.
@@ -86,8 +112,17 @@ impl Known {
         entries: usize,
         header: &Header,
     ) -> Result<Folded, Failure> {
-        let mut folded = Folded::new(header, log.store);
-        let wanted: Vec<Seq> = (0..entries).map(Seq::new).collect();
+        Known::read_lines(connection, log, Folded::new(header, log.store), entries).await
+    }
+
+    /// Takes in the lines that are missing up to `entries`.
+    async fn read_lines(
+        connection: &mut MySqlConnection,
+        log: Log<'_>,
+        mut folded: Folded,
+        entries: usize,
+    ) -> Result<Folded, Failure> {
+        let wanted: Vec<Seq> = (folded.heads.len()..entries).map(Seq::new).collect();
         let (mut rest, mut batch) = (wanted.as_slice(), Batch::default());
         while !rest.is_empty() {
             log.lines(connection, rest, &mut batch).await?;

@@ -9,6 +9,7 @@ use sqlx::{Executor, MySqlConnection, Row};
 use tokio::task::AbortHandle;
 
 use crate::failure::Failure;
+use crate::locks;
 use crate::store::{Inner, attempt};
 
 /// How often a lease is renewed before it would end.
@@ -83,7 +84,7 @@ impl Inner {
         self.limits.hold.as_secs().max(1)
     }
 
-    /// Locks the session's row, so that of two who want one place the second sees the lease of the first.
+    /// Whoever takes a lease writes the same row, so that of two who want one place the second sees the lease of the first.
     async fn take(
         &self,
         connection: &mut MySqlConnection,
@@ -92,8 +93,8 @@ impl Inner {
         seconds: u64,
     ) -> Result<(), Failure> {
         connection.execute("START TRANSACTION").await?;
-        let lock = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ? FOR UPDATE").bind(&lease.session);
-        let is_there = lock.fetch_optional(&mut *connection).await?.is_some();
+        locks::lock_leases(connection, &lease.session).await?;
+        let is_there = is_there(connection, &lease.session).await?;
         let others = read(connection, &lease.session).await?;
         let other = others.into_iter().find(|other| other.cursor != lease.cursor && in_the_way(other));
         let refusal = match other {
@@ -108,12 +109,17 @@ impl Inner {
         let query = sqlx::query("DELETE FROM osier_leases WHERE session = ? AND expires < UNIX_TIMESTAMP()");
         query.bind(&lease.session).execute(&mut *connection).await?;
         let query = sqlx::query(
-            "REPLACE INTO osier_leases (session, cursor_id, expires, lease) VALUES (?, ?, UNIX_TIMESTAMP() + ?, ?)",
+            "INSERT INTO osier_leases (session, cursor_id, expires, lease) VALUES (?, ?, UNIX_TIMESTAMP() + ?, ?)
+             ON DUPLICATE KEY UPDATE expires = UNIX_TIMESTAMP() + ?, lease = ?",
         );
         let query = query.bind(&lease.session).bind(lease.cursor).bind(seconds).bind(json(lease));
-        query.execute(&mut *connection).await?;
+        query.bind(seconds).bind(json(lease)).execute(&mut *connection).await?;
         connection.execute("COMMIT").await?;
-        Ok(())
+        locks::refuse_removal(connection, &lease.session).await?;
+        match is_there_still(connection, lease).await? {
+            true => Ok(()),
+            false => Err(self.not_found(&lease.session).into()),
+        }
     }
 
     pub(crate) async fn release(&self, lease: &Lease) {
@@ -167,6 +173,21 @@ async fn renew(inner: Arc<Inner>, cursor: u64) {
             held.ended = true;
         }
     }
+}
+
+async fn is_there(connection: &mut MySqlConnection, session: &str) -> Result<bool, Failure> {
+    let asked = sqlx::query("SELECT 1 FROM osier_sessions WHERE id = ?").bind(session);
+    Ok(asked.fetch_optional(connection).await?.is_some())
+}
+
+/// A session that was deleted at the same time leaves no lease behind.
+async fn is_there_still(connection: &mut MySqlConnection, lease: &Lease) -> Result<bool, Failure> {
+    let is_there = is_there(connection, &lease.session).await?;
+    if !is_there {
+        delete(connection, lease).await?;
+        locks::forget(connection, &lease.session).await?;
+    }
+    Ok(is_there)
 }
 
 /// The leases of a session that have not ended.

@@ -8,12 +8,16 @@
 
 mod append;
 mod connections;
+mod contention;
+mod engine;
 mod failure;
 mod handshake;
 mod holding;
+mod inspect;
 mod known;
 mod leases;
 mod listing;
+mod locks;
 mod making;
 mod port;
 mod reading;
@@ -32,6 +36,8 @@ mod tally;
 mod unverified_tls;
 mod watching;
 
+pub use engine::{Engine, EngineKind};
+pub use inspect::{CLOCK_MARGIN, ServerReport};
 pub use settings::{Credentials, Limits, Password};
 pub use shown::without_password;
 pub use store::MySqlStore;

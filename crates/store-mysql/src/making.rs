@@ -7,6 +7,7 @@ use sqlx::{Executor, MySqlConnection};
 
 use crate::failure::{Failure, is_duplicate};
 use crate::holding::Holder;
+use crate::locks;
 use crate::reading::Log;
 use crate::removing;
 use crate::rows::{self, CardColumns, Folded, Place, SessionRow, modified};
@@ -47,16 +48,28 @@ impl Making<'_> {
         let few = self.written.is_none() && self.entries.len() <= FEW && bytes <= place.part;
         let many = self.written.is_none() && !few;
         if many {
-            removing::announce(connection, place.session, generation, now()).await?;
+            removing::note_unwanted(connection, place.session, generation, now()).await?;
             rows::write(connection, place, 0, self.entries, &self.folded.heads).await?;
         }
+        let announced = match self.announce(connection).await {
+            Err(failure) => {
+                if many {
+                    removing::sweep(connection, place.session, generation).await?;
+                }
+                return Err(failure);
+            }
+            announced => announced?,
+        };
         connection.execute("START TRANSACTION").await?;
         let named = match self.name(connection, generation).await {
-            Ok(true) => self.check_unused(connection).await.map(|()| true),
+            Ok(true) => self.check_unused(connection, announced).await.map(|()| true),
             named => named,
         };
         if !matches!(named, Ok(true)) {
             connection.execute("ROLLBACK").await?;
+            if let Some(token) = announced {
+                locks::end_removal(connection, place.session, token).await?;
+            }
             if many {
                 removing::sweep(connection, place.session, generation).await?;
             }
@@ -96,11 +109,23 @@ impl Making<'_> {
         }
     }
 
-    /// Whoever opens the session from now on finds the new log.
-    async fn check_unused(&self, connection: &mut MySqlConnection) -> Result<(), Failure> {
-        let id = &self.header.id;
+    /// Announces that the log goes, if it must not go under anybody.
+    async fn announce(&self, connection: &mut MySqlConnection) -> Result<Option<u64>, Failure> {
         match self.besides {
-            Some(holder) if holder.is_open_elsewhere(connection, id).await? => {
+            Some(holder) => locks::announce_removal(connection, &self.header.id, holder).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Whoever opens the session from now on finds the new log.
+    async fn check_unused(
+        &self,
+        connection: &mut MySqlConnection,
+        announced: Option<u64>,
+    ) -> Result<(), Failure> {
+        let id = &self.header.id;
+        match announced {
+            Some(token) if !locks::end_removal(connection, id, token).await? => {
                 Err(StoreError::Busy { id: id.clone() }.into())
             }
             _ => Ok(()),

@@ -29,7 +29,7 @@ impl Inner {
     }
 
     async fn read_row(&self, connection: &mut MySqlConnection, id: &str) -> Result<SessionRow, Failure> {
-        Ok(SessionRow::read(connection, id).await?.ok_or_else(|| self.not_found(id))?)
+        Ok(self.find_row(connection, id).await?.ok_or_else(|| self.not_found(id))?)
     }
 
     async fn opened(&self, id: &str) -> Result<Opened, StoreError> {
@@ -54,7 +54,7 @@ impl Inner {
     /// What the next append to a log has to know. `None` if all lines would have to be read for it.
     async fn known_heads(&self, id: &str, generation: u64) -> Result<Option<Heads>, StoreError> {
         let slot = self.slot(id);
-        let mut known = slot.lock().await;
+        let known = &mut slot.lock().await.known;
         let row = self.row(id).await?;
         if row.version.generation != generation {
             return Err(StoreError::Replaced);
@@ -79,8 +79,10 @@ impl Inner {
     /// Remembers what the next append to a new session has to know.
     async fn created(&self, header: &Header, version: Version, folded: Folded) -> Opened {
         let (header, odd_lines, generation) = (header.clone(), folded.odd, version.generation);
-        let known = Known { confirmed: Instant::now(), header: header.clone(), generation, folded };
-        *self.slot(&header.id).lock().await = Some(known);
+        let known =
+            Known { confirmed: Instant::now(), header: header.clone(), generation, folded, complete: true };
+        self.note_length(&header.id, version);
+        self.slot(&header.id).lock().await.known = Some(known);
         Opened { header, version, odd_lines, file: None }
     }
 
@@ -223,10 +225,11 @@ impl Store for MySqlStore {
             return Err(self.inner.not_found(id));
         }
         let slot = self.inner.slot(id);
-        let mut known = slot.lock().await;
+        let mut state = slot.lock().await;
         let append = Append { store: &self.inner, id, expected, lines };
         let bytes: usize = lines.iter().map(Vec::len).sum();
-        let version = attempt!(self.inner, bytes, |connection| append.make(connection, &mut known));
+        tokio::time::sleep(state.contention.before_attempt()).await;
+        let version = attempt!(self.inner, bytes, |connection| append.make(connection, &mut state));
         self.inner.appended(id, version);
         Ok(version)
     }
@@ -249,7 +252,7 @@ impl Store for MySqlStore {
     }
 
     async fn list(&self, filter: &Filter) -> Result<Page, StoreError> {
-        Ok(attempt!(self.inner, 0, self.inner.brief_tries(), |connection| listing::list(
+        Ok(attempt!(self.inner, 0, self.inner.list_tries(), |connection| listing::list(
             connection,
             self.name(),
             filter,
@@ -269,7 +272,7 @@ impl Store for MySqlStore {
     }
 
     async fn find(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        Ok(attempt!(self.inner, 0, self.inner.brief_tries(), |connection| listing::find(connection, prefix)))
+        Ok(attempt!(self.inner, 0, self.inner.list_tries(), |connection| listing::find(connection, prefix)))
     }
 
     async fn delete(&self, id: &str) -> Result<Deleted, StoreError> {

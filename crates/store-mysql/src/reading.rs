@@ -14,6 +14,12 @@ use crate::rows::SessionRow;
 /// Lines that are asked for at once.
 const MOST_LINES: usize = 1024;
 
+/// Heads that are asked for at once. Vitess answers with 10,000 rows at most.
+const MOST_HEADS: usize = 8192;
+
+/// Parts of a line that are asked for at once. Vitess answers with 16 MiB at most, and a part has up to 4.
+const MOST_PARTS: u32 = 2;
+
 /// A log of one generation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Log<'a> {
@@ -25,6 +31,26 @@ pub(crate) struct Log<'a> {
 impl Log<'_> {
     /// The heads from place `after` on; `None` if some are not of this version's making.
     pub(crate) async fn heads(
+        &self,
+        connection: &mut MySqlConnection,
+        after: usize,
+        limit: usize,
+    ) -> Result<Option<Vec<Head>>, Failure> {
+        let mut all = Vec::new();
+        loop {
+            let most = (limit - all.len()).min(MOST_HEADS);
+            let Some(page) = self.page_of_heads(connection, after + all.len(), most).await? else {
+                return Ok(None);
+            };
+            let is_last = page.len() < most;
+            all.extend(page);
+            if is_last || all.len() == limit {
+                return Ok(Some(all));
+            }
+        }
+    }
+
+    async fn page_of_heads(
         &self,
         connection: &mut MySqlConnection,
         after: usize,
@@ -134,14 +160,23 @@ impl Log<'_> {
         seq: u32,
         line: &mut Vec<u8>,
     ) -> Result<(), Failure> {
-        let asked = sqlx::query(
-            "SELECT bytes FROM osier_parts WHERE session = ? AND generation = ? AND seq = ? ORDER BY part",
-        );
-        let rows = asked.bind(self.session).bind(self.generation).bind(seq).fetch_all(connection).await?;
-        for row in rows {
-            line.extend_from_slice(row.try_get(0)?);
+        // The first one is in the row of the entry itself.
+        let mut from = 1;
+        loop {
+            let asked = sqlx::query(
+                "SELECT bytes FROM osier_parts WHERE session = ? AND generation = ? AND seq = ? AND part >= ?
+                 ORDER BY part LIMIT ?",
+            );
+            let asked = asked.bind(self.session).bind(self.generation).bind(seq).bind(from).bind(MOST_PARTS);
+            let rows = asked.fetch_all(&mut *connection).await?;
+            for row in &rows {
+                line.extend_from_slice(row.try_get(0)?);
+            }
+            if rows.len() < MOST_PARTS as usize {
+                return Ok(());
+            }
+            from += MOST_PARTS;
         }
-        Ok(())
     }
 
     /// Asks for the rows of some entries. The number of places is a power of two, so that few statements are prepared.
@@ -196,15 +231,18 @@ impl Log<'_> {
         from: usize,
         until: usize,
     ) -> Result<FxHashMap<u32, String>, Failure> {
-        let asked = sqlx::query(
-            "SELECT seq, id FROM osier_entries WHERE session = ? AND generation = ? AND seq >= ? AND seq < ?",
-        );
-        let asked = asked.bind(self.session).bind(self.generation).bind(narrow(from)).bind(narrow(until));
         let mut ids = FxHashMap::default();
-        for row in asked.fetch_all(connection).await? {
-            let id: Option<Vec<u8>> = row.try_get(1)?;
-            if let Some(id) = id.and_then(|id| String::from_utf8(id).ok()) {
-                ids.insert(row.try_get(0)?, id);
+        for first in (from..until).step_by(MOST_HEADS) {
+            let asked = sqlx::query(
+                "SELECT seq, id FROM osier_entries WHERE session = ? AND generation = ? AND seq >= ? AND seq < ?",
+            );
+            let last = until.min(first + MOST_HEADS);
+            let asked = asked.bind(self.session).bind(self.generation).bind(narrow(first)).bind(narrow(last));
+            for row in asked.fetch_all(&mut *connection).await? {
+                let id: Option<Vec<u8>> = row.try_get(1)?;
+                if let Some(id) = id.and_then(|id| String::from_utf8(id).ok()) {
+                    ids.insert(row.try_get(0)?, id);
+                }
             }
         }
         Ok(ids)

@@ -10,10 +10,14 @@ use sqlx::{AssertSqlSafe, Executor, MySqlConnection, Row};
 
 use crate::failure::{Failure, is_full};
 use crate::holding::{self, Holder};
+use crate::locks;
 use crate::rows;
 
 /// Rows that are deleted at once.
 const MOST_ROWS: u32 = 500;
+
+/// How many others may delete the same session at once before that looks like somebody who has it open.
+const DELETERS: usize = 8;
 
 /// Milliseconds after which nobody is still writing what was announced.
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -26,14 +30,40 @@ pub(crate) async fn remove(
     besides: Option<Holder>,
     found: &mut Option<Counts>,
 ) -> Result<(), Failure> {
-    match delete_row(connection, id, besides, found, true).await {
-        Err(Failure::Sql(error)) if is_full(&error) => {
-            connection.execute("ROLLBACK").await?;
-            delete_row(connection, id, besides, found, false).await?;
+    for _ in 0..DELETERS {
+        let announced = match besides {
+            Some(holder) => announce(connection, id, holder).await?,
+            None => None,
+        };
+        let deleted = match delete_row(connection, id, announced, found, true).await {
+            Err(Failure::Sql(error)) if is_full(&error) => {
+                connection.execute("ROLLBACK").await?;
+                delete_row(connection, id, announced, found, false).await?
+            }
+            deleted => deleted?,
+        };
+        if deleted {
+            return Ok(());
         }
-        deleted => deleted?,
     }
-    Ok(())
+    Err(StoreError::Busy { id: id.to_owned() }.into())
+}
+
+/// A full disk has no room for an announcement either.
+async fn announce(
+    connection: &mut MySqlConnection,
+    id: &str,
+    holder: Holder,
+) -> Result<Option<u64>, Failure> {
+    match locks::announce_removal(connection, id, holder).await {
+        Err(Failure::Sql(error)) if is_full(&error) => {
+            match holder.is_open_elsewhere(connection, id).await? {
+                true => Err(StoreError::Busy { id: id.to_owned() }.into()),
+                false => Ok(None),
+            }
+        }
+        announced => announced.map(Some),
+    }
 }
 
 /// Finishes the deletion of a session, and some that others began.
@@ -54,28 +84,29 @@ pub(crate) async fn tidy(connection: &mut MySqlConnection, id: &str) -> Result<(
     Ok(())
 }
 
-/// From here on nobody sees the session. With a `note` that its lines are still to go.
+/// From here on nobody sees the session. With a `note` that its lines are still to go. `false` if the announcement is gone:
+/// somebody opened the session or deletes it too.
 async fn delete_row(
     connection: &mut MySqlConnection,
     id: &str,
-    besides: Option<Holder>,
+    announced: Option<u64>,
     found: &mut Option<Counts>,
     note: bool,
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     connection.execute("START TRANSACTION").await?;
     let asked = sqlx::query("SELECT generation FROM osier_sessions WHERE id = ? FOR UPDATE").bind(id);
     if let Some(row) = asked.fetch_optional(&mut *connection).await? {
         let generation = row.try_get(0)?;
-        if let Some(holder) = besides
-            && holder.is_open_elsewhere(connection, id).await?
+        if let Some(token) = announced
+            && !locks::end_removal(connection, id, token).await?
         {
             connection.execute("ROLLBACK").await?;
-            return Err(StoreError::Busy { id: id.to_owned() }.into());
+            return Ok(false);
         }
         let (mut entries, _) = length(connection, id, generation).await?;
         if note {
             while !rows::write_end(connection, id, generation, entries).await? {
-                (entries, _) = length(connection, id, generation).await?;
+                entries += 1;
             }
             for generation in generations(connection, id).await? {
                 // What somebody is making has its note already.
@@ -88,9 +119,11 @@ async fn delete_row(
         sqlx::query("DELETE FROM osier_sessions WHERE id = ?").bind(id).execute(&mut *connection).await?;
         holding::forget(connection, id).await?;
         *found = Some(Counts { sessions: 1, entries });
+    } else {
+        locks::forget(connection, id).await?;
     }
     connection.execute("COMMIT").await?;
-    Ok(())
+    Ok(true)
 }
 
 /// The generations that have lines.
@@ -119,14 +152,16 @@ async fn unseen(connection: &mut MySqlConnection, id: &str) -> Result<Vec<u64>, 
 }
 
 /// Notes that the lines of a generation are not wanted unless a session comes to name it.
-pub(crate) async fn announce(
+pub(crate) async fn note_unwanted(
     connection: &mut MySqlConnection,
     session: &str,
     generation: u64,
     since: i64,
 ) -> Result<(), Failure> {
-    let query = sqlx::query("REPLACE INTO osier_leftovers (session, generation, since) VALUES (?, ?, ?)");
-    query.bind(session).bind(generation).bind(since).execute(connection).await?;
+    let query = sqlx::query(
+        "INSERT INTO osier_leftovers (session, generation, since) VALUES (?, ?, ?) ON DUPLICATE KEY UPDATE since = ?",
+    );
+    query.bind(session).bind(generation).bind(since).bind(since).execute(connection).await?;
     Ok(())
 }
 
@@ -184,7 +219,7 @@ async fn blank(connection: &mut MySqlConnection, session: &str, generation: u64)
         }
         from = length as u32;
     }
-    announce(connection, session, generation, crate::making::now()).await
+    note_unwanted(connection, session, generation, crate::making::now()).await
 }
 
 /// Deletes the lines of a generation that no session names, and all that is said of it.

@@ -1,19 +1,28 @@
-//! The tables, and how they come to be. Steps only ever add.
+//! The tables, and how they come to be. Later versions only ever add.
 //!
 //! No foreign keys, no counters of the server's own, and every key begins with the session: so the rows of a session can lie
 //! on one shard, and writers of different sessions never meet.
 
+use std::time::{Duration, Instant};
+
 use sqlx::{Executor, MySqlConnection, Row};
 
-use crate::failure::{Failure, is_missing_table, is_there_already};
+use crate::failure::{Failure, is_duplicate, is_missing_table};
+use crate::holding::Holder;
 
-/// Seconds to wait for another process that makes the tables.
-const WAIT: u32 = 15;
+/// The version of the tables below. Raised whenever something is added.
+const VERSION: u32 = 5;
 
-/// Each step can be done twice: the server cannot undo half of one.
-const STEPS: &[&[&str]] = &[
-    &[
-        "CREATE TABLE IF NOT EXISTS osier_sessions (
+/// How long to wait for another process that changes the tables.
+const WAIT: Duration = Duration::from_secs(15);
+
+/// Seconds after which a process that changes a table counts as dead.
+const CHANGE_LIMIT: u64 = 600;
+
+/// A database without tables needs nothing else. Each statement can be run by many at once, on every server of a cluster.
+const TABLES: &[&str] = &[
+    "CREATE TABLE IF NOT EXISTS osier_schema (version INT UNSIGNED NOT NULL PRIMARY KEY) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS osier_sessions (
         id VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         generation BIGINT UNSIGNED NOT NULL,
         entries INT UNSIGNED NOT NULL,
@@ -29,7 +38,7 @@ const STEPS: &[&[&str]] = &[
         KEY used_last (minus_modified, minus_created, id),
         KEY used_last_here (cwd_hash, minus_modified, minus_created, id)
     ) ENGINE=InnoDB",
-        "CREATE TABLE IF NOT EXISTS osier_entries (
+    "CREATE TABLE IF NOT EXISTS osier_entries (
         session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         generation BIGINT UNSIGNED NOT NULL,
         seq INT UNSIGNED NOT NULL,
@@ -39,10 +48,11 @@ const STEPS: &[&[&str]] = &[
         timestamp BIGINT NULL,
         head VARBINARY(64) NOT NULL,
         line MEDIUMBLOB NOT NULL,
+        tally VARBINARY(64) NULL,
         PRIMARY KEY (session, generation, seq),
         KEY heads (session, generation, seq, head)
     ) ENGINE=InnoDB",
-        "CREATE TABLE IF NOT EXISTS osier_parts (
+    "CREATE TABLE IF NOT EXISTS osier_parts (
         session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         generation BIGINT UNSIGNED NOT NULL,
         seq INT UNSIGNED NOT NULL,
@@ -50,75 +60,130 @@ const STEPS: &[&[&str]] = &[
         bytes MEDIUMBLOB NOT NULL,
         PRIMARY KEY (session, generation, seq, part)
     ) ENGINE=InnoDB",
-        "CREATE TABLE IF NOT EXISTS osier_leftovers (
+    "CREATE TABLE IF NOT EXISTS osier_leftovers (
         session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         generation BIGINT UNSIGNED NOT NULL,
         since BIGINT NOT NULL,
         PRIMARY KEY (session, generation)
     ) ENGINE=InnoDB",
-    ],
-    &["CREATE TABLE IF NOT EXISTS osier_watches (
+    "CREATE TABLE IF NOT EXISTS osier_watches (
         session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         holder BIGINT UNSIGNED NOT NULL,
         expires BIGINT NOT NULL,
         PRIMARY KEY (session, holder)
-    ) ENGINE=InnoDB"],
-    &["ALTER TABLE osier_entries ADD COLUMN tally VARBINARY(64) NULL"],
-    &["CREATE TABLE IF NOT EXISTS osier_leases (
+    ) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS osier_leases (
         session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
         cursor_id BIGINT UNSIGNED NOT NULL,
         expires BIGINT NOT NULL,
         lease MEDIUMBLOB NOT NULL,
         PRIMARY KEY (session, cursor_id)
-    ) ENGINE=InnoDB"],
+    ) ENGINE=InnoDB",
+    "CREATE TABLE IF NOT EXISTS osier_locks (
+        session VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        purpose VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+        holder BIGINT UNSIGNED NOT NULL,
+        expires BIGINT NOT NULL,
+        PRIMARY KEY (session, purpose)
+    ) ENGINE=InnoDB",
 ];
 
-/// Makes the tables that are not there yet.
-pub(crate) async fn prepare(connection: &mut MySqlConnection) -> Result<(), Failure> {
-    if version(connection).await? >= STEPS.len() {
+/// What tables of earlier versions lack: table, column, definition.
+const COLUMNS: &[(&str, &str, &str)] = &[("osier_entries", "tally", "VARBINARY(64) NULL")];
+
+/// Makes what the database lacks.
+pub(crate) async fn prepare(connection: &mut MySqlConnection, holder: Holder) -> Result<(), Failure> {
+    if version(connection).await? >= VERSION {
         return Ok(());
     }
-    lock(connection).await?;
-    let made = steps(connection).await;
-    // If that fails the connection is given up, and the lock with it.
-    connection.execute("DO RELEASE_LOCK(CONCAT('osier.', SHA1(DATABASE())))").await?;
-    made
-}
-
-async fn steps(connection: &mut MySqlConnection) -> Result<(), Failure> {
-    connection
-        .execute("CREATE TABLE IF NOT EXISTS osier_schema (version INT UNSIGNED NOT NULL PRIMARY KEY) ENGINE=InnoDB")
-        .await?;
-    for (at, step) in STEPS.iter().enumerate().skip(version(connection).await?) {
-        for statement in *step {
-            match connection.execute(*statement).await {
-                Err(error) if is_there_already(&error) => {}
-                done => done.map(|_| ())?,
-            }
-        }
-        let done = sqlx::query("INSERT IGNORE INTO osier_schema (version) VALUES (?)").bind(at as u32 + 1);
-        done.execute(&mut *connection).await?;
+    for statement in TABLES {
+        connection.execute(*statement).await?;
     }
+    for (table, column, definition) in COLUMNS {
+        add_column(connection, holder, table, column, definition).await?;
+    }
+    // Earlier versions of Osier count the rows of their own steps.
+    let done = "INSERT IGNORE INTO osier_schema (version) VALUES (1), (2), (3), (4), (5)";
+    connection.execute(done).await?;
     Ok(())
 }
 
-/// How many steps are done.
-async fn version(connection: &mut MySqlConnection) -> Result<usize, sqlx::Error> {
+async fn version(connection: &mut MySqlConnection) -> Result<u32, sqlx::Error> {
     let told =
         connection.fetch_one("SELECT CAST(COALESCE(MAX(version), 0) AS UNSIGNED) FROM osier_schema").await;
     match told {
-        Ok(row) => Ok(row.try_get::<u64, _>(0)? as usize),
+        Ok(row) => Ok(u32::try_from(row.try_get::<u64, _>(0)?).unwrap_or(u32::MAX)),
         Err(error) if is_missing_table(&error) => Ok(0),
         Err(error) => Err(error),
     }
 }
 
-/// One process at a time makes tables. The answer counts: a server that gives no lock must not be believed.
-async fn lock(connection: &mut MySqlConnection) -> Result<(), Failure> {
-    let asked = sqlx::query("SELECT GET_LOCK(CONCAT('osier.', SHA1(DATABASE())), ?)").bind(WAIT);
-    let got: Option<i64> = asked.fetch_one(connection).await?.try_get(0)?;
-    match got {
-        Some(1) => Ok(()),
-        _ => Err(Failure::Silent(std::time::Duration::from_secs(WAIT.into()))),
+/// Adds a column unless it is there. Two servers of a cluster must never change one table at once, so only the process that
+/// holds the lock does; the others wait until the column is there.
+async fn add_column(
+    connection: &mut MySqlConnection,
+    holder: Holder,
+    table: &str,
+    column: &str,
+    definition: &str,
+) -> Result<(), Failure> {
+    let begin = Instant::now();
+    while !has_column(connection, table, column).await? {
+        if lock(connection, holder).await? {
+            let added = match has_column(connection, table, column).await? {
+                true => Ok(()),
+                false => alter(connection, table, column, definition).await,
+            };
+            unlock(connection, holder).await?;
+            return added;
+        }
+        if begin.elapsed() > WAIT {
+            return Err(Failure::Silent(WAIT));
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
+    Ok(())
+}
+
+async fn alter(
+    connection: &mut MySqlConnection,
+    table: &str,
+    column: &str,
+    definition: &str,
+) -> Result<(), Failure> {
+    let sql = format!("ALTER TABLE {table} ADD COLUMN {column} {definition}");
+    connection.execute(sqlx::AssertSqlSafe(sql)).await?;
+    Ok(())
+}
+
+async fn has_column(connection: &mut MySqlConnection, table: &str, column: &str) -> Result<bool, Failure> {
+    let asked = sqlx::query(
+        "SELECT 1 FROM information_schema.COLUMNS
+         WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? AND COLUMN_NAME = ?",
+    );
+    Ok(asked.bind(table).bind(column).fetch_optional(connection).await?.is_some())
+}
+
+/// The lock is a row, so it counts on every server of a cluster: of two that write it at once one fails, at the latest when
+/// its transaction ends.
+async fn lock(connection: &mut MySqlConnection, holder: Holder) -> Result<bool, Failure> {
+    let insert = sqlx::query(
+        "INSERT INTO osier_locks (session, purpose, holder, expires) VALUES ('', 'schema', ?, UNIX_TIMESTAMP() + ?)",
+    );
+    match insert.bind(holder.0).bind(CHANGE_LIMIT).execute(&mut *connection).await {
+        Err(error) if is_duplicate(&error) => {}
+        done => return Ok(done.map(|_| true)?),
+    }
+    let update = sqlx::query(
+        "UPDATE osier_locks SET holder = ?, expires = UNIX_TIMESTAMP() + ?
+         WHERE session = '' AND purpose = 'schema' AND expires < UNIX_TIMESTAMP()",
+    );
+    Ok(update.bind(holder.0).bind(CHANGE_LIMIT).execute(connection).await?.rows_affected() == 1)
+}
+
+async fn unlock(connection: &mut MySqlConnection, holder: Holder) -> Result<(), Failure> {
+    let query =
+        sqlx::query("DELETE FROM osier_locks WHERE session = '' AND purpose = 'schema' AND holder = ?");
+    query.bind(holder.0).execute(connection).await?;
+    Ok(())
 }

@@ -66,7 +66,8 @@ impl Password for SecretString {
     }
 }
 
-/// Where a database is, and who asks it: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`.
+/// Where a database is, and who asks it: `mysql://USER:PASSWORD@HOST:PORT/DATABASE`. Several hosts are separated by commas
+/// and tried in order.
 ///
 /// ```
 /// # use osier_store_mysql::{Credentials, Limits, MySqlStore};
@@ -107,44 +108,77 @@ impl fmt::Debug for Credentials {
 /// A database, as the driver wants to have it.
 #[derive(Clone)]
 pub(crate) struct Address {
-    options: MySqlConnectOptions,
+    /// One for each host, in the order in which they are tried.
+    hosts: Vec<MySqlConnectOptions>,
     password: Option<Arc<dyn Password>>,
 }
 
 impl Address {
     pub(crate) fn read(store: &str, credentials: &Credentials) -> Result<Address, StoreError> {
-        let read = MySqlConnectOptions::from_str(credentials.url.expose_secret());
-        let options = read.map_err(|error| Failure::Sql(error).told(store))?;
-        // The store says itself what a session needs, in fewer round trips and without what others may not know.
-        let plain = options.pipes_as_concat(false).no_engine_substitution(false).timezone(None);
-        let mut options = plain.set_names(false).disable_statement_logging();
-        let stays_here = options.get_socket().is_some() || is_here(options.get_host());
-        if !stays_here && !says_ssl_mode(credentials.url.expose_secret()) {
-            options = options.ssl_mode(MySqlSslMode::VerifyIdentity);
-        }
-        Ok(Address { options, password: credentials.password.clone() })
+        let hosts = one_url_per_host(credentials.url.expose_secret());
+        let hosts = hosts.iter().map(|url| read_options(url)).collect::<Result<Vec<_>, _>>();
+        let hosts = hosts.map_err(|error| Failure::Sql(error).told(store))?;
+        Ok(Address { hosts, password: credentials.password.clone() })
     }
 
-    /// What to connect with. `known` is the password as it was said before; it is kept for the next time.
+    pub(crate) fn host_count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// `HOST:PORT` or the socket.
+    pub(crate) fn host(&self, at: usize) -> String {
+        match &self.hosts[at] {
+            options if options.get_socket().is_some() => "its socket".to_owned(),
+            options => format!("{}:{}", options.get_host(), options.get_port()),
+        }
+    }
+
+    /// What to connect with, for each host. `known` is the password as it was said before; it is kept for the next time.
     pub(crate) async fn options(
         &self,
         known: &tokio::sync::Mutex<Option<SecretString>>,
-    ) -> Result<MySqlConnectOptions, Failure> {
-        let Some(password) = &self.password else { return Ok(self.options.clone()) };
+    ) -> Result<Vec<MySqlConnectOptions>, Failure> {
+        let Some(password) = &self.password else { return Ok(self.hosts.clone()) };
         let mut known = known.lock().await;
         if known.is_none() {
             *known = Some(password.fetch().await.map_err(Failure::NoPassword)?);
         }
         let told = known.as_ref().map_or("", |password| password.expose_secret());
-        Ok(self.options.clone().password(told))
+        Ok(self.hosts.iter().map(|options| options.clone().password(told)).collect())
     }
 }
 
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let database = self.options.get_database().unwrap_or("");
-        write!(f, "{}:{}/{database}", self.options.get_host(), self.options.get_port())
+        let hosts: Vec<String> = (0..self.hosts.len()).map(|at| self.host(at)).collect();
+        let database = self.hosts.first().and_then(MySqlConnectOptions::get_database).unwrap_or("");
+        write!(f, "{}/{database}", hosts.join(","))
     }
+}
+
+fn read_options(url: &str) -> Result<MySqlConnectOptions, sqlx::Error> {
+    let options = MySqlConnectOptions::from_str(url)?;
+    // The store says itself what a session needs, in fewer round trips and without what others may not know.
+    let plain = options.pipes_as_concat(false).no_engine_substitution(false).timezone(None);
+    let options = plain.set_names(false).disable_statement_logging();
+    let stays_here = options.get_socket().is_some() || is_here(options.get_host());
+    Ok(match stays_here || says_ssl_mode(url) {
+        true => options,
+        false => options.ssl_mode(MySqlSslMode::VerifyIdentity),
+    })
+}
+
+/// The url itself, or one for each host if it names several: `mysql://USER@HOST:PORT,HOST:PORT/DATABASE`.
+pub(crate) fn one_url_per_host(url: &str) -> Vec<String> {
+    let split = || {
+        let (scheme, rest) = url.split_once("://")?;
+        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        let (user, hosts) = authority.rsplit_once('@').map_or(("", authority), |(user, hosts)| (user, hosts));
+        let user = if authority.contains('@') { format!("{user}@") } else { String::new() };
+        let hosts = hosts.split(',').map(|host| format!("{scheme}://{user}{host}{path}"));
+        Some(hosts.collect::<Vec<_>>()).filter(|hosts| hosts.len() > 1)
+    };
+    split().unwrap_or_else(|| vec![url.to_owned()])
 }
 
 /// Whether whoever reads what goes to a host sits on this machine anyway.
@@ -178,7 +212,18 @@ mod tests {
             ("mysql:///osier", "Preferred"),
         ] {
             let address = Address::read("team", &Credentials::new(url)).unwrap();
-            assert_eq!(format!("{:?}", address.options.get_ssl_mode()), mode, "{url}");
+            assert_eq!(format!("{:?}", address.hosts[0].get_ssl_mode()), mode, "{url}");
         }
+    }
+
+    #[test]
+    fn a_url_may_name_several_hosts_each_with_its_own_rules() {
+        let url = "mysql://osier:a,b@db1:1,[2001:db8::1]:2,127.0.0.1/osier?ssl-ca=/x";
+        let address = Address::read("team", &Credentials::new(url)).unwrap();
+        assert_eq!(format!("{address:?}"), "db1:1,[2001:db8::1]:2,127.0.0.1:3306/osier");
+        let modes: Vec<_> = address.hosts.iter().map(|host| format!("{:?}", host.get_ssl_mode())).collect();
+        assert_eq!(modes, ["VerifyIdentity", "VerifyIdentity", "Preferred"]);
+        assert!(address.hosts.iter().all(|host| host.get_username() == "osier"));
+        assert!(Address::read("team", &Credentials::new("mysql://osier@db1,db2:port/osier")).is_err());
     }
 }

@@ -3,6 +3,8 @@
 
 use url::{Url, form_urlencoded};
 
+use crate::settings::one_url_per_host;
+
 /// Stands for what is not shown.
 const HIDDEN: &str = "…";
 
@@ -27,16 +29,27 @@ const OPTIONS: [&str; 14] = [
 /// The address of a database with user, host, port, name and options, but without a password. An `@` in it is always
 /// followed by the host. Never fails: what the driver cannot read is not shown at all.
 pub fn without_password(url: &str) -> String {
-    let Ok(url) = Url::parse(url) else {
+    let hosts = one_url_per_host(url);
+    let Ok(parsed) = hosts.iter().map(|url| Url::parse(url)).collect::<Result<Vec<_>, _>>() else {
         return if url.is_empty() { String::new() } else { HIDDEN.to_owned() };
     };
+    let [url, others @ ..] = parsed.as_slice() else { return HIDDEN.to_owned() };
+    // A comma in a password that is not encoded looks like one between hosts.
+    if !others.is_empty() && url.path().contains('@') {
+        return HIDDEN.to_owned();
+    }
     let user = match url.username() {
         "" => String::new(),
         user => format!("{user}@"),
     };
+    let hosts: Vec<String> = parsed.iter().map(host).collect();
+    format!("{}://{user}{}{}{}", url.scheme(), hosts.join(","), database(url), options(url))
+}
+
+fn host(url: &Url) -> String {
     let host = url.host_str().filter(|host| !host.is_empty()).unwrap_or("localhost");
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{}://{user}{host}{port}{}{}", url.scheme(), database(&url), options(&url))
+    format!("{host}{port}")
 }
 
 fn database(url: &Url) -> String {
@@ -93,6 +106,9 @@ mod tests {
             ("osier:secret@db", "osier://localhost/…%40db"),
             ("osier:secret", "osier://localhost/…"),
             ("mysql:/osier:secret@db", "mysql://localhost/…%40db"),
+            ("mysql://osier:se,cret@db1:1,db2/osier?ssl-ca=/x", "mysql://osier@db1:1,db2/osier?ssl-ca=/x"),
+            ("mysql://osier:12,se/cret@db/osier", "…"),
+            ("mysql://osier:se,cr/et@db/osier", "…"),
             ("secret", "…"),
             ("", ""),
         ] {

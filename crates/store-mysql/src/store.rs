@@ -5,17 +5,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use osier_store::StoreError;
+use osier_store::{StoreError, Version};
 use rustc_hash::FxHashMap;
+use sqlx::MySqlConnection;
 use tokio::sync::Mutex as Turn;
 
-use crate::connections::{Connections, Lent};
+use crate::connections::Connections;
+use crate::contention::Contention;
 use crate::failure::{Failure, Remedy};
 use crate::holding::Holder;
 use crate::known::Known;
 use crate::leases::HeldLeases;
 use crate::listing::Older;
 use crate::reading::{Log, not_found};
+use crate::rows::SessionRow;
 use crate::settings::{Address, Credentials, Limits};
 use crate::watching::Watching;
 use crate::{making, schema};
@@ -38,10 +41,18 @@ pub(crate) struct Inner {
     pub(crate) older: Older,
     prepared: AtomicBool,
     known: Mutex<FxHashMap<String, Slot>>,
+    /// The longest state of each log that this process has seen.
+    seen: Mutex<FxHashMap<String, Version>>,
 }
 
-/// What is known of a log; whoever appends has it to himself.
-pub(crate) type Slot = Arc<Turn<Option<Known>>>;
+/// What is known of a log. One append at a time has it.
+#[derive(Debug, Default)]
+pub(crate) struct LogState {
+    pub(crate) known: Option<Known>,
+    pub(crate) contention: Contention,
+}
+
+pub(crate) type Slot = Arc<Turn<LogState>>;
 
 impl MySqlStore {
     /// A store called `name`. Nothing is connected before something is asked for, so a server that is away is no error
@@ -56,6 +67,7 @@ impl MySqlStore {
             older: Older::default(),
             prepared: AtomicBool::new(false),
             known: Mutex::default(),
+            seen: Mutex::default(),
         };
         Ok(MySqlStore { inner: Arc::new(inner) })
     }
@@ -74,14 +86,43 @@ impl fmt::Debug for Inner {
 }
 
 impl Inner {
-    /// A connection to a database that has all tables.
-    pub(crate) async fn lend(&self, reach: Duration) -> Result<Lent<'_>, Failure> {
-        let mut lent = self.connections.lend(reach).await?;
+    /// Makes the tables that the database lacks, once for each store.
+    pub(crate) async fn prepare(&self, connection: &mut MySqlConnection) -> Result<(), Failure> {
         if !self.prepared.load(Ordering::Relaxed) {
-            schema::prepare(&mut lent.connection).await?;
+            schema::prepare(connection, self.holder()).await?;
             self.prepared.store(true, Ordering::Relaxed);
         }
-        Ok(lent)
+        Ok(())
+    }
+
+    /// Reads the row of a session. Fails if its log was longer when this process last saw it: within a generation a log only
+    /// grows, so this server lost entries, or has not received them yet.
+    pub(crate) async fn find_row(
+        &self,
+        connection: &mut MySqlConnection,
+        id: &str,
+    ) -> Result<Option<SessionRow>, Failure> {
+        let before = self.seen().get(id).copied();
+        let row = SessionRow::read(connection, id).await?;
+        let Some(now) = row.as_ref().map(|row| row.version) else { return Ok(None) };
+        if before.is_some_and(|before| before.generation == now.generation && before.entries > now.entries) {
+            return Err(Failure::Shrunk(id.to_owned()));
+        }
+        self.note_length(id, now);
+        Ok(row)
+    }
+
+    /// Remembers a state of a log that a server told or acknowledged.
+    pub(crate) fn note_length(&self, id: &str, now: Version) {
+        let mut seen = self.seen();
+        let before = seen.entry(id.to_owned()).or_insert(now);
+        if before.generation != now.generation || before.entries < now.entries {
+            *before = now;
+        }
+    }
+
+    fn seen(&self) -> MutexGuard<'_, FxHashMap<String, Version>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self) -> MutexGuard<'_, FxHashMap<String, Slot>> {
@@ -98,6 +139,7 @@ impl Inner {
 
     pub(crate) fn forget(&self, id: &str) {
         self.known().remove(id);
+        self.seen().remove(id);
     }
 
     pub(crate) fn log<'a>(&'a self, session: &'a str, generation: u64) -> Log<'a> {
@@ -111,13 +153,18 @@ impl Inner {
     /// Attempts at something that a person or a program waits for.
     pub(crate) fn tries(&self) -> Tries<'_> {
         let (reach, patience) = (self.limits.reach, self.limits.patience);
-        Tries { inner: self, begin: Instant::now(), pause: Duration::from_millis(5), reach, patience }
+        Tries { inner: self, first_failure: None, pause: Duration::from_millis(5), reach, patience }
     }
 
-    /// Attempts at something that is done in other stores as well. Enough to notice that a connection broke long ago.
+    /// Attempts at something that is asked of other stores as well: none of them waits long for a connection.
+    pub(crate) fn list_tries(&self) -> Tries<'_> {
+        Tries { reach: self.limits.glance, ..self.tries() }
+    }
+
+    /// Attempts at something that nobody waits for. Enough to notice that a connection broke long ago.
     pub(crate) fn brief_tries(&self) -> Tries<'_> {
-        let (reach, patience) = (self.limits.glance, self.limits.patience.min(Duration::from_millis(100)));
-        Tries { reach, patience, ..self.tries() }
+        let patience = self.limits.patience.min(Duration::from_millis(100));
+        Tries { patience, ..self.list_tries() }
     }
 }
 
@@ -125,7 +172,8 @@ impl Inner {
 #[derive(Debug)]
 pub(crate) struct Tries<'a> {
     inner: &'a Inner,
-    begin: Instant,
+    /// Patience counts from here: an attempt may have waited for the server long before it failed.
+    first_failure: Option<Instant>,
     pause: Duration,
     pub(crate) reach: Duration,
     patience: Duration,
@@ -146,10 +194,11 @@ impl Tries<'_> {
             Err(failure) => failure,
         };
         let remedy = failure.remedy();
-        if remedy == Remedy::Reconnect {
+        if matches!(remedy, Remedy::Reconnect | Remedy::Elsewhere) {
             self.inner.connections.forget_idle();
         }
-        if remedy == Remedy::None || self.begin.elapsed() >= self.patience {
+        let since = self.first_failure.get_or_insert_with(Instant::now);
+        if remedy == Remedy::None || since.elapsed() >= self.patience {
             return Err(failure.told(&self.inner.name));
         }
         tokio::time::sleep(self.pause).await;
@@ -169,9 +218,15 @@ macro_rules! attempt {
         let reach = tries.reach;
         loop {
             let attempt = async {
-                let mut lent = $inner.lend(reach).await?;
-                let $connection = &mut lent.connection;
-                let done: Result<_, $crate::failure::Failure> = $body.await;
+                let mut lent = $inner.connections.lend(reach).await?;
+                let route = lent.connection.route();
+                let work = async {
+                    $inner.prepare(&mut lent.connection).await?;
+                    let $connection = &mut lent.connection;
+                    let done: Result<_, $crate::failure::Failure> = $body.await;
+                    done
+                };
+                let done = $inner.connections.while_alive(route, work).await;
                 if matches!(done, Ok(_) | Err($crate::failure::Failure::Store(_))) {
                     lent.give_back();
                 }

@@ -51,7 +51,7 @@ impl<'a> Streamed<'a> {
 
     async fn write_all(&mut self, lines: &mut dyn LineSource) -> Result<(), StoreError> {
         let (session, generation) = (&self.header.id, self.generation);
-        attempt!(self.store, 0, |connection| removing::announce(connection, session, generation, now()));
+        attempt!(self.store, 0, |connection| removing::note_unwanted(connection, session, generation, now()));
         loop {
             let batch = lines.next_lines().await?;
             if batch.is_empty() {

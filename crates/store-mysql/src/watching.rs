@@ -9,8 +9,10 @@ use rustc_hash::FxHashMap;
 use sqlx::{AssertSqlSafe, MySqlConnection, Row};
 use tokio::sync::{Mutex as Turn, Notify, watch};
 
+use crate::connections::Connection;
 use crate::failure::Failure;
 use crate::holding::{self, Holder, padded};
+use crate::locks;
 use crate::rows::{self, newest, open_mark};
 use crate::store::{Inner, attempt};
 
@@ -172,9 +174,28 @@ impl Inner {
     async fn hold(&self, ids: &[String]) -> Result<Lease, StoreError> {
         let (lease, seconds) = (Lease::of(self.limits.hold), self.limits.hold.as_secs().max(1));
         for ids in ids.chunks(MOST) {
-            attempt!(self, 0, |connection| self.holder().hold(connection, ids, seconds));
+            attempt!(self, 0, |connection| self.hold_over(connection, ids, seconds));
         }
         Ok(lease)
+    }
+
+    /// Who reads on a server that is read-only anyway does not wait until it is writable.
+    async fn hold_over(
+        &self,
+        connection: &mut Connection,
+        ids: &[String],
+        seconds: u64,
+    ) -> Result<(), Failure> {
+        match connection.engine.read_only {
+            true => Err(StoreError::Refused {
+                store: self.name.clone(),
+                why: "it is read-only".to_owned(),
+                advice: "make the server writable",
+                source: "read_only".into(),
+            }
+            .into()),
+            false => self.holder().hold(connection, ids, seconds).await,
+        }
     }
 
     async fn renew(&self) {
@@ -385,11 +406,12 @@ async fn versions(
     Ok(versions)
 }
 
-/// The state of one session. Whoever holds it waits for a deletion that did not know yet, and then finds nothing.
+/// The state of one session. Whoever holds it refuses a deletion that did not know yet, or finds nothing.
 async fn version(connection: &mut MySqlConnection, id: &str, held: bool) -> Result<Option<Version>, Failure> {
     const ASKED: &str = concat!("SELECT s.generation, ", newest!(), " FROM osier_sessions s WHERE s.id = ?");
-    const WAITING: &str =
-        concat!("SELECT s.generation, ", newest!(), " FROM osier_sessions s WHERE s.id = ? FOR UPDATE");
-    let asked = sqlx::query(if held { WAITING } else { ASKED }).bind(id);
+    if held {
+        locks::refuse_removal(connection, id).await?;
+    }
+    let asked = sqlx::query(ASKED).bind(id);
     Ok(asked.fetch_optional(connection).await?.map(|row| rows::version(&row, 0, 1)).transpose()?)
 }

@@ -40,11 +40,11 @@ pub trait Fixture: Send + Sync {
     }
 }
 
-/// Generates one test for each rule of the contract.
+/// Calls a macro with the names of all rules: `contract_rules!([my_macro] fixture)` is `my_macro!(fixture; rule rule …)`.
 #[macro_export]
-macro_rules! contract_tests {
-    ($fixture:expr) => {
-        $crate::contract_tests! { $fixture;
+macro_rules! contract_rules {
+    ([$($with:tt)*] $fixture:expr) => {
+        $($with)*! { $fixture;
             a_session_is_created_once_and_opens_unchanged
             invalid_session_ids_are_refused
             a_missing_session_is_not_found
@@ -82,6 +82,14 @@ macro_rules! contract_tests {
             heads_of_cycles_equal_the_fold
             heads_of_damage_appended_line_by_line_equal_the_fold
         }
+    };
+}
+
+/// Generates one test for each rule of the contract.
+#[macro_export]
+macro_rules! contract_tests {
+    ($fixture:expr) => {
+        $crate::contract_rules! { [$crate::contract_tests] $fixture }
     };
     ($fixture:expr; $($rule:ident)*) => {
         $(

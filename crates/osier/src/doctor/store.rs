@@ -5,16 +5,18 @@ use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use osier_store::Filter;
 use osier_store::file::NAME;
+use osier_store::{Filter, Store};
+use osier_store_mysql::MySqlStore;
 use rustix::fs::{Access, access};
 
-use super::Check;
+use super::{Check, Status};
 use crate::home::Home;
 use crate::layout::count;
 use crate::stores::Shelf;
 
 const AREA: &str = "store";
+const DOCS: &str = "docs/stores.md tells more";
 const MEGABYTE: u64 = 1 << 20;
 
 pub(super) async fn checks(home: &Home) -> Vec<Check> {
@@ -28,7 +30,14 @@ pub(super) async fn checks(home: &Home) -> Vec<Check> {
         checks.extend(mode(&folder.join(name), home));
     }
     for shelf in &home.shelves {
-        checks.push(sessions(shelf).await);
+        let listed = sessions(shelf).await;
+        let is_reached = listed.status == Status::Ok;
+        checks.push(listed);
+        if let Shelf::Database(database) = shelf
+            && is_reached
+        {
+            checks.extend(servers(database).await);
+        }
     }
     checks
 }
@@ -117,13 +126,44 @@ fn mode(path: &Path, home: &Home) -> Option<Check> {
     })
 }
 
+/// What the servers of a database are, whether this user may write there, and what is unsafe.
+async fn servers(store: &MySqlStore) -> Vec<Check> {
+    let name = store.name();
+    let reports = match store.inspect().await {
+        Ok(reports) => reports,
+        Err(error) => return vec![Check::fail(AREA, error.to_string(), DOCS)],
+    };
+    let mut checks = Vec::new();
+    for (host, report) in reports {
+        let place = format!("store {name}: {host}");
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => {
+                checks.push(Check::warn(AREA, format!("{place}: {error}"), DOCS));
+                continue;
+            }
+        };
+        checks.push(match report.cannot_write {
+            None => Check::ok(AREA, format!("{place} is {}; you may write", report.what)),
+            Some(error) => {
+                let said = format!("{place} is {}; you may only read: {error}", report.what);
+                Check::warn(AREA, said, DOCS)
+            }
+        });
+        for (what, advice) in report.warnings {
+            checks.push(Check::warn(AREA, format!("{place}: {what}"), advice));
+        }
+    }
+    checks
+}
+
 /// Whether the sessions of one store can be listed. Of a database one card is asked for: it may hold very many.
 async fn sessions(shelf: &Shelf) -> Check {
     let files = matches!(shelf, Shelf::Files { .. });
     let filter = Filter { limit: (!files).then_some(1), ..Filter::default() };
     let place = if shelf.name() == NAME { String::new() } else { format!("store {}: ", shelf.name()) };
     match shelf.store().list(&filter).await {
-        Err(error) if !files => Check::fail(AREA, error.to_string(), "docs/stores.md tells more"),
+        Err(error) if !files => Check::fail(AREA, error.to_string(), DOCS),
         Err(error) => Check::fail(
             AREA,
             format!("{place}the sessions cannot be listed: {error}"),

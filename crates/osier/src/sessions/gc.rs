@@ -1,4 +1,4 @@
-//! `gc`: rewrites the log without its deleted branches and keeps the old file as a backup.
+//! `gc`: rewrites the log without its deleted branches and keeps the old one: as a backup beside the file, or as hidden rows.
 
 use std::process::ExitCode;
 
@@ -23,7 +23,8 @@ Examples:
   osier sessions gc 4f89da11 --dry-run
   osier sessions gc 4f89da11
 
-The old file is kept as NAME.bak. Programs that do not lock the file, such as pi, must not write to the session at the same time. \
+The old file is kept as NAME.bak; in a database, the old rows are kept until the session is deleted. Programs that do not lock \
+the file, such as pi, must not write to the session at the same time. \
 Fails if another process has the session open; with --force, replaces its log anyway, and the other process continues with \
 the new one. Never removes a branch in which another process runs a turn.
 Prints the numbers of removed and kept entries on standard error.")]
@@ -46,13 +47,11 @@ struct Done {
     removed: usize,
     kept: usize,
     added: usize,
+    is_file: bool,
 }
 
 pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
-    if !args.dry_run {
-        remark("make sure that no program without file locking, such as pi, is writing to this session");
-    }
-    let Done { removed, kept, added } = patiently(&args, home).await?;
+    let Done { removed, kept, added, is_file } = patiently(&args, home).await?;
     let mut out = Out::new();
     if args.json {
         out.json(&json!({ "removed": removed, "kept": kept, "added": added }))?;
@@ -70,14 +69,17 @@ pub(crate) async fn run(args: Args, home: &Home) -> Result<ExitCode> {
         ));
     }
     if removed > 0 && !args.dry_run {
-        remark("The old file is kept with the suffix .bak");
+        remark(match is_file {
+            true => "The old file is kept with the suffix .bak",
+            false => "The old rows are kept in the database until the session is deleted",
+        });
     }
     out.done()
 }
 
 async fn patiently(args: &Args, home: &Home) -> Result<Done> {
-    for _ in 0..TRIES {
-        match collect(args, home).await {
+    for attempt in 0..TRIES {
+        match collect(args, home, attempt == 0).await {
             Err(error) if is_too_late(&error) => {}
             done => return done,
         }
@@ -89,8 +91,12 @@ fn is_too_late(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(StoreError::Conflict { .. } | StoreError::Replaced))
 }
 
-async fn collect(args: &Args, home: &Home) -> Result<Done> {
+async fn collect(args: &Args, home: &Home, is_first: bool) -> Result<Done> {
     let target = Target::find(home, &args.session).await?;
+    let is_file = target.opened.file.is_some();
+    if is_first && is_file && !args.dry_run {
+        remark("make sure that no program without file locking, such as pi, is writing to this session");
+    }
     // Do not watch the session: this command must not count as having it open.
     let session = target.session(home).await?;
     let (tree, version) = (session.tree(), session.version());
@@ -110,7 +116,7 @@ async fn collect(args: &Args, home: &Home) -> Result<Done> {
         let entry = lease.entry.as_deref().and_then(|id| tree.find(id));
         entry.is_some_and(goes) || branch.is_some_and(below)
     };
-    let mut done = Done { removed: plan.removed(), kept: tree.len() - plan.removed(), added: 0 };
+    let mut done = Done { removed: plan.removed(), kept: tree.len() - plan.removed(), added: 0, is_file };
     if !args.dry_run && done.removed > 0 {
         let wanted: Vec<Seq> = plan.lines().collect();
         let lines = reading::lines(&session, &wanted).await?;

@@ -1,8 +1,9 @@
 //! The last three steps of a change: append, apply, announce.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use osier_store::StoreError;
+use osier_store::{Lease, StoreError};
 use osier_tree::entry::{Entry, read_entry};
 use osier_tree::history::History;
 use osier_tree::{Kind, Place, PlanError, Seq, Under};
@@ -18,11 +19,24 @@ use crate::standing::CursorId;
 /// The maximum number of consecutive conflicts without new entries. A store that reports more is broken.
 const EMPTY_CONFLICTS: usize = 3;
 
+/// How long an append is retried while other processes append first.
+const MAX_CONTENTION: Duration = Duration::from_secs(30);
+
 impl Writer {
     /// Appends the entry of a job. If another process appended first, reads its entries and tries again. So each
     /// retry means that another process made progress.
-    pub(super) async fn append(&mut self, mut job: Job) -> Result<Answer, Error> {
-        let mut empty_conflicts = 0;
+    pub(super) async fn append(&mut self, job: Job) -> Result<Answer, Error> {
+        let mut deletion = None;
+        let answer = self.append_leased(job, &mut deletion).await;
+        if let Some(lease) = deletion {
+            self.store.release(&lease).await;
+        }
+        answer
+    }
+
+    /// `deletion` is the lease of a branch to delete. It is held until the last attempt ends.
+    async fn append_leased(&mut self, mut job: Job, deletion: &mut Option<Lease>) -> Result<Answer, Error> {
+        let (mut empty_conflicts, begin) = (0, Instant::now());
         loop {
             if let Some(seq) = self.already_stored(&job).await? {
                 return Ok(Answer::Stored(self.claim(&job, seq).await?));
@@ -36,12 +50,10 @@ impl Writer {
             self.check_turns(&job, &entry)?;
             self.before_append(&job, &entry).await?;
             let before = self.version;
-            let deletion = self.lease_deletion(&entry).await?;
-            let appended = self.store.append(&self.key, before, std::slice::from_ref(&line)).await;
-            if let Some(lease) = deletion {
-                self.store.release(&lease).await;
+            if deletion.is_none() {
+                *deletion = self.lease_deletion(&entry).await?;
             }
-            match appended {
+            match self.store.append(&self.key, before, std::slice::from_ref(&line)).await {
                 Ok(version) => {
                     // A file of an old version is replaced before the first append, but keeps its entries.
                     self.version.generation = version.generation;
@@ -56,7 +68,7 @@ impl Writer {
                 Err(error) => return self.after_failure(&job, error).await,
             }
             empty_conflicts = if self.version == before { empty_conflicts + 1 } else { 0 };
-            if empty_conflicts == EMPTY_CONFLICTS {
+            if empty_conflicts == EMPTY_CONFLICTS || begin.elapsed() > MAX_CONTENTION {
                 return Err(Error::Contended);
             }
         }

@@ -34,8 +34,11 @@ impl Writer {
 
     async fn read_pages(&mut self) -> Result<(), StoreError> {
         let now = self.store.open(&self.key).await?.version;
-        if now.generation != self.version.generation || now.entries < self.tree.len() {
+        if now.generation != self.version.generation {
             return Err(StoreError::Replaced);
+        }
+        if now.entries < self.tree.len() {
+            return Err(StoreError::Shrunk { path: self.key.as_str().into() });
         }
         while self.tree.len() < now.entries {
             let after = self.tree.len();

@@ -39,6 +39,28 @@ pub(super) fn program() -> io::Result<Program> {
     Ok(program)
 }
 
+/// Galera's library, which makes a cluster of several servers.
+pub(super) fn galera() -> io::Result<PathBuf> {
+    let system = ["/usr/lib/galera/libgalera_smm.so", "/usr/lib/libgalera_smm.so"];
+    if let Some(library) = system.into_iter().map(PathBuf::from).find(|library| library.exists()) {
+        return Ok(library);
+    }
+    let cache = cache();
+    fs::create_dir_all(&cache)?;
+    let lock = File::create(cache.join("lock"))?;
+    lock.lock()?;
+    let (root, packages) = (cache.join("galera"), cache.join("galera-packages"));
+    let library = root.join("usr/lib/libgalera_smm.so");
+    if !root.join("done").exists() {
+        fs::create_dir_all(&packages)?;
+        download(&packages, &["galera-4"])?;
+        unpack(&packages, &root)?;
+        fs::remove_dir_all(&packages)?;
+        File::create(root.join("done"))?;
+    }
+    Ok(library)
+}
+
 /// A folder that survives a test run: inside cargo's own, which is marked as a cache.
 fn cache() -> PathBuf {
     let marked = |folder: &&Path| folder.join("CACHEDIR.TAG").exists();

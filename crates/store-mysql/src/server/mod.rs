@@ -2,6 +2,7 @@
 //! gone, however it ends.
 
 mod certificates;
+mod cluster;
 mod install;
 
 use std::fs;
@@ -12,6 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use cluster::Cluster;
 use install::Program;
 
 /// The password of the user `osier`. Tests look for it in places where it must not be.
@@ -41,16 +43,20 @@ pub struct Server {
 impl Server {
     /// Starts a server with more options, such as `--max-allowed-packet=1M`.
     pub fn start(options: &[&str]) -> io::Result<Server> {
-        let program = install::program()?;
+        let server = Server::new(install::program()?, options)?;
+        server.run()?;
+        Ok(server)
+    }
+
+    /// A server with the data of a new one, which does not run yet.
+    fn new(program: Program, options: &[&str]) -> io::Result<Server> {
         let folder = tempfile::Builder::new().prefix("osier-mariadb-").tempdir()?.keep();
         copy(&program.blank, &folder.join("data"))?;
         certificates::write(&folder)?;
         fs::write(folder.join("users.sql"), users())?;
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let port = free_port()?;
         let options = options.iter().map(ToString::to_string).collect();
-        let server = Server { program, folder, port, options, guard: Mutex::default() };
-        server.run()?;
-        Ok(server)
+        Ok(Server { program, folder, port, options, guard: Mutex::default() })
     }
 
     /// The one server that the tests of this process share. Each of them takes a database of its own.
@@ -85,7 +91,31 @@ impl Server {
 
     /// Starts it on its data, after `kill`, and waits until it answers.
     pub fn run(&self) -> io::Result<()> {
-        let server = self.command();
+        self.run_with(&[])
+    }
+
+    /// Stops all its threads, as a virtual machine that is frozen does. Its sockets stay.
+    pub fn freeze(&self) -> io::Result<()> {
+        self.signal("-STOP")
+    }
+
+    /// Lets it go on.
+    pub fn thaw(&self) -> io::Result<()> {
+        self.signal("-CONT")
+    }
+
+    fn signal(&self, signal: &str) -> io::Result<()> {
+        let pid = fs::read_to_string(self.folder.join("pid"))?;
+        match Command::new("kill").arg(signal).arg(pid.trim()).status()?.success() {
+            true => Ok(()),
+            false => Err(io::Error::other(format!("no process {}", pid.trim()))),
+        }
+    }
+
+    fn run_with(&self, more: &[String]) -> io::Result<()> {
+        let _ = fs::remove_file(self.folder.join("pid"));
+        let mut server = self.command();
+        server.args(more);
         let mut guard = Command::new("sh");
         guard.arg("-c").arg(GUARD).arg("guard").arg(&self.folder);
         guard.arg(server.get_program()).args(server.get_args());
@@ -107,6 +137,12 @@ impl Server {
         server.args(["--bind-address=127.0.0.1", "--innodb-buffer-pool-size=64M", "--skip-log-bin"]);
         server.args(["--innodb-log-file-size=16M", "--skip-name-resolve", "--max-connections=400"]);
         server.args(&self.options);
+        // Servers of a cluster look for a script there.
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = std::iter::once(self.folder.clone()).chain(std::env::split_paths(&path));
+        if let Ok(path) = std::env::join_paths(path) {
+            server.env("PATH", path);
+        }
         server
     }
 
@@ -124,6 +160,10 @@ impl Server {
         let log = fs::read_to_string(self.folder.join("out.log")).unwrap_or_default();
         Err(io::Error::other(format!("the server does not start: {log}")))
     }
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
 impl Drop for Server {

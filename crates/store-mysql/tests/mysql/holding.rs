@@ -143,3 +143,55 @@ async fn an_older_database_is_brought_up_to_date_by_whoever_may() {
     let version = add(&store, version, "next").await.unwrap();
     assert_eq!(reader.open("one").await.unwrap().version, version);
 }
+
+/// Whoever opens a session refuses a deletion that was announced before and did not see it.
+#[tokio::test]
+async fn a_deletion_that_is_under_way_is_refused_by_whoever_opens_the_session() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    session(&store, 2).await;
+    let announce = format!(
+        "INSERT INTO {database}.osier_locks (session, purpose, holder, expires) VALUES ('one', 'removal', 7, 0)"
+    );
+    sql(server, announce.clone()).await;
+    let watch = other.watch("one").await.unwrap();
+    let left = format!("SELECT COUNT(*) FROM {database}.osier_locks");
+    let left: i64 = admin(server).await.fetch_one(AssertSqlSafe(left)).await.unwrap().get(0);
+    assert_eq!(left, 0, "the one who deletes finds its announcement gone");
+    assert!(is_busy(&store.delete("one").await));
+    drop(watch);
+    other.leave().await;
+    // One that a killed process left is in nobody's way.
+    sql(server, announce).await;
+    assert!(store.delete("one").await.unwrap().deleted);
+}
+
+/// The clock of the server that another process asks may be ahead by up to ten seconds, also just before the next renewal.
+#[tokio::test]
+async fn a_clock_that_is_ahead_ends_neither_a_hold_nor_a_lease() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    let (store, other) = (store_at(&url, Limits::default()), store_at(&url, Limits::default()));
+    session(&store, 2).await;
+    let watch = other.watch("one").await.unwrap();
+    let (renewal, ahead) = (10, osier_store_mysql::CLOCK_MARGIN - 1);
+    sql(server, format!("UPDATE {database}.osier_watches SET expires = expires - {}", renewal + ahead)).await;
+    assert!(is_busy(&store.delete("one").await));
+    drop(watch);
+    other.leave().await;
+    let lease = osier_store::Lease {
+        session: "one".to_owned(),
+        cursor: 1,
+        entry: None,
+        branch: None,
+        process: 1,
+        host: String::new(),
+        expires: None,
+    };
+    other.lease(&lease, &|_| true).await.unwrap();
+    sql(server, format!("UPDATE {database}.osier_leases SET expires = expires - {}", renewal + ahead)).await;
+    assert_eq!(store.leases("one").await.unwrap().len(), 1);
+}

@@ -58,6 +58,45 @@ async fn lines_that_arrive_in_batches_are_stored_as_they_arrive() {
     assert_eq!(lines(&store).await.len(), 7);
 }
 
+/// Only one of them changes a table of an earlier version; a lock that a killed process left runs out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_processes_may_bring_the_tables_up_to_date_at_once() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let url = server.url(&database);
+    session(&store_at(&url, Limits::default()), 2).await;
+    sql(server, format!("ALTER TABLE {database}.osier_entries DROP COLUMN tally")).await;
+    sql(server, format!("DELETE FROM {database}.osier_schema WHERE version > 2")).await;
+    let dead = format!(
+        "INSERT INTO {database}.osier_locks (session, purpose, holder, expires) VALUES ('', 'schema', 7, UNIX_TIMESTAMP() - 1)"
+    );
+    sql(server, dead).await;
+    let mut makers = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let store = store_at(&url, Limits::default());
+        makers.spawn(async move { store.find("").await.unwrap() });
+    }
+    makers.join_all().await;
+    let asked = format!(
+        "SELECT (SELECT COUNT(*) FROM {database}.osier_locks), (SELECT COUNT(*) FROM {database}.osier_schema),
+         (SELECT COUNT(tally) FROM {database}.osier_entries)"
+    );
+    let row = admin(server).await.fetch_one(AssertSqlSafe(asked)).await.unwrap();
+    assert_eq!((row.get::<i64, _>(0), row.get::<i64, _>(1), row.get::<i64, _>(2)), (0, 5, 0));
+}
+
+/// MySQL 9.6 has no `SHA1`, Percona's strict mode no `GET_LOCK`, and Vitess no `REPLACE`.
+#[test]
+fn no_statement_needs_what_some_engine_lacks() {
+    let sources = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src")).unwrap();
+    for file in sources.map(|file| file.unwrap().path()).filter(|file| file.is_file()) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for word in ["SHA1(", "GET_LOCK(", "RELEASE_LOCK", "REPLACE INTO"] {
+            assert!(!text.contains(word), "{word} in {}", file.display());
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_append_that_is_repeated_is_stored_once() {
     let server = Server::shared();

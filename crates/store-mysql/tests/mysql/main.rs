@@ -4,6 +4,7 @@
 mod clear_password;
 mod contract;
 mod encrypted;
+mod failover;
 mod holding;
 mod keeping;
 mod leases;

@@ -8,7 +8,7 @@ use osier_store_mysql::{Limits, MySqlStore};
 use osier_tree::projection::card::Card;
 use sqlx::{AssertSqlSafe, Executor, Row};
 
-use crate::support::{add, admin, database, header, lines, message, session, sql, store_at};
+use crate::support::{add, admin, database, hasty, header, lines, message, session, sql, store_at, told};
 
 /// How many entries the session's row knows of, and whether it is marked as one that may be behind.
 async fn row(server: &Server, database: &str) -> (u32, bool) {
@@ -149,16 +149,22 @@ async fn a_log_that_another_one_took_the_place_of_takes_no_more_lines() {
 async fn a_server_that_lost_the_newest_line_is_noticed_over_a_new_connection() {
     let server = Server::shared();
     let database = database(server).await;
-    let brief = Limits { idle: Duration::ZERO, ..Limits::default() };
+    let brief = Limits { idle: Duration::ZERO, ..hasty() };
     let store = store_at(&server.url(&database), brief);
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
     let version = add(&store, version, "first").await.unwrap();
     let version = add(&store, version, "lost").await.unwrap();
     sql(server, format!("DELETE FROM {database}.osier_entries WHERE id = 'lost'")).await;
-    let next = add(&store, version, "next").await;
-    assert!(matches!(next, Err(StoreError::Conflict { now }) if now.entries == 3), "{next:?}");
-    assert_eq!(lines(&store).await.len(), 3, "there is no gap");
+    let error = add(&store, version, "next").await.unwrap_err();
+    assert_eq!(
+        told(&error),
+        "session one in store team became shorter while it was open; nothing was written, compare it with a backup"
+    );
+    let opened = store.open("one").await;
+    assert!(matches!(opened, Err(StoreError::Shrunk { .. })), "{opened:?}");
+    let other = store_at(&server.url(&database), hasty());
+    assert_eq!(lines(&other).await.len(), 3, "nothing was written, and whoever comes anew sees what is left");
 }
 
 #[tokio::test]
@@ -304,7 +310,7 @@ async fn another_line_in_the_place_of_the_newest_is_noticed_over_a_new_connectio
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);
-    let brief = Limits { idle: Duration::ZERO, ..Limits::default() };
+    let brief = Limits { idle: Duration::ZERO, ..hasty() };
     let (store, other) = (store_at(&url, brief), store_at(&url, Limits::default()));
     let version = session(&store, 2).await;
     let _open = store.watch("one").await.unwrap();
@@ -314,9 +320,8 @@ async fn another_line_in_the_place_of_the_newest_is_noticed_over_a_new_connectio
     assert_eq!(add(&other, version, "instead").await.unwrap(), after);
     add(&other, after, "more").await.unwrap();
     let next = add(&store, after, "next").await;
-    assert!(matches!(next, Err(StoreError::Replaced)), "{next:?}");
-    let heads = store.shared_heads("one", after.generation).await.unwrap().unwrap();
-    assert_eq!(heads.len(), 5, "what it knew is forgotten");
+    assert!(matches!(next, Err(StoreError::Shrunk { .. })), "{next:?}");
+    assert_eq!(lines(&other).await.len(), 5, "nothing was written");
 }
 
 #[tokio::test]

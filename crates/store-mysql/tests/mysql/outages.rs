@@ -223,7 +223,7 @@ async fn a_transaction_that_never_ends_is_told() {
     check(
         &add(&store, version, "stuck").await.unwrap_err(),
         expect![[r#"
-            store team cannot be reached: other transactions were in the way; try again; if it stays so, look for a transaction that never ends
+            store team cannot be reached: other transactions were in the way; try again; a cluster that is losing or gaining a server needs some seconds; if it stays so, look for a transaction that never ends
             caused by: 1205 (HY000): Lock wait timeout exceeded; try restarting transaction"#]],
     );
     other.execute("ROLLBACK").await.unwrap();
@@ -234,7 +234,9 @@ async fn a_transaction_that_never_ends_is_told() {
 #[tokio::test]
 async fn what_passes_by_itself_is_tried_again() {
     let server = Server::shared();
-    for number in [1615, 1243, 1412, 1047] {
+    let again = [1615, 1243, 1412, 1180, 3101, 8005, 1205];
+    let reconnect = [1047, 3100, 1290, 1105, 9001, 9002, 9003, 9004, 9005];
+    for number in again.into_iter().chain(reconnect) {
         let database = database(server).await;
         let store = store_at(&server.url(&database), Limits::default());
         let version = session(&store, 1).await;
@@ -245,11 +247,49 @@ async fn what_passes_by_itself_is_tried_again() {
             "CREATE TRIGGER {database}.failing BEFORE INSERT ON {database}.osier_entries FOR EACH ROW
              IF (SELECT COUNT(*) FROM {database}.tries) < 2 THEN
                  INSERT INTO {database}.tries VALUES ({number});
-                 SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'not now';
+                 SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'try again later';
              END IF"
         );
         sql(server, trigger).await;
         assert_eq!(add(&store, version, "third").await.unwrap().entries, 2, "{number}");
         assert_eq!(lines(&store).await.len(), 2);
     }
+}
+
+/// Patience counts from the first failure, not from the beginning of an attempt that waited long before it failed.
+#[tokio::test]
+async fn a_failure_after_a_long_wait_is_tried_again() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), hasty());
+    let version = session(&store, 1).await;
+    let _open = store.watch("one").await.unwrap();
+    sql(server, format!("CREATE TABLE {database}.tries (number INT) ENGINE=Aria")).await;
+    let trigger = format!(
+        "CREATE TRIGGER {database}.failing BEFORE INSERT ON {database}.osier_entries FOR EACH ROW
+         IF (SELECT COUNT(*) FROM {database}.tries) < 1 THEN
+             INSERT INTO {database}.tries VALUES (1);
+             SET @slept = SLEEP(1);
+             SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1213, MESSAGE_TEXT = 'not now';
+         END IF"
+    );
+    sql(server, trigger).await;
+    assert!(hasty().patience < Duration::from_secs(1));
+    assert_eq!(add(&store, version, "second").await.unwrap().entries, 2);
+}
+
+/// An unknown error with that number stays one.
+#[tokio::test]
+async fn an_error_without_a_name_is_told_at_once() {
+    let server = Server::shared();
+    let database = database(server).await;
+    let store = store_at(&server.url(&database), Limits::default());
+    let version = session(&store, 1).await;
+    let trigger = format!(
+        "CREATE TRIGGER {database}.failing BEFORE INSERT ON {database}.osier_entries FOR EACH ROW
+         SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1105, MESSAGE_TEXT = 'unknown'"
+    );
+    sql(server, trigger).await;
+    let error = add(&store, version, "second").await.unwrap_err();
+    assert!(matches!(error, StoreError::Refused { .. }), "{error:?}");
 }

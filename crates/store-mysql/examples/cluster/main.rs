@@ -1,0 +1,157 @@
+//! Runs the store on three servers that replicate to each other, with faults. Fails if anything acknowledged is lost, stored
+//! twice or different on one of them, or if a rule of the contract does not hold.
+
+mod contract;
+mod faults;
+mod races;
+mod sessions;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use osier_store_mysql::server::{Cluster, PASSWORD, Server};
+use osier_store_mysql::{Credentials, Limits, MySqlStore};
+use sqlx::{AssertSqlSafe, Connection, Executor, MySqlConnection, Row};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+const USAGE: &str = "cluster [--seconds N] [--seed N] [--ports PORT,PORT,PORT] [contract] [races] [faults]
+--ports: servers on this machine that run already, with the users osier and admin; without faults";
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 4)]
+async fn main() -> Result<()> {
+    let mut words = std::env::args().skip(1);
+    let (mut parts, mut seconds, mut seed, mut ports) = (Vec::new(), 60, 1, Vec::new());
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--seconds" => seconds = words.next().ok_or(USAGE)?.parse()?,
+            "--seed" => seed = words.next().ok_or(USAGE)?.parse()?,
+            "--ports" => {
+                let given = words.next().ok_or(USAGE)?;
+                ports = given.split(',').map(str::parse).collect::<std::result::Result<Vec<u16>, _>>()?;
+            }
+            "contract" | "races" | "faults" => parts.push(word),
+            _ => return Err(USAGE.into()),
+        }
+    }
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
+    let cluster = match ports.is_empty() {
+        true => {
+            println!("== starting three servers");
+            Some(Cluster::start()?)
+        }
+        false => None,
+    };
+    if let Some(cluster) = &cluster {
+        ports = cluster.servers().iter().map(Server::port).collect();
+    }
+    let group: &'static Group = Box::leak(Box::new(Group { ports, cluster }));
+    let done = run(group, wanted, seconds, seed).await;
+    group.cluster.iter().flat_map(Cluster::servers).try_for_each(Server::kill)?;
+    done
+}
+
+async fn run(group: &'static Group, wanted: impl Fn(&str) -> bool, seconds: u64, seed: u64) -> Result<()> {
+    group.ready().await?;
+    if wanted("contract") {
+        contract::run(group).await?;
+    }
+    if wanted("races") {
+        races::run(group).await?;
+    }
+    if wanted("faults")
+        && let Some(cluster) = &group.cluster
+    {
+        faults::run(group, cluster, seconds, seed).await?;
+    }
+    Ok(())
+}
+
+/// The servers, and what is asked of them by hand.
+struct Group {
+    ports: Vec<u16>,
+    /// None if the servers are somebody else's.
+    cluster: Option<Cluster>,
+}
+
+impl Group {
+    /// The url of a database at one server.
+    fn url(&self, number: usize, database: &str) -> String {
+        format!("mysql://osier:{PASSWORD}@{}/{database}", self.host(number))
+    }
+
+    fn host(&self, number: usize) -> String {
+        format!("127.0.0.1:{}", self.ports[number % self.ports.len()])
+    }
+
+    async fn admin(&self, number: usize) -> Result<MySqlConnection> {
+        let url = self.url(number, "mysql").replace("osier:", "admin:");
+        Ok(MySqlConnection::connect(&url).await?)
+    }
+
+    /// Waits until every server takes part.
+    async fn ready(&self) -> Result<()> {
+        if self.cluster.is_none() {
+            for number in 0..self.ports.len() {
+                // MySQL remembers a user whom it has let in once, and then asks for no password in clear text.
+                let _ = MySqlConnection::connect(&self.url(number, "mysql")).await;
+            }
+            return Ok(());
+        }
+        for number in 0..self.ports.len() {
+            let limit = Duration::from_secs(120);
+            tokio::time::timeout(limit, self.synced(number))
+                .await
+                .map_err(|_| format!("server {number} does not come back"))?;
+        }
+        Ok(())
+    }
+
+    async fn synced(&self, number: usize) {
+        let servers = self.ports.len().to_string();
+        loop {
+            if let Ok(mut admin) = self.admin(number).await {
+                let status = |name: &str| format!("SHOW STATUS LIKE '{name}'");
+                let state = admin.fetch_one(AssertSqlSafe(status("wsrep_local_state_comment"))).await;
+                let size = admin.fetch_one(AssertSqlSafe(status("wsrep_cluster_size"))).await;
+                if let (Ok(state), Ok(size)) = (state, size)
+                    && state.get::<String, _>(1) == "Synced"
+                    && size.get::<String, _>(1) == servers
+                {
+                    return;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// A new database, which all servers have.
+    async fn database(&self) -> Result<String> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("osier_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.admin(0).await?.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await?;
+        for number in 1..self.ports.len() {
+            let mut admin = self.admin(number).await?;
+            let asked = format!("SHOW DATABASES LIKE '{name}'");
+            while admin.fetch_optional(AssertSqlSafe(asked.as_str())).await?.is_none() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+        Ok(name)
+    }
+
+    /// A store at one server and no other.
+    fn store(&self, number: usize, database: &str, limits: Limits) -> MySqlStore {
+        store_at(&self.url(number, database), limits)
+    }
+
+    /// The url of all servers, beginning with one of them.
+    fn url_from(&self, number: usize, database: &str) -> String {
+        let hosts: Vec<String> = (0..self.ports.len()).map(|at| self.host(number + at)).collect();
+        self.url(number, database).replace(&self.host(number), &hosts.join(","))
+    }
+}
+
+fn store_at(url: &str, limits: Limits) -> MySqlStore {
+    MySqlStore::new("team", &Credentials::new(url), limits).expect("a url")
+}

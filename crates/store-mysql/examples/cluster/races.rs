@@ -1,0 +1,159 @@
+//! Two processes at two servers at the same time: a session is not deleted under anybody, what was stored is seen at once,
+//! and a lone writer never meets itself.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use osier_store::{Filter, Lease, Store, StoreError};
+use osier_store_mysql::Limits;
+
+use crate::sessions::{create, lines, message};
+use crate::{Group, Result, store_at};
+
+const DELETIONS: usize = 400;
+const LEASES: usize = 100;
+const READS: usize = 200;
+const APPENDS: usize = 300;
+
+pub(crate) async fn run(group: &'static Group) -> Result<()> {
+    let database = group.database().await?;
+    let idle = Arc::new(AtomicBool::new(false));
+    let load = tokio::spawn(load(group, database.clone(), idle.clone()));
+    let done = async {
+        deletions(group, &database).await?;
+        leases(group, &database).await?;
+        stale_reads(group, &database).await?;
+        round_robin(group, &database).await
+    };
+    let done = done.await;
+    idle.store(true, Ordering::Relaxed);
+    load.await??;
+    done
+}
+
+/// Keeps the servers busy, so that they lag behind each other.
+async fn load(group: &'static Group, database: String, idle: Arc<AtomicBool>) -> Result<()> {
+    let store = group.store(0, &database, Limits::default());
+    let large = message(&"x".repeat(200_000));
+    for number in 0.. {
+        if idle.load(Ordering::Relaxed) {
+            break;
+        }
+        let id = format!("load{number}");
+        store.create(&crate::sessions::header(&id), &vec![large.clone(); 4]).await?;
+        store.delete(&id).await?;
+    }
+    Ok(())
+}
+
+async fn deletions(group: &'static Group, database: &str) -> Result<()> {
+    println!("== deleting a session that another server's client opens");
+    let (mut refused, mut gone, mut broken) = (0, 0, 0);
+    let (deleter, opener) =
+        (group.store(1, database, Limits::default()), group.store(2, database, Limits::default()));
+    for number in 0..DELETIONS {
+        let id = format!("race{number}");
+        create(&deleter, &id).await?;
+        let (deleted, opened) = tokio::join!(deleter.delete(&id), opener.watch(&id));
+        match (deleted, opened) {
+            (Ok(deleted), Ok(_)) if deleted.deleted => broken += 1,
+            (Err(StoreError::Busy { .. }), Ok(_)) => refused += 1,
+            (Ok(_), Err(StoreError::NotFound { .. })) => gone += 1,
+            // Each may see the other.
+            (Err(StoreError::Busy { .. }), Err(StoreError::NotFound { .. })) => broken += 1,
+            (deleted, opened) => return Err(format!("{deleted:?} {opened:?}").into()),
+        }
+    }
+    println!("{DELETIONS} times: {refused} refused, {gone} deleted, {broken} deleted under somebody");
+    if broken == 0 { Ok(()) } else { Err("a session was deleted under somebody".into()) }
+}
+
+async fn leases(group: &'static Group, database: &str) -> Result<()> {
+    println!("== one place, three servers");
+    let stores: Vec<_> = (0..3).map(|at| group.store(at, database, Limits::default())).collect();
+    create(&stores[0], "leased").await?;
+    let lease = |cursor| Lease {
+        session: "leased".to_owned(),
+        cursor,
+        entry: None,
+        branch: None,
+        process: 1,
+        host: String::new(),
+        expires: None,
+    };
+    for round in 0..LEASES as u64 {
+        let wished: Vec<Lease> = (0..3).map(|at| lease(3 * round + at)).collect();
+        let asked = stores.iter().zip(&wished).map(|(store, lease)| store.lease(lease, &|_| true));
+        let given = futures_util::future::join_all(asked).await;
+        let got = given.iter().filter(|given| given.is_ok()).count();
+        if got != 1 {
+            return Err(format!("round {round}: {got} leases for one place: {given:?}").into());
+        }
+        for (store, lease) in stores.iter().zip(&wished) {
+            store.release(lease).await;
+        }
+    }
+    println!("{LEASES} times one of three got it");
+    Ok(())
+}
+
+async fn stale_reads(group: &'static Group, database: &str) -> Result<()> {
+    println!("== what one server acknowledged, asked of another");
+    let (writer, reader) =
+        (group.store(0, database, Limits::default()), group.store(2, database, Limits::default()));
+    let mut missed = 0;
+    for number in 0..READS {
+        let id = format!("read{number}");
+        create(&writer, &id).await?;
+        let newest = reader.list(&Filter { limit: Some(50), ..Filter::default() }).await?;
+        let is_found = reader.find(&id).await?.contains(&id);
+        missed += usize::from(!is_found || newest.cards.is_empty());
+        writer.delete(&id).await?;
+        missed += usize::from(!reader.find(&id).await?.is_empty());
+    }
+    println!("{missed} of {READS} were missed");
+    if missed == 0 { Ok(()) } else { Err("a read was stale".into()) }
+}
+
+/// A proxy that sends each connection to the next server.
+fn proxy(ports: Vec<u16>) -> Result<u16> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    std::thread::spawn(move || {
+        for (number, client) in listener.incoming().flatten().enumerate() {
+            let Ok(server) = TcpStream::connect(("127.0.0.1", ports[number % ports.len()])) else { continue };
+            let (Ok(back), Ok(answers)) = (client.try_clone(), server.try_clone()) else { continue };
+            std::thread::spawn(move || pass(client, server));
+            std::thread::spawn(move || pass(answers, back));
+        }
+    });
+    Ok(port)
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream) {
+    let mut bytes = [0; 16 << 10];
+    while let Ok(count @ 1..) = from.read(&mut bytes) {
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+async fn round_robin(group: &'static Group, database: &str) -> Result<()> {
+    println!("== one writer behind a proxy that changes servers");
+    let own = group.ports[0].to_string();
+    let url = group.url(0, database).replace(&own, &proxy(group.ports.clone())?.to_string());
+    // No connection is used twice.
+    let store = store_at(&url, Limits { idle: Duration::ZERO, ..Limits::default() });
+    let mut version = create(&store, "alone").await?;
+    for number in 0..APPENDS {
+        version = store.append("alone", version, &[message(&format!("{number:08}"))]).await?;
+    }
+    let stored = lines(&store, "alone").await?.len();
+    println!("{APPENDS} appends, no conflict");
+    if stored == APPENDS + 1 { Ok(()) } else { Err(format!("{stored} lines").into()) }
+}

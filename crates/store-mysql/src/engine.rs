@@ -1,0 +1,137 @@
+//! What kind of server a connection leads to, and what has to be set for it. Asked once for each connection.
+
+use sqlx::{Executor, MySqlConnection, Row};
+
+use crate::failure::Failure;
+
+/// Variables that exist on some servers only; `SHOW VARIABLES` leaves out the ones that are unknown.
+const ASKED: &str =
+    "SHOW VARIABLES WHERE Variable_name IN ('version', 'version_comment', 'max_allowed_packet', 'read_only',
+     'super_read_only', 'wsrep_on', 'group_replication_group_name', 'group_replication_consistency')";
+
+/// The engines that differ in what the store does or says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EngineKind {
+    MySql,
+    MariaDb,
+    Galera,
+    GroupReplication,
+    TiDb,
+    Vitess,
+}
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Engine {
+    pub kind: EngineKind,
+    pub version: String,
+    /// The server takes no writes, by its own settings.
+    pub read_only: bool,
+    /// How many bytes the server takes at once.
+    pub(crate) packet: u64,
+    consistency: String,
+}
+
+impl Engine {
+    pub(crate) async fn ask(connection: &mut MySqlConnection) -> Result<Engine, Failure> {
+        let mut variables = Vec::new();
+        for row in connection.fetch_all(ASKED).await? {
+            variables.push((row.try_get::<String, _>(0)?, row.try_get::<String, _>(1)?));
+        }
+        Ok(Engine::from_variables(&variables))
+    }
+
+    fn from_variables(variables: &[(String, String)]) -> Engine {
+        let get = |name: &str| {
+            let found = variables.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+            found.map_or("", |(_, value)| value.as_str())
+        };
+        let is_on = |name: &str| matches!(get(name).to_ascii_uppercase().as_str(), "ON" | "1");
+        let named = format!("{} {}", get("version"), get("version_comment")).to_ascii_lowercase();
+        let kind = match () {
+            () if named.contains("vitess") => EngineKind::Vitess,
+            () if named.contains("tidb") => EngineKind::TiDb,
+            () if is_on("wsrep_on") => EngineKind::Galera,
+            () if !get("group_replication_group_name").is_empty() => EngineKind::GroupReplication,
+            () if named.contains("mariadb") => EngineKind::MariaDb,
+            () => EngineKind::MySql,
+        };
+        Engine {
+            kind,
+            version: get("version").to_owned(),
+            // MariaDB has several ways of being read-only, and one name for each.
+            read_only: ["read_only", "super_read_only"]
+                .iter()
+                .any(|name| !matches!(get(name), "" | "OFF" | "0")),
+            packet: get("max_allowed_packet").parse().unwrap_or(u64::MAX),
+            consistency: get("group_replication_consistency").to_owned(),
+        }
+    }
+
+    /// What to set for a connection: strict, so that nothing is cut off silently; without locks on gaps, so that writers of
+    /// one session do not get into each other's way; and reads that see whatever was acknowledged before, on every server
+    /// of a cluster. Vitess would reserve a connection of its own for each client that sets anything, and needs none of it.
+    pub(crate) fn setup(&self) -> Vec<&'static str> {
+        if self.kind == EngineKind::Vitess {
+            return Vec::new();
+        }
+        let mut setup = vec![
+            "SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout = 5,
+             autocommit = 1 /*M!100600 , optimizer_switch = 'subquery_cache=off' */",
+            "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+        ];
+        match (self.kind, self.consistency.as_str()) {
+            (EngineKind::Galera, _) => setup.push("SET SESSION wsrep_sync_wait = @@wsrep_sync_wait | 1"),
+            (EngineKind::GroupReplication, "EVENTUAL" | "BEFORE_ON_PRIMARY_FAILOVER") => {
+                setup.push("SET SESSION group_replication_consistency = 'BEFORE'");
+            }
+            (EngineKind::GroupReplication, "AFTER") => {
+                setup.push("SET SESSION group_replication_consistency = 'BEFORE_AND_AFTER'");
+            }
+            _ => {}
+        }
+        setup
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Engine, EngineKind};
+
+    fn engine(variables: &[(&str, &str)]) -> Engine {
+        let owned: Vec<_> =
+            variables.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        Engine::from_variables(&owned)
+    }
+
+    #[test]
+    fn the_engine_is_known_by_its_variables() {
+        for (variables, kind) in [
+            (&[("version", "9.7.0")][..], EngineKind::MySql),
+            (&[("version", "10.11.14-MariaDB"), ("wsrep_on", "OFF")], EngineKind::MariaDb),
+            (&[("version", "10.11.14-MariaDB"), ("wsrep_on", "ON")], EngineKind::Galera),
+            (
+                &[("version", "8.4.0"), ("group_replication_group_name", "aa-bb")],
+                EngineKind::GroupReplication,
+            ),
+            (&[("version", "8.0.11-TiDB-v7.5.0")], EngineKind::TiDb),
+            (&[("version", "8.0.30-Vitess")], EngineKind::Vitess),
+        ] {
+            assert_eq!(engine(variables).kind, kind, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn reads_are_causal_where_the_engine_offers_it_and_vitess_keeps_shared_connections() {
+        let sets = |variables: &[(&str, &str)]| engine(variables).setup().join("; ");
+        assert!(sets(&[("wsrep_on", "ON")]).contains("wsrep_sync_wait"));
+        let group = |consistency| {
+            sets(&[("group_replication_group_name", "x"), ("group_replication_consistency", consistency)])
+        };
+        assert!(group("EVENTUAL").ends_with("'BEFORE'"));
+        assert!(group("AFTER").ends_with("'BEFORE_AND_AFTER'"));
+        assert!(!group("BEFORE").contains("consistency"));
+        assert_eq!(sets(&[("version", "8.0.30-Vitess")]), "");
+        assert!(!sets(&[("version", "9.7.0")]).contains("wsrep"));
+    }
+}

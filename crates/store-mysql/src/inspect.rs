@@ -1,0 +1,177 @@
+//! What `osier doctor` tells of each server of a store: what it is, whether this user may write there, and what is unsafe.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use osier_store::StoreError;
+use rustc_hash::FxHashMap;
+use sqlx::{Executor, MySqlConnection, Row};
+
+use crate::connections::Connection;
+use crate::engine::{Engine, EngineKind};
+use crate::failure::Failure;
+use crate::store::MySqlStore;
+
+/// Seconds by which the clock of a server may be off. See `docs/stores.md`.
+pub const CLOCK_MARGIN: u64 = 10;
+
+const VARIABLES: &str =
+    "SHOW VARIABLES WHERE Variable_name IN ('innodb_flush_log_at_trx_commit', 'sync_binlog', 'log_bin',
+     'binlog_format', 'group_replication_single_primary_mode')";
+
+const STATUS: &str = "SHOW STATUS WHERE Variable_name IN ('wsrep_cluster_size', 'wsrep_cluster_status', 'wsrep_local_state_comment')";
+
+/// One server of a store.
+#[derive(Debug)]
+pub struct ServerReport {
+    /// `HOST:PORT`.
+    pub host: String,
+    /// What it is, such as `MariaDB 10.11.14, one of 3 servers of a Galera cluster`.
+    pub what: String,
+    /// Why this user cannot write there.
+    pub cannot_write: Option<StoreError>,
+    /// What is unsafe, each with what to do.
+    pub warnings: Vec<(String, String)>,
+}
+
+impl MySqlStore {
+    /// Looks at every server that the store's url names, or tells why one cannot be reached. Changes nothing.
+    pub async fn inspect(&self) -> Result<Vec<(String, Result<ServerReport, StoreError>)>, StoreError> {
+        let (inner, name) = (&self.inner, &self.inner.name);
+        let all = inner.connections.connect_to_each(inner.limits.glance).await;
+        let mut reports = Vec::new();
+        for (at, connected) in all.map_err(|failure| failure.told(name))?.into_iter().enumerate() {
+            let host = inner.connections.address().host(at);
+            let inspected = async { self.inspect_one(&host, connected?).await };
+            let limited = tokio::time::timeout(inner.limits.answer, inspected).await;
+            let report = limited.unwrap_or(Err(Failure::Silent(inner.limits.answer)));
+            reports.push((host, report.map_err(|failure| failure.told(name))));
+        }
+        Ok(reports)
+    }
+
+    async fn inspect_one(&self, host: &str, mut connection: Connection) -> Result<ServerReport, Failure> {
+        let engine = connection.engine.clone();
+        let mut facts = pairs(&mut connection, VARIABLES).await?;
+        facts.extend(pairs(&mut connection, STATUS).await?);
+        let mut warnings = warnings(&engine, &facts);
+        warnings.extend(clock_warning(&mut connection).await?);
+        let written = match engine.read_only {
+            true => Err(StoreError::Refused {
+                store: self.inner.name.clone(),
+                why: "it is read-only".to_owned(),
+                advice: "make the server writable, or name the primary server in the store's url",
+                source: "read_only".into(),
+            }),
+            false => try_write(&mut connection).await.map_err(|failure| failure.told(&self.inner.name)),
+        };
+        let what = describe(&engine, &facts);
+        Ok(ServerReport { host: host.to_owned(), what, cannot_write: written.err(), warnings })
+    }
+}
+
+async fn pairs(
+    connection: &mut MySqlConnection,
+    asked: &'static str,
+) -> Result<FxHashMap<String, String>, Failure> {
+    let mut pairs = FxHashMap::default();
+    for row in connection.fetch_all(asked).await? {
+        pairs.insert(row.try_get::<String, _>(0)?.to_ascii_lowercase(), row.try_get(1)?);
+    }
+    Ok(pairs)
+}
+
+fn describe(engine: &Engine, facts: &FxHashMap<String, String>) -> String {
+    let get = |name: &str| facts.get(name).map_or("", String::as_str);
+    let number = engine.version.split('-').next().unwrap_or_default();
+    match engine.kind {
+        EngineKind::MySql => format!("MySQL {number}"),
+        EngineKind::MariaDb => format!("MariaDB {number}"),
+        EngineKind::Galera => {
+            let of = get("wsrep_cluster_size");
+            format!("MariaDB {number}, one of {of} servers of a Galera cluster")
+        }
+        EngineKind::GroupReplication => match get("group_replication_single_primary_mode") {
+            "ON" => format!("MySQL {number}, in a replication group with one primary"),
+            _ => format!("MySQL {number}, in a replication group with several primaries"),
+        },
+        EngineKind::TiDb => format!("TiDB {}", engine.version),
+        EngineKind::Vitess => format!("Vitess {}", engine.version),
+    }
+}
+
+fn warnings(engine: &Engine, facts: &FxHashMap<String, String>) -> Vec<(String, String)> {
+    let get = |name: &str| facts.get(name).map_or("", String::as_str);
+    let mut warnings = Vec::new();
+    let mut warn = |what: String, advice: &str| warnings.push((what, advice.to_owned()));
+    let is_cluster = matches!(engine.kind, EngineKind::Galera | EngineKind::GroupReplication);
+    match get("innodb_flush_log_at_trx_commit") {
+        "" | "1" => {}
+        value if is_cluster => warn(
+            format!(
+                "innodb_flush_log_at_trx_commit is {value}: a power cut of all servers takes the last second"
+            ),
+            "set it to 1 unless the servers have power of their own each",
+        ),
+        value => warn(
+            format!("innodb_flush_log_at_trx_commit is {value}: a power cut takes what was stored last"),
+            "set innodb_flush_log_at_trx_commit = 1",
+        ),
+    }
+    if get("log_bin") == "ON" && !matches!(get("sync_binlog"), "" | "1") {
+        warn(
+            "sync_binlog is not 1: a replica may lack what was stored last".to_owned(),
+            "set sync_binlog = 1",
+        );
+    }
+    if get("log_bin") == "ON" && get("binlog_format") == "STATEMENT" {
+        warn("it logs statements, so nothing can be stored".to_owned(), "set binlog_format = ROW");
+    }
+    if engine.kind == EngineKind::Galera {
+        if !matches!(get("wsrep_cluster_status"), "Primary") {
+            warn(
+                "its part of the cluster has no majority, so it refuses everything".to_owned(),
+                "bring the other servers back",
+            );
+        }
+        if get("wsrep_local_state_comment") != "Synced" {
+            warn(
+                format!("it is not in step: {}", get("wsrep_local_state_comment")),
+                "wait until it is Synced",
+            );
+        }
+        if get("wsrep_cluster_size").parse::<u32>().is_ok_and(|size| size < 3) {
+            warn(
+                "a cluster of fewer than three servers stops when one of them fails".to_owned(),
+                "add a server or an arbitrator",
+            );
+        }
+    }
+    if matches!(engine.kind, EngineKind::TiDb | EngineKind::Vitess) {
+        warn("Osier was not run on this engine".to_owned(), "see docs/stores.md, and keep a backup");
+    }
+    warnings
+}
+
+/// Whoever has a session open says so for some seconds by the server's clock, so clocks must not differ by much.
+async fn clock_warning(connection: &mut MySqlConnection) -> Result<Option<(String, String)>, Failure> {
+    let row = connection.fetch_one("SELECT CAST(UNIX_TIMESTAMP() AS UNSIGNED)").await?;
+    let (there, here): (u64, _) = (row.try_get(0)?, SystemTime::now().duration_since(UNIX_EPOCH));
+    let off = here.unwrap_or_default().as_secs().abs_diff(there);
+    Ok((off >= CLOCK_MARGIN).then(|| {
+        (
+            format!("its clock and this machine's differ by {off} s"),
+            "set both by NTP; servers of a cluster may differ by less than 10 s".to_owned(),
+        )
+    }))
+}
+
+/// Writes a row, and takes it back.
+async fn try_write(connection: &mut MySqlConnection) -> Result<(), Failure> {
+    connection.execute("START TRANSACTION").await?;
+    let written = connection
+        .execute("INSERT INTO osier_watches (session, holder, expires) VALUES ('.doctor', 0, 0)")
+        .await;
+    connection.execute("ROLLBACK").await?;
+    written?;
+    Ok(())
+}

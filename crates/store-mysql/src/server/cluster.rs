@@ -1,0 +1,138 @@
+//! Three servers that replicate to each other by Galera, all on this machine. Each may be killed, frozen and brought back.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use super::{PATIENCE, Server, copy, free_port, install};
+
+/// How many servers: with two of them gone there is no majority.
+const SERVERS: usize = 3;
+
+/// The group's own patience with a server that is silent, in seconds: shorter than usual, so that faults are over sooner.
+const TIMEOUTS: &str = "evs.suspect_timeout=PT3S;evs.inactive_timeout=PT5S;evs.install_timeout=PT5S";
+
+/// What a server runs to receive a state from another one, and what the other one runs. All have the same beginning, so only
+/// the number up to which the missing transactions are sent goes from one to the other.
+const TRANSFER: &str = r#"#!/bin/sh
+while [ $# -gt 0 ]; do
+    case $1 in
+        --role) role=$2; shift ;;
+        --address) address=$2; shift ;;
+        --datadir) data=$2; shift ;;
+        --gtid) gtid=$2; shift ;;
+        --bypass) bypass=1 ;;
+    esac
+    shift
+done
+if [ "$role" = donor ]; then
+    [ -n "$bypass" ] || exit 1
+    echo "$gtid 0" >"$address.part" && mv "$address.part" "$address" && echo "done $gtid"
+else
+    file=${data%/}/state-transfer
+    rm -f "$file"
+    echo "ready $file"
+    for i in $(seq 600); do
+        [ -f "$file" ] && cat "$file" && exit
+        sleep 0.1
+    done
+    exit 1
+fi
+"#;
+
+/// See the module.
+#[derive(Debug)]
+pub struct Cluster {
+    servers: Vec<Server>,
+}
+
+impl Cluster {
+    pub fn start() -> io::Result<Cluster> {
+        let (program, library) = (install::program()?, install::galera()?);
+        let ports = (0..SERVERS).map(|_| Ok((free_port()?, free_port()?))).collect::<io::Result<Vec<_>>>()?;
+        let group: Vec<String> = ports.iter().map(|(port, _)| format!("127.0.0.1:{port}")).collect();
+        let mut servers = Vec::new();
+        for (number, (group_port, transfer_port)) in ports.iter().enumerate() {
+            let options = [
+                "--wsrep-on=ON".to_owned(),
+                "--binlog-format=ROW".to_owned(),
+                "--innodb-autoinc-lock-mode=2".to_owned(),
+                "--wsrep-cluster-name=osier".to_owned(),
+                "--wsrep-sst-method=osier".to_owned(),
+                format!("--wsrep-provider={}", library.display()),
+                format!("--wsrep-node-name=node{number}"),
+                format!("--wsrep-node-address=127.0.0.1:{group_port}"),
+                format!("--wsrep-cluster-address=gcomm://{}", group.join(",")),
+                format!(
+                    "--wsrep-provider-options=gmcast.listen_addr=tcp://127.0.0.1:{group_port};\
+                     ist.recv_addr=127.0.0.1:{transfer_port};gcache.size=128M;{TIMEOUTS}"
+                ),
+            ];
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
+            let server = Server::new(program.clone(), &options)?;
+            let script = server.folder.join("wsrep_sst_osier");
+            fs::write(&script, TRANSFER)?;
+            fs::set_permissions(script, fs::Permissions::from_mode(0o755))?;
+            servers.push(server);
+        }
+        let cluster = Cluster { servers };
+        cluster.begin()?;
+        Ok(cluster)
+    }
+
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// The servers begin with the same data, so that none needs a copy of another one's.
+    fn begin(&self) -> io::Result<()> {
+        let [first, others @ ..] = self.servers.as_slice() else { return Ok(()) };
+        first.run_with(&["--wsrep-new-cluster".to_owned()])?;
+        first.stop()?;
+        for other in others {
+            let data = other.folder.join("data");
+            fs::remove_dir_all(&data)?;
+            copy(&first.folder.join("data"), &data)?;
+            for own in ["galera.cache", "gvwstate.dat"] {
+                let _ = fs::remove_file(data.join(own));
+            }
+        }
+        first.run_with(&["--wsrep-new-cluster".to_owned()])?;
+        others.iter().try_for_each(Server::run)
+    }
+
+    /// Brings a server back that was killed. It gets from the others what it missed.
+    pub fn rejoin(&self, number: usize) -> io::Result<()> {
+        let server = &self.servers[number];
+        let position = server.recovered_position()?;
+        server.run_with(&[format!("--wsrep-start-position={position}")])
+    }
+}
+
+impl Server {
+    /// Ends the server in peace, so that its data are whole.
+    fn stop(&self) -> io::Result<()> {
+        self.signal("-TERM")?;
+        let begin = Instant::now();
+        while self.folder.join("pid").exists() {
+            if begin.elapsed() > PATIENCE {
+                return Err(io::Error::other("the server does not end"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.kill()
+    }
+
+    /// Up to where its data go, as `UUID:NUMBER`.
+    fn recovered_position(&self) -> io::Result<String> {
+        let told = self.command().arg("--wsrep-recover").output()?;
+        let text = String::from_utf8_lossy(&told.stderr).into_owned();
+        let position =
+            text.rsplit("Recovered position:").next().and_then(|rest| rest.split_whitespace().next());
+        match position {
+            Some(position) if text.contains("Recovered position:") => Ok(position.to_owned()),
+            _ => Err(io::Error::other(format!("no position in {text}"))),
+        }
+    }
+}
