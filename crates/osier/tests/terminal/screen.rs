@@ -133,10 +133,16 @@ impl Screen {
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, is_so: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + PATIENCE;
-        while !is_so(&self.text()) {
+        while self.is_drawing() || !is_so(&self.text()) {
             let is_late = !self.read(deadline.saturating_duration_since(Instant::now()));
             assert!(!is_late, "{what:?} does not come:\n{}", self.text());
         }
+    }
+
+    /// Whether the program has begun a frame that has not arrived completely.
+    fn is_drawing(&self) -> bool {
+        let last = |mark: &[u8]| self.bytes.windows(mark.len()).rposition(|bytes| bytes == mark);
+        last(b"\x1b[?2026h") > last(b"\x1b[?2026l")
     }
 
     /// Presses a key until the screen shows that it was taken.
