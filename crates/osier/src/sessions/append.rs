@@ -128,7 +128,7 @@ fn wish(args: &Args, text: &str, home: &Home) -> Result<Wish> {
     Ok(Wish { object, is_entry, parent, name })
 }
 
-/// More is a mistake, such as a device that never ends.
+/// Limit for standard input, against endless devices.
 const MAX_STDIN: u64 = 256 << 20;
 
 fn read_stdin(word: &str) -> Result<String> {

@@ -128,32 +128,32 @@ fn every_command_help_has_examples_and_describes_its_output() {
         assert!(help.contains("Prints "), "{command}: {help}");
     }
     expect![[r#"
-        list: List sessions, the one used last first
-        show: Show a session: what is known of it, and its conversation
+        list: List sessions, most recently used first
+        show: Show a session's details and its conversation
         tree: Draw the tree of a session
         path: List the entries from the root to the leaf
         entry: Show one entry
-        context: Show what a model would be sent
-        snapshot: Print everything a client needs to show a session
-        label: Name an entry, or take its name away
-        rename: Name a session, or take its name away
+        context: Show the messages that a model would get
+        snapshot: Print everything a client needs to display a session
+        label: List, set or clear labels of entries
+        rename: Set or clear the name of a session
         config: Show or change the settings of a session
         move: Move the leaf to another entry
-        undo: Go back to where the leaf was before the last move
-        redo: Go forward again after an undo
+        undo: Undo the last move
+        redo: Redo the last undone move
         copy: Copy a session to another store
         fork: Copy a path into a new session
-        compact: Let a summary stand for the older part of the path
-        compaction: Show what a compaction dropped, or go to before it
+        compact: Replace the older part of the context with a summary
+        compaction: Show what a compaction dropped, or move to before it
         compare: Show two branches side by side
-        graft: Bring what came of another branch to where the session stands
+        graft: Add the conclusion of another branch to the current one
         delete-branch: Hide an entry and everything below it
-        restore-branch: Show a deleted branch again
-        delete: Delete sessions for good
-        verify: Check a file and report everything odd about it
-        gc: Write a session anew without its deleted branches
-        export: Write the path as JSONL, Markdown or JSON
-        append: Append an entry, to a session or to a new one
+        restore-branch: Restore a deleted branch
+        delete: Delete sessions permanently
+        verify: Check a session file and report all problems
+        gc: Remove deleted branches from a session's file
+        export: Export the path as Markdown, JSON or JSONL
+        append: Append an entry to a session or to a new one
     "#]]
     .assert_eq(&output);
 }
