@@ -138,7 +138,7 @@ impl Line {
             match words.as_slice() {
                 [only] if only == Role::Text.name() => out.push_str(text),
                 words => {
-                    write!(out, "{{{}|{text}}}", words.join(" ")).expect("writing to a String cannot fail")
+                    write!(out, "{{{}|{text}}}", words.join(" ")).expect("writing to a String cannot fail");
                 }
             }
         }
