@@ -119,7 +119,7 @@ pub(crate) async fn session(home: &Home, word: &str) -> Result<Session> {
 #[derive(Debug)]
 pub(crate) enum LogPlace {
     File(PathBuf),
-    Database(Target),
+    Database(Box<Target>),
 }
 
 /// Finds the log of a session. A session named by its path is not opened.
