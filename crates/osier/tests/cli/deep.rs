@@ -72,7 +72,7 @@ fn streamed_output_is_never_held_in_memory() {
         r#"{"type":"session","version":3,"id":"large","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}"#,
     );
     file.push('\n');
-    for number in 0..1_000 {
+    for number in 0..1_500 {
         let parent = if number == 0 { "null".to_owned() } else { format!("\"{:08x}\"", number - 1) };
         writeln!(file, r#"{{"type":"message","id":"{number:08x}","parentId":{parent},"timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"user","content":"{large}"}}}}"#).unwrap();
     }

@@ -77,7 +77,7 @@ async fn a_session_in_a_database_is_found_and_changed_whatever_store_is_named() 
             $ fork <1>
             <3>
             $ verify <1>
-            3 entries, sound
+            3 entries, no damage found
             $ delete <1> --yes --store file
             ! osier: <1> is in team, not in file
             ! <1>  team   now  a talk

@@ -159,7 +159,7 @@ async fn a_server_that_lost_the_newest_line_is_noticed_over_a_new_connection() {
     let error = add(&store, version, "next").await.unwrap_err();
     assert_eq!(
         told(&error),
-        "session one in store team became shorter while it was open; nothing was written, compare it with a backup"
+        "session one in store team became shorter while it was open; nothing was written; compare it with a backup"
     );
     let opened = store.open("one").await;
     assert!(matches!(opened, Err(StoreError::Shrunk { .. })), "{opened:?}");
