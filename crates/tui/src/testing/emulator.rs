@@ -43,6 +43,11 @@ impl Emulator {
         self.term.resize(Size(columns, rows));
     }
 
+    /// The screen row of the cursor.
+    pub(crate) fn cursor_row(&self) -> usize {
+        self.term.grid().cursor.point.line.0.max(0) as usize
+    }
+
     /// The scrollback and the screen, with wrapped lines joined.
     pub(crate) fn text(&self) -> String {
         self.lines(-(self.term.grid().history_size() as i32))
