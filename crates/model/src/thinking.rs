@@ -1,4 +1,4 @@
-//! Thinking levels, and how each kind of model is told to use them.
+//! Thinking levels, and how each kind of model is configured to use them.
 
 use serde::{Deserialize, Serialize};
 

@@ -106,7 +106,7 @@ fn code_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorCode>
     own.or_else(usage).or_else(agent).or_else(session).or_else(store).or_else(plan).or_else(model).or_else(io)
 }
 
-/// What else a program is told of the outermost cause that says something.
+/// The fields that a JSON error adds: those of the outermost cause that has any.
 fn fields_of(error: &Error) -> Value {
     let fields = error.chain().find_map(|cause| {
         let agent = cause.downcast_ref::<osier_agent::Error>().map(osier_agent::Error::fields);

@@ -57,7 +57,7 @@ impl Error {
         }
     }
 
-    /// What programs need to know besides the code: an object whose fields `docs/json.md` lists.
+    /// What programs need to know in addition to the code: an object whose fields `docs/json.md` lists.
     pub fn fields(&self) -> Value {
         match self {
             Error::Plan(plan) => plan.fields(),

@@ -170,7 +170,7 @@ impl Connections {
         tokio::time::timeout(reach, connecting).await.unwrap_or(Err(Failure::Silent(reach)))
     }
 
-    /// A connection to each host, for whoever looks at all of them.
+    /// Connects to each host, for callers that inspect all of them.
     pub(crate) async fn connect_to_each(
         &self,
         reach: Duration,

@@ -1,4 +1,4 @@
-//! Fairness between processes that append to one session. Whoever appended last knows the log already, and would be faster
+//! Fairness between processes that append to one session. The last writer already knows the log, and would be faster
 //! than everybody who has to look first, again and again. So a process that won against others lets them go first before its
 //! next append, for about as long as it had to wait itself; and the longer one has waited, the less it pauses.
 

@@ -152,7 +152,7 @@ fn warnings(engine: &Engine, facts: &FxHashMap<String, String>) -> Vec<(String, 
     warnings
 }
 
-/// Whoever has a session open says so for some seconds by the server's clock, so clocks must not differ by much.
+/// An open session is announced for some seconds by the server's clock, so clocks must not differ by much.
 async fn clock_warning(connection: &mut MySqlConnection) -> Result<Option<(String, String)>, Failure> {
     let row = connection.fetch_one("SELECT CAST(UNIX_TIMESTAMP() AS UNSIGNED)").await?;
     let (there, here): (u64, _) = (row.try_get(0)?, SystemTime::now().duration_since(UNIX_EPOCH));

@@ -84,7 +84,7 @@ impl Inner {
         self.limits.hold.as_secs().max(1)
     }
 
-    /// Whoever takes a lease writes the same row, so that of two who want one place the second sees the lease of the first.
+    /// Every process that takes a lease writes the same row, so that the second of two sees the lease of the first.
     async fn take(
         &self,
         connection: &mut MySqlConnection,

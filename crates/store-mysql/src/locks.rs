@@ -2,8 +2,8 @@
 //! cluster each writes on its own server, and the transaction of one of them fails when it ends. Nothing depends on waiting.
 //!
 //! Opening a session and deleting it have no such row in common, or all who open it would be in each other's way. Both
-//! write, commit, and then look: whoever opens it says so and looks for an announced removal; whoever removes it announces
-//! that and looks for those who have it open. One of them sees the other. Whoever opens it then takes the announcement
+//! write, commit, and then look: the process that opens it says so and looks for an announced removal; the one that removes it announces
+//! that and looks for those who have it open. One of them sees the other. The one that opens it then takes the announcement
 //! away, and a removal ends with taking away its own: of these two the first one counts.
 
 use osier_store::StoreError;
@@ -47,7 +47,7 @@ pub(crate) async fn end_removal(
     Ok(query.bind(session).bind(token).execute(connection).await?.rows_affected() == 1)
 }
 
-/// For whoever has said that the session is open: takes away the announcement of a removal that did not see that. If the
+/// For a process that has said that the session is open: takes away the announcement of a removal that did not see that. If the
 /// removal has happened, the session is gone.
 pub(crate) async fn refuse_removal(connection: &mut MySqlConnection, session: &str) -> Result<(), Failure> {
     let asked = sqlx::query("SELECT 1 FROM osier_locks WHERE session = ? AND purpose = 'removal'");

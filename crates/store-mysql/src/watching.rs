@@ -406,7 +406,7 @@ async fn versions(
     Ok(versions)
 }
 
-/// The state of one session. Whoever holds it refuses a deletion that did not know yet, or finds nothing.
+/// The state of one session. A process that holds it refuses a deletion that did not know yet, or finds nothing.
 async fn version(connection: &mut MySqlConnection, id: &str, held: bool) -> Result<Option<Version>, Failure> {
     const ASKED: &str = concat!("SELECT s.generation, ", newest!(), " FROM osier_sessions s WHERE s.id = ?");
     if held {

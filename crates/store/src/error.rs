@@ -76,7 +76,7 @@ impl StoreError {
         }
     }
 
-    /// What programs need to know besides the code: an object whose fields `docs/json.md` lists.
+    /// What programs need to know in addition to the code: an object whose fields `docs/json.md` lists.
     pub fn fields(&self) -> Value {
         match self {
             StoreError::NotFound { store, id } => json!({ "store": store, "session": id }),

@@ -39,7 +39,7 @@ impl Lease {
         }
     }
 
-    /// What a program is told that is refused because of it.
+    /// The fields of the JSON error for a command that is refused because of it.
     pub(crate) fn fields(&self) -> Value {
         json!({
             "holder": self.holder(),

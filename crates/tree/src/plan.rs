@@ -87,7 +87,7 @@ impl PlanError {
         }
     }
 
-    /// What programs need to know besides the code: an object whose fields `docs/json.md` lists.
+    /// What programs need to know in addition to the code: an object whose fields `docs/json.md` lists.
     pub fn fields(&self) -> Value {
         match self {
             PlanError::NotFound { id }

@@ -61,7 +61,7 @@ pub(crate) async fn run(
     check(group, &database, &written).await
 }
 
-/// Appends until it is told to end, again and again while no server is there.
+/// Appends until it is stopped, and retries while no server is available.
 async fn write(
     store: MySqlStore,
     session: String,

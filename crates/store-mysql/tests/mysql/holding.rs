@@ -144,9 +144,9 @@ async fn an_older_database_is_brought_up_to_date_by_whoever_may() {
     assert_eq!(reader.open("one").await.unwrap().version, version);
 }
 
-/// Whoever opens a session refuses a deletion that was announced before and did not see it.
+/// Opening a session refuses a deletion that was announced before and did not see it.
 #[tokio::test]
-async fn a_deletion_that_is_under_way_is_refused_by_whoever_opens_the_session() {
+async fn opening_a_session_refuses_a_deletion_in_progress() {
     let server = Server::shared();
     let database = database(server).await;
     let url = server.url(&database);

@@ -164,7 +164,7 @@ async fn a_server_that_lost_the_newest_line_is_noticed_over_a_new_connection() {
     let opened = store.open("one").await;
     assert!(matches!(opened, Err(StoreError::Shrunk { .. })), "{opened:?}");
     let other = store_at(&server.url(&database), hasty());
-    assert_eq!(lines(&other).await.len(), 3, "nothing was written, and whoever comes anew sees what is left");
+    assert_eq!(lines(&other).await.len(), 3, "nothing was written, and a new reader sees what is left");
 }
 
 #[tokio::test]

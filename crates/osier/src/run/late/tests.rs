@@ -155,7 +155,7 @@ async fn another_session_of_the_same_id_is_not_taken_for_it() {
     assert_eq!(behind.open(&header.id).await.expect("it is there").version.entries, 0);
 }
 
-/// A session is seen before its first lease is. Whoever begins a turn there in between is alone there.
+/// A session is seen before its first lease is. A process that begins a turn there in between is alone.
 #[tokio::test]
 async fn of_two_processes_in_a_new_session_one_is_refused() {
     let header = Header::new("0198c0de-0000-7000-8000-000000000001", 0, "/work");
