@@ -77,7 +77,7 @@ impl Stage {
             "summary" => (
                 &["--resume", &self.demo],
                 30,
-                &[("", "#7"), ("/tree\r", "← active"), ("\x1b[A\x1b[A\x1b[A\r", "What of the branch")],
+                &[("", "#7"), ("/tree\r", "← active"), ("\x1b[A\x1b[A\x1b[A\r", "Summarize the branch")],
             ),
             "sessions" => (&["--resume"], 14, &[("", "A JSON flag")]),
             other => bail!("unknown screen {other}"),

@@ -1,6 +1,6 @@
 //! Fairness between processes that append to one session. The last writer already knows the log, and would be faster
-//! than everybody who has to look first, again and again. So a process that won against others lets them go first before its
-//! next append, for about as long as it had to wait itself; and the longer one has waited, the less it pauses.
+//! than every process that has to read the log first. So a process that won against others pauses before its next append, for
+//! about as long as it had to wait itself; and the longer a process has waited, the less it pauses.
 
 use std::time::{Duration, Instant};
 

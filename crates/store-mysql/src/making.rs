@@ -28,7 +28,7 @@ pub(crate) struct Making<'a> {
     /// The state of the log that goes; none for a new session.
     pub(crate) instead_of: Option<Version>,
     /// Fails if others than this one have the session open.
-    pub(crate) besides: Option<Holder>,
+    pub(crate) allowed_holder: Option<Holder>,
 }
 
 impl Making<'_> {
@@ -111,7 +111,7 @@ impl Making<'_> {
 
     /// Announces that the log goes, if it must not go under anybody.
     async fn announce(&self, connection: &mut MySqlConnection) -> Result<Option<u64>, Failure> {
-        match self.besides {
+        match self.allowed_holder {
             Some(holder) => locks::announce_removal(connection, &self.header.id, holder).await.map(Some),
             None => Ok(None),
         }

@@ -97,7 +97,7 @@ impl Inner {
         id: &str,
         expected: Version,
         lines: &[Vec<u8>],
-        besides: Option<Holder>,
+        allowed_holder: Option<Holder>,
     ) -> Result<Version, StoreError> {
         if !header::is_valid_id(id) {
             return Err(self.not_found(id));
@@ -113,16 +113,16 @@ impl Inner {
             entries: &entries,
             written: None,
             instead_of: Some(expected),
-            besides,
+            allowed_holder,
         };
         self.make(&making).await
     }
 
-    /// Deletes a session, unless others besides this one have it open.
-    async fn delete(&self, id: &str, besides: Option<Holder>) -> Result<Deleted, StoreError> {
+    /// Deletes a session. With an `allowed_holder`, fails if any other process has it open.
+    async fn delete(&self, id: &str, allowed_holder: Option<Holder>) -> Result<Deleted, StoreError> {
         let mut found = None;
         if header::is_valid_id(id) {
-            attempt!(self, 0, |connection| removing::remove(connection, id, besides, &mut found));
+            attempt!(self, 0, |connection| removing::remove(connection, id, allowed_holder, &mut found));
             self.forget(id);
             // The session is gone; whoever deletes next goes on with what is left of it.
             let _ = self.tidy(id).await;
@@ -168,7 +168,7 @@ impl Store for MySqlStore {
             entries: &entries,
             written: None,
             instead_of: None,
-            besides: None,
+            allowed_holder: None,
         };
         let version = self.inner.make(&making).await?;
         Ok(self.inner.created(header, version, folded).await)

@@ -16,22 +16,22 @@ use crate::rows;
 /// Rows that are deleted at once.
 const MOST_ROWS: u32 = 500;
 
-/// How many others may delete the same session at once before that looks like somebody who has it open.
+/// The number of concurrent deletions of one session above which it counts as open elsewhere.
 const DELETERS: usize = 8;
 
 /// Milliseconds after which nobody is still writing what was announced.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Takes a session away, unless others `besides` this one have it open, or in any case. `found` keeps what it had,
+/// Removes a session. With an `allowed_holder`, fails if any other process has it open. `found` keeps what it had,
 /// should an attempt be repeated that had worked.
 pub(crate) async fn remove(
     connection: &mut MySqlConnection,
     id: &str,
-    besides: Option<Holder>,
+    allowed_holder: Option<Holder>,
     found: &mut Option<Counts>,
 ) -> Result<(), Failure> {
     for _ in 0..DELETERS {
-        let announced = match besides {
+        let announced = match allowed_holder {
             Some(holder) => announce(connection, id, holder).await?,
             None => None,
         };

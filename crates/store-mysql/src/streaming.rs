@@ -39,7 +39,7 @@ impl<'a> Streamed<'a> {
             entries: &[],
             written: Some(self.generation),
             instead_of: None,
-            besides: None,
+            allowed_holder: None,
         };
         let made = self.store.make(&making).await;
         // After any other failure the session may be there.

@@ -182,7 +182,7 @@ fn one_talks_looks_at_the_tree_moves_and_leaves() {
     terminal.wait_for("← active");
     assert!(terminal.text().contains("[read: notes.txt]"), "{}", terminal.text());
     terminal.press("\x1b[H\r");
-    terminal.wait_for("What of the branch you leave?");
+    terminal.wait_for("Summarize the branch you are leaving?");
     terminal.press("1");
     terminal.wait_for("Moved from");
     terminal.wait_for("> read notes.txt");

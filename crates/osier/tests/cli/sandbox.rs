@@ -231,7 +231,7 @@ fn policy_of_nothing() -> Value {
     })
 }
 
-/// Runs one command of a model in an approval mode; what the model is told.
+/// Runs one command of a model in an approval mode, and returns the result that the model gets.
 fn told(mode: &str, command: &str, settings: &str) -> (World, String) {
     let server = Server::new();
     let world = server.world();
@@ -282,7 +282,7 @@ fn every_mode_but_yolo_confines_unless_the_settings_say_otherwise() {
 
 #[test]
 fn without_the_sandbox_the_mode_asks_as_before_and_says_why() {
-    // Whoever works inside a hidden folder cannot be confined.
+    // A command whose working directory is hidden cannot be confined.
     for (settings, reason) in [
         ("sandbox.hide = [\".\"]", "the sandbox is not available: "),
         ("sandbox.when = \"never\"", "`--approval yolo` allows it"),

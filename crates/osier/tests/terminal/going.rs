@@ -49,12 +49,12 @@ fn one_moves_in_the_tree_and_says_it_differently() {
     screen.press(UP);
     screen.wait_for("› • user: \"two\"");
     screen.press("\r");
-    screen.wait_for("What of the branch you leave?");
+    screen.wait_for("Summarize the branch you are leaving?");
     screen.press(ESCAPE);
-    screen.wait_gone("What of the branch you leave?");
+    screen.wait_gone("Summarize the branch you are leaving?");
     screen.wait_for("› • user: \"two\"");
     screen.press("\r");
-    screen.wait_for("What of the branch you leave?");
+    screen.wait_for("Summarize the branch you are leaving?");
     screen.press("1");
     screen.wait_for("> two");
     screen.wait_for("Moved from the answer “second” to the answer “first”");
@@ -97,7 +97,7 @@ fn a_summary_streams_escape_goes_back_to_the_row_and_then_it_is_kept() {
     screen.press(UP);
     screen.wait_for("› • assistant: \"first\"");
     screen.press("\r");
-    screen.wait_for("What of the branch you leave?");
+    screen.wait_for("Summarize the branch you are leaving?");
     screen.press("2");
     let mut asked = server.next();
     asked.text("It was ");
@@ -107,9 +107,9 @@ fn a_summary_streams_escape_goes_back_to_the_row_and_then_it_is_kept() {
     screen.wait_for("› • assistant: \"first\"");
     assert_eq!(world.read("s.jsonl"), before);
     screen.press("\r");
-    screen.wait_for("What of the branch you leave?");
+    screen.wait_for("Summarize the branch you are leaving?");
     screen.press("3");
-    screen.wait_gone("What of the branch you leave?");
+    screen.wait_gone("Summarize the branch you are leaving?");
     screen.say("only the number");
     let asked = server.next();
     assert!(asked.messages().concat().ends_with("Additional focus: only the number"));

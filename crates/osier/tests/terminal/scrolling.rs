@@ -73,7 +73,7 @@ fn a_move_prints_only_what_was_never_shown() {
         screen.say("/tree");
         screen.wait_for("← active");
         screen.press("\x1b[A\r");
-        screen.wait_for("What of the branch you leave?");
+        screen.wait_for("Summarize the branch you are leaving?");
         screen.press("1");
         screen.wait_for("Moved from");
         screen.press("\x03");

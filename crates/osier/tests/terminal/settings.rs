@@ -36,7 +36,7 @@ fn the_tree_begins_with_the_filter_of_the_settings_and_moves_need_not_ask() {
     assert!(!screen.text().contains("assistant:"), "{}", screen.text());
     screen.press("\r");
     screen.wait_for("> hello");
-    assert!(!screen.text().contains("What of the branch"), "{}", screen.text());
+    assert!(!screen.text().contains("Summarize the branch"), "{}", screen.text());
     screen.press("\x03");
     screen.leave();
 }

@@ -19,7 +19,7 @@ const SESSION: &str = "shared";
 const TOGETHER: usize = 3;
 const ALONE: usize = 3;
 
-/// What one writer was told to be stored.
+/// The entries that one writer got acknowledged.
 struct Written {
     session: String,
     prefix: String,

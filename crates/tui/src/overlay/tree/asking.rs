@@ -40,7 +40,7 @@ impl Tree {
         }
         let (bare, summed, own) = (id.clone(), id.clone(), id);
         Outcome::Open(Box::new(
-            Choose::new("What of the branch you leave?")
+            Choose::new("Summarize the branch you are leaving?")
                 .with("no summary", move || Outcome::Do(vec![go(&bare, false, None)]))
                 .with("summarize", move || {
                     Outcome::OpenAnd(Box::new(Progress::moving()), vec![go(&summed, true, None)])

@@ -453,7 +453,7 @@ fn choosing_asks_about_a_summary_and_escape_goes_back_to_the_row() {
 
         g
 
-        What of the branch you leave?
+        Summarize the branch you are leaving?
         › 1. no summary
           2. summarize
           3. summarize with own instructions
